@@ -1,38 +1,39 @@
-//! The one error type: what went wrong, where, and what to do about it.
+//! The error type of this crate: what failed, where, and what the user can do about it.
 //!
-//! Messages are lower-case fragments that fit after "error: ", with user input in backticks (DESIGN.md describes the
-//! style).
+//! Messages are lower-case fragments that fit after "error: ", with the user's input in backticks (DESIGN.md describes
+//! the style).
 
 use std::error::Error as StdError;
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The category of a failure. The command line maps it to an exit code.
+/// The category of a failure, from which the command line derives the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureKind {
-    /// The command line is invalid or names something that doesn't exist.
+    /// The command line is invalid, or names something that does not exist.
     Usage,
-    /// The name of a new run already exists.
+    /// There is already a run with the name of the new run.
     Taken,
     /// A paper, repo or environment file is invalid.
     Suite,
-    /// The unmasked repo does not reproduce its gold, so scores would be meaningless.
+    /// The unmasked repo does not reproduce its own gold results, so scores would be meaningless.
     Baseline,
-    /// This machine lacks something, such as an interpreter, a kernel feature, disk space or a container engine.
+    /// This machine lacks something that is needed, such as an interpreter, a kernel feature, disk space or a container
+    /// engine.
     Machine,
-    /// A required folder (cache, scratch, data) cannot be used by this user or by the sandboxes' user.
+    /// A required folder (cache, scratch, data) cannot be used by this user or by the user of the sandboxes.
     Place,
-    /// The model's provider refused a call or could not be reached, or the model's price is unknown.
+    /// The model cannot be used, for example because the key is missing or denied, or because its price is unknown.
     Model,
-    /// The model's provider is down or refuses every call.
+    /// The model's provider does not answer, or refuses all calls.
     Provider,
-    /// The run store could not be read or written.
+    /// The store of runs could not be read or written.
     Store,
-    /// A sandbox or container engine failed through no fault of the code in it.
+    /// A sandbox or container engine failed, not because of the code that runs in it.
     Infrastructure,
     /// The run was stopped by Ctrl-C or a termination signal.
     Interrupted,
-    /// The run was stopped because `--max-cost` is spent.
+    /// The run was stopped because the money limit `--max-cost` is used up.
     CostLimit,
     /// A bug in this program.
     Internal,
@@ -41,20 +42,20 @@ pub enum FailureKind {
 /// An error with its kind, location, cause and hint.
 #[derive(Debug, thiserror::Error)]
 pub struct Error {
-    /// Category of the failure.
+    /// The category of the failure.
     pub kind: FailureKind,
     /// Description of the failure, as a lower-case fragment.
     pub message: String,
-    /// The file, and the line (from 1) if known.
+    /// The file that the error is about, and the line (from 1) if known.
     pub place: Option<(PathBuf, Option<usize>)>,
-    /// Advice to the user on how to solve the problem.
+    /// Advice to the user.
     pub hint: Option<String>,
     /// The underlying error.
     #[source]
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// A result with this crate's error.
+/// A result whose error is this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
@@ -63,13 +64,13 @@ impl Error {
         Self { kind, message: message.into(), place: None, hint: None, source: None }
     }
 
-    /// Creates an error about an invalid command line or a name that doesn't exist.
+    /// Creates an error about an invalid command line, or about a name that does not exist.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(FailureKind::Usage, message)
     }
 
-    /// Creates an error about a capability that this program was built without, with the cargo feature that provides
-    /// it.
+    /// Creates an error about a feature that this program was built without. `feature` is the cargo feature that
+    /// provides it.
     pub fn left_out(what: &str, feature: &str) -> Self {
         Self::usage(format!("this program was built without {what}"))
             .hint(format!("build it with `cargo build --features {feature}`"))
@@ -95,14 +96,14 @@ impl Error {
         Self::new(FailureKind::Internal, message)
     }
 
-    /// Creates an error about a failed file operation, such as "failed to read `path`" for the verb "read". Its kind is
-    /// [`FailureKind::Machine`].
+    /// Creates an error of kind [`FailureKind::Machine`] about a failed file operation. For the verb "read", the
+    /// message is "failed to read `path`".
     pub fn io(verb: &str, path: &Path, source: std::io::Error) -> Self {
         Self::machine(format!("failed to {verb} `{}`", path.display())).because(source)
     }
 
-    /// Creates an error about a file that the user named and that cannot be read; of kind `Usage` if the path doesn't
-    /// exist or isn't a file.
+    /// Creates an error about a file that the user named and that cannot be read. The kind is `Usage` if the path does
+    /// not exist or is not a file, otherwise `Machine`.
     pub fn unreadable(path: &Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
         let is_named_wrongly = matches!(source.kind(), NotFound | IsADirectory | NotADirectory);
@@ -110,8 +111,8 @@ impl Error {
         if is_named_wrongly { Self { kind: FailureKind::Usage, ..error } } else { error }
     }
 
-    /// Combines several errors into one, with one line for each; `None` for an empty list. A single error is returned
-    /// unchanged.
+    /// Combines several errors into one error with one line for each. Returns `None` for an empty list, and a single
+    /// error unchanged.
     #[must_use]
     pub fn all(errors: Vec<Self>) -> Option<Self> {
         let mut errors = errors.into_iter();
@@ -126,7 +127,7 @@ impl Error {
         Some(first)
     }
 
-    /// Adds the file, and the line (from 1) if known.
+    /// Adds the file that the error is about, and the line (from 1) if known.
     #[must_use]
     pub fn at(mut self, path: impl Into<PathBuf>, line: Option<usize>) -> Self {
         self.place = Some((path.into(), line));
@@ -147,21 +148,22 @@ impl Error {
         self
     }
 
-    /// Returns the hint, or default advice if the error comes from too many open files, a full disk or a bad path.
+    /// Returns the hint. Without a hint, returns default advice if the cause is too many open files, a full disk or a
+    /// bad path.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
         let says = |what: fn(&str) -> bool| causes(self).any(|below| what(&below.to_string())) || what(&self.message);
         if says(says_too_many_files) {
             return Some(MORE_FILES);
         }
-        // A hint knows which disk or file is meant, so it takes precedence.
+        // The hint takes precedence, because it is more specific about the disk or file.
         if self.hint.is_some() {
             return self.hint.as_deref();
         }
         if says(says_full) { Some(MORE_ROOM) } else { self.about_the_path() }
     }
 
-    /// Advice for a file operation that failed because of its path.
+    /// Returns advice for a file operation that failed because of its path.
     fn about_the_path(&self) -> Option<&'static str> {
         use std::io::ErrorKind as Sort;
         let below = self.source.as_ref()?.downcast_ref::<std::io::Error>()?;
@@ -197,7 +199,7 @@ fn says_too_many_files(text: &str) -> bool {
     text.contains("Too many open files")
 }
 
-/// Returns the line number, from 1, of a byte offset in a text.
+/// Returns the number (from 1) of the line that contains a byte offset of a text.
 #[must_use]
 pub fn line_at(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|&byte| byte == b'\n').count() + 1
@@ -221,7 +223,7 @@ pub fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &
     std::iter::successors(error.source(), |below: &&'a (dyn StdError + 'static)| (*below).source())
 }
 
-/// Formats an error with all its causes on one line: "failed to read `x`: permission denied".
+/// Formats an error and all its causes on one line: "failed to read `x`: permission denied".
 #[must_use]
 pub fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();

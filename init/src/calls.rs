@@ -140,8 +140,8 @@ const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lc
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[];
 
-/// Calls that are also refused without namespaces. They fail like on a file system without extended attributes, an
-/// error that programs that copy files expect.
+/// Calls that are also refused without namespaces. They fail as on a file system without extended attributes, because
+/// programs that copy files expect that error.
 const ATTRIBUTES: &[libc::c_long] = &[
     libc::SYS_fremovexattr,
     libc::SYS_fsetxattr,

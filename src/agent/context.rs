@@ -23,7 +23,7 @@ pub struct Context<'a> {
     /// The sandbox of the attempt. Agents use it through [`Context::exec`], [`Context::read`], [`Context::write`] and
     /// [`Context::list`], which charge the budget.
     pub sandbox: &'a mut dyn Sandbox,
-    /// The model, for agents that need one.
+    /// The model, if the agent needs one.
     pub model: Option<&'a dyn Model>,
     /// Sampling settings of the attempt; its seed differs from that of other attempts. Model calls use
     /// [`Context::next_sampling`].
@@ -36,7 +36,7 @@ pub struct Context<'a> {
     pub cancel: CancellationToken,
     /// The agent's answer, verbatim. If the agent reports several, the last one.
     pub answer: Option<String>,
-    /// The agent's Python session, if it uses one.
+    /// The agent's Python session, if one was started.
     pub session: PythonSession,
     /// Evaluates the work between rounds, in runs with feedback.
     pub review: Option<&'a dyn Reviewer>,

@@ -70,7 +70,7 @@ impl End {
         }
     }
 
-    /// Adds details to this end.
+    /// Returns this end together with details.
     #[must_use]
     pub fn because(self, detail: impl Into<String>) -> AttemptEnd {
         AttemptEnd { end: self, detail: Some(detail.into()), evidence: None }
@@ -80,7 +80,7 @@ impl End {
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptEnd {
-    /// Why it stopped.
+    /// Why the attempt stopped.
     pub end: End,
     /// Details, such as the provider's error; stored with the attempt.
     pub detail: Option<String>,

@@ -20,7 +20,7 @@ pub struct ExperimentFailure {
     pub key: String,
     /// Why there is no result, as an error fragment.
     pub what: String,
-    /// Its standard error.
+    /// Standard error of the experiment's command.
     pub stderr: String,
 }
 
@@ -31,7 +31,7 @@ pub struct ReplicationOutcome {
     pub answer: Map<String, Value>,
     /// Failed experiments, which have no result.
     pub failures: Vec<ExperimentFailure>,
-    /// Why the experiments stopped before the last one, if they did.
+    /// Why not all experiments were run; `None` if all were run.
     pub stopped: Option<AttemptEnd>,
 }
 

@@ -101,7 +101,7 @@ pub trait Agent: Send + Sync {
     fn digest(&self) -> Option<String> {
         None
     }
-    /// Version of the agent, if it is another project's program.
+    /// Version of the agent, if the agent is another project's program.
     fn version(&self) -> Option<String> {
         None
     }

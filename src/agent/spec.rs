@@ -54,7 +54,7 @@ pub enum AgentSpec {
     Gold,
     /// `noop`: does nothing.
     Noop,
-    /// `forger`: satisfies what can be measured without re-running its work.
+    /// `forger`: satisfies those measures that do not re-run its code.
     Forger,
     /// `random`: made-up results.
     Random,

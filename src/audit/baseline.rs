@@ -122,7 +122,8 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
 /// Sets the variables that libraries for linear algebra read when they start.
 const TWO_THREADS: &str = "export OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2 MKL_NUM_THREADS=2";
 
-/// Whether an outcome is the experiment's gold. `experiment` is an index in the manifest.
+/// Whether an outcome's result is the experiment's gold, within its tolerance. `experiment` is an index in the
+/// manifest.
 #[must_use]
 pub fn agrees(bench: &Bench, experiment: usize, outcome: &ExperimentOutcome) -> bool {
     let experiment = &bench.loaded().paper.experiments[experiment];

@@ -199,8 +199,8 @@ impl MatrixPlan {
         plan
     }
 
-    /// Adds pairs until each function and each experiment of a believed pair has one. For a function, picks the
-    /// shortest experiment among those that are not tested yet.
+    /// Adds pairs to run until there is one for each function and each experiment that occur in believed pairs. For a
+    /// function, picks the shortest experiment among those that are not tested yet.
     fn test_beliefs(&mut self, seconds: &[f64]) {
         let mut by_function: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(experiment, function) in &self.believed {

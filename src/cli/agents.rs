@@ -8,8 +8,8 @@ use crate::error::Result;
 
 /// List the external agents that come with AutoExperiment, and the settings of `react`, `fixed` and `ml-agent`
 ///
-/// `--agent cli:NAME` runs an external agent. It is installed into the cache when a run first needs it, from PyPI or npm,
-/// in the version given by its lock. Settings follow an agent's name, as in `--agent fixed:paper=none,repair=2`.
+/// `--agent cli:NAME` runs an external agent. It is installed into the cache when a run first needs it, from PyPI or
+/// npm, in the version given by its lock. Settings follow an agent's name, as in `--agent fixed:paper=none,repair=2`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment agents\n  autoexperiment run -n 1 --agent cli:codex --model openai:gpt-5-mini\n  autoexperiment run -n 1 --agent react:prompt=planning,history=window:5 --model openai:gpt-5-mini"

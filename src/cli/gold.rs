@@ -20,9 +20,9 @@ use crate::suite::{LoadedPaper, Protocol};
 
 /// Record gold: run the unmasked repo's experiments and keep their results, times and spread
 ///
-/// Refuses results without a finite number, or that vary between repeats by more than their tolerance, unless the tolerance is
-/// `stochastic`: then the experiment runs at least 96 times, and all its results are kept. With `--check`, records
-/// nothing, and compares the results on this machine, in this env and sandbox, with the recorded gold.
+/// Refuses results without a finite number, or that vary between repeats by more than their tolerance, unless the
+/// tolerance is `stochastic`: then the experiment runs at least 96 times, and all its results are kept. With `--check`,
+/// records nothing, and compares the results on this machine, in this env and sandbox, with the recorded gold.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment gold kmeanspp\n  autoexperiment gold kmeanspp --full --repeats 1\n  \

@@ -79,8 +79,8 @@ struct MlBench {
 /// Compute ResearchCodeBench's rates from stored results
 ///
 /// The line rate is the share of lines in snippets that pass, the task rate the share of snippets, both in percent.
-/// With several completions per snippet, each rate is computed for the first completions, for the second ones and so on,
-/// and the mean of these rates is printed.
+/// With several completions per snippet, each rate is computed for the first completions, for the second ones and so
+/// on, and the mean of these rates is printed.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  autoexperiment rescore researchcodebench results.jsonl --json")]
 struct ResearchCodeBench {

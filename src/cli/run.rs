@@ -234,7 +234,8 @@ impl Arguments {
         self.slurm.job(jobs, arguments)
     }
 
-    /// Returns the settings that apply to all agents, and checks that there is an embedding model if one of them needs it.
+    /// Returns the settings that apply to all agents, and checks that there is an embedding model if one of them needs
+    /// it.
     fn settings(&self, agents: &[AgentSpec]) -> Result<Settings> {
         let settings = self.embedding.settings(&self.machine.places)?;
         if settings.embedding.is_none() && agents.iter().any(|agent| agent.embeds(&settings)) {

@@ -35,10 +35,10 @@ use crate::suite::{LoadedPaper, PaperEvidence, Protocol, Suite};
 /// measurements on this machine are reused while nothing has changed.
 ///
 /// With `--family notebook` or `command`, runs `gold`, `noop` and `forger` on the tasks and writes nothing: gold must
-/// reach everything, the others nothing that we verify, and a notebook task must lose something without any one of its
-/// blocks. Then changes the constants in the gold cells of notebook tasks and in the right programs of instructions,
-/// one at a time: each change must be noticed, or be listed in the manifest as harmless. Ends with exit code 4 if gold
-/// fails, and 3 if something else is wrong.
+/// pass in full, the others must pass nothing that we verify, and without any one of its blocks, a notebook task's gold
+/// must fail some check. Then changes the constants in the gold cells of notebook tasks and in the right programs of
+/// instructions, one at a time: each change must be noticed, or be listed in the manifest as harmless. Ends with exit
+/// code 4 if gold fails, and 3 if something else is wrong.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment verify kmeanspp --survivors\n  autoexperiment verify --recheck 0.1\n  \

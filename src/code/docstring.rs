@@ -37,7 +37,7 @@ fn push_line(line: &str, encoding: Encoding, to: &mut Vec<u8>) {
         quotes = if character == '"' { quotes + 1 } else { 0 };
         match character {
             '\\' => to.extend_from_slice(b"\\\\"),
-            // Three quotes in a row would end the string, and so would one quote right before the closing three.
+            // Three quotes in a row would end the literal, as would a quote just before the three closing quotes.
             '"' if quotes == 3 || characters.peek().is_none() => {
                 quotes = 0;
                 to.extend_from_slice(b"\\\"");

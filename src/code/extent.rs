@@ -13,8 +13,8 @@ pub(super) fn body(source: &[u8], def: usize, colon: usize, last: usize) -> Rang
     start..end(source, last, column(source, def)).max(start)
 }
 
-/// Returns the end of the line on which a block's last token ends (at `last`), or of the last comment line below it
-/// that is indented deeper than `depth`.
+/// Returns the end of the line on which the last token of a block ends (at `last`). If comment lines below are indented
+/// deeper than `depth`, returns the end of the last of them.
 pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
     let mut end = end_of_logical_line(source, last);
     let mut at = end;
@@ -66,7 +66,7 @@ pub(super) fn indent(source: &[u8], def: usize, first: usize) -> Vec<u8> {
     [outer, step].concat()
 }
 
-/// Returns the first line ending after `at`; if there is none, the last one before `at`; if there is none either, `\n`.
+/// Returns the first line ending after `at`; without one, the last one before `at`; without any, `\n`.
 pub(super) fn line_ending(source: &[u8], at: usize) -> &'static [u8] {
     let is_end = |byte: &u8| *byte == b'\n' || *byte == b'\r';
     let next = source[at..].iter().position(is_end).map(|offset| at + offset);
@@ -101,7 +101,8 @@ pub(super) fn column(source: &[u8], at: usize) -> usize {
     })
 }
 
-/// Returns the white space at the start of the line of `at`, after its last form feed.
+/// Returns the white space at the start of the line of `at`. If it contains form feeds, only the part after the last
+/// one.
 fn indent_of_line(source: &[u8], at: usize) -> &[u8] {
     let line = &source[start_of_line(source, at)..];
     let space = &line[..line.iter().take_while(|byte| b" \t\x0c".contains(byte)).count()];

@@ -23,13 +23,14 @@ pub struct Function {
     pub decorators: Vec<Range<usize>>,
     /// Line (from 1) of `def` or `async`.
     pub first_line: usize,
-    /// Line (from 1) on which the last statement ends. Comments after it do not count.
+    /// Line (from 1) on which the last statement ends. Comments below it do not count.
     pub last_line: usize,
     /// Whether the function is an `async def`.
     pub is_async: bool,
-    /// Whether the function's own body yields, not counting nested functions and lambdas.
+    /// Whether the function's body contains a `yield`, not counting nested functions and lambdas.
     pub is_generator: bool,
-    /// The function that this one is nested in, directly or through classes, as an index into the module's functions.
+    /// Index of the function that directly contains this function, possibly through a class; `None` if it is not
+    /// nested.
     pub parent: Option<usize>,
     /// Qualified name of the class whose body defines the function.
     pub class: Option<String>,

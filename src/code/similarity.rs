@@ -32,7 +32,7 @@ impl CodeTokens<'_> {
             Identifiers::Normalised if token.is_identifier => any_name,
             _ => token.hash,
         };
-        // The hash is a rolling polynomial in BASE: the token that enters is added, and the one that leaves is
+        // The hash is a rolling polynomial in BASE: when the window moves, the new token is added and the oldest is
         // subtracted.
         let highest = (0..width).fold(1_u64, |power, _| power.wrapping_mul(BASE));
         let tokens = self.tokens();

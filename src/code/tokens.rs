@@ -14,7 +14,7 @@ pub struct CodeTokens<'source> {
     tokens: Vec<CodeToken>,
 }
 
-/// One token.
+/// A token, as a range of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeToken {
     start: usize,

@@ -29,7 +29,7 @@ pub struct FunctionRow {
     /// Whether the function is a generator.
     #[serde(rename = "generator")]
     pub is_generator: bool,
-    /// The function that this one is nested in.
+    /// The function that contains this function; `None` if it is not nested.
     pub nested_in: Option<Selector>,
     /// Whether the function has a docstring.
     pub documented: bool,

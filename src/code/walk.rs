@@ -135,7 +135,7 @@ struct OpenBlock {
     depth: usize,
     line: usize,
     empty: bool,
-    /// Offset of the first statement that begins its line.
+    /// Offset of the block's first statement that is the first on its line.
     first: Option<usize>,
 }
 

@@ -1,9 +1,9 @@
 //! Recorded calls of functions, and their comparison with the calls of a right program.
 //!
-//! A right program constrains an argument if it sets it to a constant of its text, or leaves it at its default. Values
-//! that follow from data, such as arrays and models, are judged only by the outcome. If a program does not make an
-//! [`ExpectedCall`] call at all, the comparison continues one level deeper, with the calls that the expected one makes
-//! itself: `make_model("a", alpha=1)` and `A(alpha=1)` are the same to a right program.
+//! A right program constrains an argument if the program sets the argument to a constant of its text, or leaves it at
+//! its default. Values that follow from data, such as arrays and models, are judged only by the outcome. If a program
+//! does not make an expected call at all, the comparison continues one level deeper, with the calls that the expected
+//! call makes itself. So a program may call `A(alpha=1)` where the right program calls `make_model("a", alpha=1)`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ pub struct FunctionCall {
     /// Line number in the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
-    /// Line number of the call that made this one.
+    /// Line number of the call that made this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<usize>,
     /// In an attempt: whether another recorded call made this one.

@@ -5,8 +5,8 @@ use super::context::oracle;
 use super::loaded::LoadedCommands;
 use crate::score::ml_bench::{Argument, ProgramKind, shipped_check, strict_check, strict_kind};
 
-/// Lists the problems, a fragment each. Gold contains everything that running shows, so an instruction without gold, or
-/// with another program than its gold, counts as a problem.
+/// Lists the problems, one fragment each. Gold holds the results that only running a program can show, so an
+/// instruction without gold, or with another program than its gold, counts as a problem.
 #[must_use]
 pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
     let mut found = Vec::new();

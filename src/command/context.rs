@@ -1,4 +1,5 @@
-//! The documentation given to an attempt: less with each layer, which is the family's axis of difficulty.
+//! The documentation given to an attempt. The family's axis of difficulty has four layers, each of which helps less
+//! than the previous one.
 //!
 //! The settings are those of ML-Bench. n = 0: the section with the instructions for the task ("oracle segment"). n = 1:
 //! the window of 10 sentences that BM25 ranks first for the instruction, among the first 1,000 sentences. n = 2: the

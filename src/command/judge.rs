@@ -308,7 +308,7 @@ impl InstructionJudge<'_> {
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
         let is_asked = |part: &&Value| self.asked.iter().any(|argument| is_argument(argument, part));
         let written = written.flat_map(|(name, right)| {
-            // Of a list, only the requested parts must be in the text, because the others may be read from a file or
+            // Only the requested parts of a list must be in the text, because the others may be read from a file or
             // computed.
             let parts = parts(right).filter(|part| !right.is_array() || is_asked(part));
             parts.map(move |part| (name, part))
@@ -378,8 +378,8 @@ impl InstructionJudge<'_> {
             || call.parsed.get(name).is_some_and(|got| is_same(right, got, name, leeway))
     }
 
-    /// Whether a value is the path of the file from which the result is read. The result itself shows then that the
-    /// file was written, by whatever means.
+    /// Whether a value is the path of the file from which the result is read. In that case, the result itself shows
+    /// that the file was written, by whatever means.
     fn is_result(&self, right: &Value) -> bool {
         let Some(right) = right.as_str().filter(|_| self.instruction.expect.outcome) else { return false };
         let Instruction { files, result, path, .. } = self.instruction;

@@ -56,8 +56,8 @@ pub struct ProgramRecord {
     /// Arguments parsed by its parsers, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ParserCall>,
-    /// The program's calls of the functions that verification compares with gold; `None` in records of versions that did
-    /// not record them.
+    /// The program's calls of the functions that verification compares with gold; `None` in records of versions that
+    /// did not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionCall>>,
     /// Digests of the objects that calls of these functions made, received and returned.

@@ -104,6 +104,9 @@ impl ReadyCommands {
     }
 
     /// Checks that the right programs pass on this machine.
+    ///
+    /// # Errors
+    /// Kind `Baseline`, naming the first program that fails.
     pub async fn check_baseline(&self, machine: &Machine, observer: &dyn Observer) -> Result<()> {
         let loaded = &self.loaded;
         let all = &loaded.set.instructions;

@@ -1,8 +1,8 @@
-//! Precision and recall of one verdict as a predictor of another, with intervals. Pure.
+//! Precision and recall of one verdict as a predictor of another verdict, with intervals. All functions are pure.
 //!
-//! "Positive" means that a solution passes. Unweighted, every case counts once, with Wilson intervals. Weighted, every
-//! group of cases (those of one function) has the same total weight, and the intervals come from a bootstrap over whole
-//! groups, because the cases of one function are not independent.
+//! "Positive" means that a solution passes. Without weights, every case counts once, and intervals are Wilson's. With
+//! weights, every group of cases (those of one function) has the same total weight, and intervals come from a bootstrap
+//! over whole groups, because the cases of one function are not independent.
 
 use std::collections::BTreeMap;
 
@@ -18,40 +18,42 @@ const LEVEL: f64 = 0.95;
 /// Number of bootstrap replicates.
 const REPLICATES: usize = 10_000;
 
-/// The two verdicts on one solution.
+/// The two verdicts on one solution, to be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SolutionCase {
-    /// Group of the case, such as the function that the solution changes.
+    /// Group that the solution belongs to, such as the function that it changes.
     pub group: String,
-    /// Whether it passes the full experiment.
+    /// Whether the solution passes the full experiment.
     pub full: bool,
-    /// Whether it passes the curtailed experiment.
+    /// Whether the solution passes the curtailed experiment.
     pub curtailed: bool,
 }
 
-/// A proportion with its interval.
+/// A proportion with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Proportion {
     /// The proportion.
     pub value: f64,
-    /// The proportion's 95% confidence interval.
+    /// 95% confidence interval of the proportion.
     pub interval: Interval,
 }
 
-/// Agreement of curtailed verdicts with full ones.
+/// How well the verdicts of curtailed experiments agree with those of full experiments.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Agreement {
-    /// Solutions that pass both.
+    /// Number of solutions that pass both experiments.
     pub both: usize,
-    /// Solutions that pass curtailed but fail in full: wrong solutions accepted.
+    /// Number of solutions that pass the curtailed experiment but fail the full one: wrong solutions that are accepted.
     pub false_pass: usize,
-    /// Solutions that fail curtailed but pass in full: right solutions rejected.
+    /// Number of solutions that fail the curtailed experiment but pass the full one: right solutions that are rejected.
     pub false_fail: usize,
-    /// Solutions that fail both.
+    /// Number of solutions that fail both experiments.
     pub neither: usize,
-    /// Share that passes in full among those that pass curtailed; `None` without any.
+    /// Among solutions that pass the curtailed experiment, the share that passes the full one; `None` if there are
+    /// none.
     pub precision: Option<Proportion>,
-    /// Share that passes curtailed among those that pass in full; `None` without any.
+    /// Among solutions that pass the full experiment, the share that passes the curtailed one; `None` if there are
+    /// none.
     pub recall: Option<Proportion>,
     /// Precision with equal weight per group.
     pub weighted_precision: Option<Proportion>,
@@ -59,11 +61,11 @@ pub struct Agreement {
     pub weighted_recall: Option<Proportion>,
 }
 
-/// Shares of a group's cases: passing both, false passes, false fails.
+/// Shares of a group's cases that pass both, are false passes, and are false fails.
 type CaseShares = [f64; 3];
 
 impl Agreement {
-    /// Counts cases. The bootstrap has a fixed seed, so equal cases give equal intervals.
+    /// Computes the agreement of all cases. The bootstrap's seed is fixed, so equal cases give equal intervals.
     #[must_use]
     pub(super) fn from_cases(cases: &[SolutionCase]) -> Self {
         let mut groups: BTreeMap<&str, (CaseShares, f64)> = BTreeMap::new();
@@ -105,7 +107,7 @@ impl Agreement {
         self.both + self.false_pass + self.false_fail + self.neither
     }
 
-    /// Number of cases that pass in full.
+    /// Number of cases that pass the full experiment.
     #[must_use]
     pub const fn passing(&self) -> usize {
         self.both + self.false_fail
@@ -118,8 +120,8 @@ impl Agreement {
     }
 }
 
-/// Computes sums[0] / (sums[0] + sums[wrong]) with equal weight per group. If all replicates agree, the bootstrap would
-/// claim certainty, so the interval is Wilson's over the groups that have such cases.
+/// Computes sums[0] / (sums[0] + sums[wrong]) with equal weight per group. If all bootstrap replicates are equal, the
+/// bootstrap interval would have no width; then Wilson's interval over the groups with such cases is used instead.
 fn weighted(groups: &[CaseShares], wrong: usize) -> Option<Proportion> {
     let share = |sums: &CaseShares| (sums[0] + sums[wrong] > 0.0).then(|| sums[0] / (sums[0] + sums[wrong]));
     let add = |mut total: CaseShares, group: &CaseShares| {
@@ -150,7 +152,7 @@ fn weighted(groups: &[CaseShares], wrong: usize) -> Option<Proportion> {
 mod tests {
     use super::*;
 
-    /// Returns `times` equal cases of a group.
+    /// Returns `times` equal cases in one group.
     fn cases(group: &str, full: bool, curtailed: bool, times: usize) -> Vec<SolutionCase> {
         vec![SolutionCase { group: group.to_owned(), full, curtailed }; times]
     }
@@ -171,7 +173,7 @@ mod tests {
         ];
         let agreement = Agreement::from_cases(&all.concat());
         assert_eq!((agreement.cases(), agreement.passing()), (20, 9));
-        // Wilson's intervals of 8 of 10 and 8 of 9, as from R's prop.test(correct = FALSE).
+        // Wilson's intervals for 8 of 10 and 8 of 9; R's prop.test(correct = FALSE) gives the same.
         assert_eq!(rounded(agreement.precision), (0.8, 0.49, 0.943));
         assert_eq!(rounded(agreement.recall), (0.889, 0.565, 0.98));
         assert!(agreement.meets(0.8) && !agreement.meets(0.81));
@@ -186,7 +188,7 @@ mod tests {
             cases("g", true, true, 1),
         ];
         let agreement = Agreement::from_cases(&all.concat());
-        // Group f contributes 0.99 right and 0.01 wrong, g one half each.
+        // In group f, shares of 0.99 are right and 0.01 wrong; in group g, one half each.
         assert_eq!(rounded(agreement.weighted_precision), (0.745, 0.5, 0.99));
         assert_eq!(rounded(agreement.weighted_recall), (1.0, 0.342, 1.0));
     }
@@ -197,7 +199,7 @@ mod tests {
             &[cases("f", true, true, 3), cases("g", true, true, 1), cases("h", false, false, 9)].concat(),
         );
         assert_eq!(rounded(agreement.precision), (1.0, 0.51, 1.0));
-        // Two groups have passing cases.
+        // Only two of the groups have passing cases.
         assert_eq!(rounded(agreement.weighted_precision), (1.0, 0.342, 1.0));
     }
 

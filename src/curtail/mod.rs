@@ -1,9 +1,10 @@
-//! Curtailed experiments: the cheapest parameters that still separate passing from failing solutions.
+//! Curtailed experiments: the search for the cheapest parameters whose results still separate right solutions from
+//! wrong ones.
 //!
-//! Each solution of a [`SolutionPool`] (the unchanged code, mutants, and agents' code from stored runs) runs under the full
-//! experiment and under shorter ones with settings that the manifest allows. [`search`] returns the cheapest setting
-//! whose verdicts predict the full ones with enough precision and recall ([`agreement`]); [`write`](write::write) puts
-//! it into the manifest.
+//! Each solution in a [`SolutionPool`] (the unchanged code, mutants, and agents' code from stored runs) is run with the
+//! full experiment and with cheaper settings that the manifest allows. [`search`] returns the cheapest setting whose
+//! verdicts predict the full verdicts with enough precision and recall ([`agreement`]). [`write`](write::write) puts
+//! the setting into the manifest.
 
 pub mod agreement;
 mod patch;

@@ -1,9 +1,10 @@
-//! Applies the diff of a stored attempt: a unified diff written by this program in git's format.
+//! Applies the diff of a stored attempt, which is a unified diff in git's format, written by this program.
 //!
-//! Every line that a hunk keeps or removes must be exactly where the hunk says. Unlike `patch`, it searches for no
-//! other position: a diff that doesn't fit was made against other code, and its result would not be an attempt.
+//! Every line that a hunk keeps or removes must be exactly where the hunk says. Unlike `patch`, this module does not
+//! search for another position: a diff that doesn't fit was made for other code, and its result would not be the
+//! attempt's.
 
-/// A file changed by a diff.
+/// A file that a diff changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Changed {
     /// Path relative to the repo.
@@ -12,12 +13,12 @@ pub(super) struct Changed {
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Returns the files that a diff changes, with their new contents. `read` returns a file's previous bytes, or nothing
-/// if it doesn't exist.
+/// Returns the files that a diff changes, with their new contents. `read` returns the old bytes of a file, or no bytes
+/// if the file does not exist.
 ///
 /// # Errors
-/// A fragment that names the file: a hunk that doesn't fit, binary contents missing from the diff, or a diff in another
-/// format.
+/// A fragment that names the file: for a hunk that does not fit, for binary contents, which the diff lacks, and for a
+/// diff in another format.
 pub(super) fn apply(diff: &str, read: impl Fn(&str) -> Vec<u8>) -> Result<Vec<Changed>, String> {
     let mut lines = diff.split_inclusive('\n').peekable();
     let mut changed = Vec::new();
@@ -65,8 +66,8 @@ pub(super) fn apply(diff: &str, read: impl Fn(&str) -> Vec<u8>) -> Result<Vec<Ch
     Ok(changed)
 }
 
-/// Parses a hunk header such as `3,4 +3,5 @@` into the number of lines before the hunk and its numbers of old and new
-/// lines.
+/// Parses a hunk header such as `3,4 +3,5 @@`. Returns the number of lines before the hunk, and the hunk's numbers of
+/// old and new lines.
 fn hunk(head: &str) -> Option<(usize, usize, usize)> {
     let (old, rest) = head.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;
@@ -75,11 +76,11 @@ fn hunk(head: &str) -> Option<(usize, usize, usize)> {
         Some((start.parse::<usize>().ok()?, length.parse::<usize>().ok()?))
     };
     let ((start, before), (_, after)) = (range(old)?, range(new)?);
-    // The header of an empty range gives the line before it.
+    // For an empty range, the header states the line before the range.
     Some((if before == 0 { start } else { start.checked_sub(1)? }, before, after))
 }
 
-/// Returns PATH from `a/PATH b/PATH`, with or without git's quoting.
+/// Returns PATH from `a/PATH b/PATH`. The names may be quoted as git does.
 fn path_of(names: &str) -> Option<String> {
     if let Some(quoted) = names.strip_prefix("\"a/") {
         return unquote(quoted);
@@ -88,7 +89,7 @@ fn path_of(names: &str) -> Option<String> {
     (names == format!("a/{path} b/{path}")).then(|| path.to_owned())
 }
 
-/// Returns the text up to the closing quote, with git's escapes decoded.
+/// Returns the text up to the closing quote, and decodes git's escapes.
 fn unquote(quoted: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = quoted.bytes();

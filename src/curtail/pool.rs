@@ -1,4 +1,5 @@
-//! The pool of solutions to separate: the unchanged code, mutants, and agents' code from stored runs.
+//! The pool of solutions on which curtailed experiments are tested: the unchanged code, mutants, and agents' code from
+//! stored runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,31 +13,32 @@ use crate::masked::withheld;
 use crate::run::Store;
 use crate::sample::MASKED;
 
-/// A solution: files that replace those of the unmasked repo.
+/// A solution: files that replace files of the unmasked repo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PooledSolution {
-    /// Readable name: the id of a mutant or of a stored attempt.
+    /// Readable name of the solution: the id of a mutant or of a stored attempt.
     pub name: String,
-    /// The changed function or functions; the unchanged code is a group of its own.
+    /// The function or functions that the solution changes, as a name; the unchanged code forms a separate group.
     pub group: String,
-    /// Indexes in the manifest of the changed functions; empty for the unchanged code.
+    /// The functions that the solution changes, as indices in the manifest; empty for the unchanged code.
     pub functions: Vec<usize>,
-    /// The changed files. Not shared between attempts, because attempts are few and files small.
+    /// The files that the solution changes.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// The solutions for a paper.
+/// All solutions for a paper.
 #[derive(Debug, Default)]
 pub struct SolutionPool {
-    /// Solutions in the order of running: the unchanged code, stored attempts, then the first mutant of each function,
-    /// the second of each, and so on, so that any prefix covers all functions equally.
+    /// Solutions in the order in which they are run: the unchanged code, stored attempts, then the first mutant of each
+    /// function, then the second mutant of each, and so on. So the first k solutions cover all functions equally, for
+    /// any k.
     pub attempts: Vec<PooledSolution>,
-    /// Sentences about stored attempts that could not be used.
+    /// Warnings about stored attempts that could not be used.
     pub notes: Vec<String>,
 }
 
 impl SolutionPool {
-    /// Collects the unchanged code and, for every function, `mutants` mutants chosen by `seed`.
+    /// Collects the unchanged code and, for each function, up to `mutants` mutants, chosen with the seed `seed`.
     ///
     /// # Errors
     /// Kind `Internal` if a source file no longer parses as before.
@@ -67,8 +69,8 @@ impl SolutionPool {
         Ok(Self { attempts, notes: Vec::new() })
     }
 
-    /// Adds agents' solutions from a stored run: every finished attempt at this paper that changed something. Changes
-    /// to protected files are left out, as in verification.
+    /// Adds the solutions of agents in a stored run: of every finished attempt at this paper that changed something. As
+    /// in verification, changes to protected files are left out.
     ///
     /// # Errors
     /// Kind `Store` if the run cannot be read.
@@ -103,8 +105,8 @@ impl SolutionPool {
         Ok(())
     }
 
-    /// Indexes of the solutions that can affect an experiment: the unchanged code, and those that change functions it
-    /// needs.
+    /// Returns the indices of the solutions that can affect an experiment: the unchanged code, and those that change a
+    /// function that the experiment needs.
     #[must_use]
     pub(super) fn affecting(&self, bench: &Bench, experiment: usize) -> Vec<usize> {
         let bears = |attempt: &PooledSolution| {
@@ -114,7 +116,7 @@ impl SolutionPool {
     }
 }
 
-/// The files of a stored attempt: the masked files with its diff applied.
+/// Returns the files of a stored attempt: the masked files after applying the attempt's diff.
 fn files(bench: &Bench, guard: &Guard, functions: &[usize], diff: &str) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
     let masked = bench.loaded().masked(functions).map_err(|error| error.to_string())?;
     let mut files: BTreeMap<PathBuf, Vec<u8>> = masked.into_iter().map(|file| (file.path, file.bytes)).collect();
@@ -129,7 +131,7 @@ fn files(bench: &Bench, guard: &Guard, functions: &[usize], diff: &str) -> Resul
             Some(bytes) => {
                 files.insert(changed.path.into(), bytes);
             }
-            // A trial's files are added to the repo's: nothing can be taken away.
+            // A trial can only add or replace files of the repo, not remove them.
             None if tree.join(&changed.path).exists() => return Err(format!("its diff removes `{}`", changed.path)),
             None => {}
         }

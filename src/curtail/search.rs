@@ -1,8 +1,9 @@
-//! The search: runs every solution in full, then tries settings from the cheapest on until one agrees.
+//! The search for curtailed settings: runs every solution in full, then tries cheaper settings, the cheapest first,
+//! until one agrees.
 //!
-//! The gold result of a setting is the unmasked repo's result under it. Settings are ordered by the CPU time of that
-//! run, and a setting is given up as soon as it can no longer reach the goal. Everything runs through the bench, which
-//! caches results by content, so that an interrupted search resumes.
+//! The gold result of a setting is the result of the unmasked repo with that setting. Settings are ordered by the CPU
+//! time of that run. A setting is given up as soon as it cannot reach the goal any more. All runs use the bench, which
+//! caches results by content, so that an interrupted search can be resumed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,87 +23,88 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::score::{check_gold, score_experiment};
 use crate::suite::{CurtailedEvidence, Protocol};
 
-/// Number of solutions to run before checking the budget and the goal again.
+/// Number of solutions that are run before budget and goal are checked again.
 const CHUNK: usize = 8;
 
-/// Minimum number of solutions with a full verdict for judging a setting.
+/// Minimum number of solutions with a full verdict that judging a setting requires.
 const FEWEST: usize = 10;
 
-/// Number of solutions passing in full below which a warning is given.
+/// If fewer solutions than this pass the full experiment, there is a warning.
 const FEWEST_PASSING: usize = 5;
 
-/// A solution's time limit, as a multiple of the unmasked repo's time plus extra seconds.
+/// Time limit of a solution: this multiple of the unmasked repo's time, plus the extra seconds below.
 const TIMES_ORIGINAL: f64 = 5.0;
 const MORE_SECONDS: f64 = 5.0;
 
-/// Time limit of the unmasked repo per experiment, in seconds.
+/// Time limit in seconds of each experiment with the unmasked repo.
 const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
 
 /// Goal and limits of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchGoal {
-    /// Minimum precision and recall, unweighted.
+    /// Minimum of precision and of recall, both unweighted.
     pub goal: f64,
-    /// CPU seconds after which no further solution is run in full; cached results cost nothing.
+    /// CPU seconds. Once they are used up, no more solutions are run in full. Cached results cost nothing.
     pub budget: f64,
-    /// Indexes of the experiments in the manifest.
+    /// The experiments to search for, as indices in the manifest.
     pub experiments: Vec<usize>,
 }
 
-/// Results of a search for a paper.
+/// Results of the search for all experiments of a paper.
 #[derive(Debug, Serialize)]
 pub struct CurtailedPaper {
-    /// Results by experiment, in the manifest's order.
+    /// Results for each experiment, in the manifest's order.
     pub experiments: Vec<CurtailedExperiment>,
-    /// Agreement over all pairs of a solution and an experiment that ran under both protocols.
+    /// Agreement over all pairs of a solution and an experiment for which there are both a full and a curtailed
+    /// verdict.
     pub pairs: Agreement,
-    /// Agreement over solutions; a solution passes if it passes all its experiments among these.
+    /// Agreement over solutions. A solution passes if it passes in all of its pairs.
     pub attempts: Agreement,
-    /// CPU seconds actually spent.
+    /// CPU seconds that the search spent; cached results cost nothing.
     pub cpu: f64,
 }
 
-/// Results of a search for one experiment.
+/// Results of the search for one experiment.
 #[derive(Debug, Default, Serialize)]
 pub struct CurtailedExperiment {
-    /// Its id.
+    /// The experiment's id.
     pub id: String,
-    /// Number of solutions that change functions this experiment needs.
+    /// Number of solutions that change a function that the experiment needs.
     pub pool: usize,
-    /// Number of settings that are cheaper than the full one and work with the unmasked repo.
+    /// Number of settings that are cheaper than the full setting and give a result with the unmasked repo.
     pub settings: usize,
-    /// Number of these settings that were given up.
+    /// Number of those settings that were given up, because they could not reach the goal any more.
     pub given_up: usize,
-    /// CPU seconds of the unmasked repo with the full setting.
+    /// CPU seconds of the unmasked repo with full parameters.
     pub full_seconds: f64,
-    /// The cheapest setting that reaches the goal or, if none does, a cheap one that shows how close it comes.
+    /// The cheapest setting that reaches the goal; if no setting does, a cheap setting that shows how much is missing.
     pub chosen: Option<ChosenSetting>,
-    /// Reason why nothing was chosen or why fewer solutions than available were used.
+    /// Why no setting was chosen, or why not all solutions were used.
     pub note: Option<String>,
 }
 
-/// A chosen setting and its results.
+/// The setting chosen by the search, and its results.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChosenSetting {
-    /// The parameters.
+    /// The values of the parameters.
     pub setting: Setting,
-    /// The command with these parameters.
+    /// The command with the values of this setting.
     pub command: String,
     /// CPU seconds of the unmasked repo with this setting.
     pub seconds: f64,
-    /// Whether the setting reaches the goal.
+    /// Whether this setting reaches the goal.
     pub reached: bool,
-    /// Agreement of its verdicts with the full ones.
+    /// Agreement of this setting's verdicts with the full verdicts.
     pub agreement: Agreement,
-    /// Solutions with different verdicts: group and name.
+    /// Solutions whose two verdicts differ: group and name.
     pub disagreements: Vec<(String, String)>,
-    /// The two verdicts on each solution, by index in the pool.
+    /// The two verdicts on each solution, by the solution's index in the pool.
     #[serde(skip)]
     verdicts: BTreeMap<usize, SolutionCase>,
 }
 
 impl CurtailedExperiment {
-    /// Returns the evidence to write to the manifest if the setting reaches the goal.
+    /// If the setting reaches the goal, returns it with the evidence to write to the manifest.
     #[must_use]
     pub fn evidence(&self) -> Option<(&Setting, CurtailedEvidence)> {
         let chosen = self.chosen.as_ref().filter(|chosen| chosen.reached)?;
@@ -123,7 +125,8 @@ impl CurtailedExperiment {
 /// Searches for the cheapest settings of a paper's experiments.
 ///
 /// # Errors
-/// Returns the errors of trials. An experiment that fails in full is noted instead.
+/// Returns the errors of trials. An experiment that fails with full parameters is not an error; its results have a
+/// note.
 pub async fn search(
     bench: &Arc<Bench>,
     pool: &SolutionPool,
@@ -161,11 +164,11 @@ struct CurtailSearch<'a> {
     pool: &'a SolutionPool,
     wanted: &'a SearchGoal,
     observer: &'a dyn Observer,
-    /// CPU seconds that the bench had spent before this search.
+    /// CPU seconds that the bench had spent when this search started.
     spent: f64,
 }
 
-/// A setting that works with the unmasked repo.
+/// A setting with which the unmasked repo gives a result.
 struct SettingCandidate {
     setting: Setting,
     task: TaskExperiment,
@@ -174,7 +177,8 @@ struct SettingCandidate {
 }
 
 impl CurtailSearch<'_> {
-    /// Seconds of a full experiment according to gold; unknown times sort last.
+    /// Returns the seconds that an experiment takes with full parameters, as stored with gold. An unknown time counts
+    /// as longest.
     fn expected(&self, experiment: usize) -> f64 {
         let loaded = self.bench.loaded();
         let gold = loaded.gold.as_ref().and_then(|gold| gold.results.get(&Protocol::Full));
@@ -208,7 +212,7 @@ impl CurtailSearch<'_> {
         };
         found.full_seconds = full.seconds;
         let mut known = self.in_full(place, &full, &places).await?;
-        // The few passing solutions come first, because they rule out most settings soonest.
+        // Compare the few passing solutions first, because they rule out unsuitable settings soonest.
         known.sort_by_key(|(_, passes)| !passes);
         let stopped = if known.len() < places.len() {
             let judged = format!("{} of {} solutions were run in full", known.len(), places.len());
@@ -237,8 +241,8 @@ impl CurtailSearch<'_> {
                 None => found.given_up += 1,
             }
         }
-        // No setting reaches the goal: report the costliest one that saves nine tenths of the time, to show how close
-        // it comes.
+        // No setting reaches the goal. Report the most expensive setting that saves at least nine tenths of the time,
+        // to show how much is missing.
         let cheap = candidates.iter().rev().find(|candidate| candidate.seconds <= full.seconds / 10.0);
         match cheap.or(candidates.first()) {
             Some(candidate) => found.chosen = self.judge(place, candidate, &known, false).await?,
@@ -247,7 +251,7 @@ impl CurtailSearch<'_> {
         Ok(found)
     }
 
-    /// Runs the unmasked repo with a setting to get its gold; the inner error says why it has no result.
+    /// Runs the unmasked repo with a setting, whose gold is the result. The inner error says why there is no result.
     async fn candidate(&self, place: usize, setting: &Setting) -> Result<Result<SettingCandidate, String>> {
         let experiment = &self.bench.loaded().paper.experiments[place];
         let command = match experiment.command_with(setting) {
@@ -271,7 +275,7 @@ impl CurtailSearch<'_> {
         Ok(Ok(SettingCandidate { setting: setting.clone(), task: limited(&task, limit), gold, seconds: outcome.cpu }))
     }
 
-    /// Returns the settings that are cheaper than the full one, cheapest first.
+    /// Returns the settings that are cheaper than the full setting, the cheapest first.
     async fn candidates(&self, place: usize, full: &SettingCandidate) -> Result<Vec<SettingCandidate>> {
         let experiment = &self.bench.loaded().paper.experiments[place];
         let all = settings(experiment);
@@ -289,7 +293,8 @@ impl CurtailSearch<'_> {
         Ok(candidates)
     }
 
-    /// Runs the solutions with these indexes in full until the budget is spent, and returns their verdicts.
+    /// Runs these solutions in full, until the budget is used up. Returns the verdict on each that was run, by its
+    /// index.
     async fn in_full(&self, place: usize, full: &SettingCandidate, places: &[usize]) -> Result<Vec<(usize, bool)>> {
         let mut known = Vec::with_capacity(places.len());
         for chunk in places.chunks(CHUNK) {
@@ -304,8 +309,8 @@ impl CurtailSearch<'_> {
         Ok(known)
     }
 
-    /// Compares a setting's verdicts with the full ones. With `gives_up`, returns `None` as soon as the setting can no
-    /// longer reach the goal.
+    /// Compares the verdicts of a setting with the full verdicts. If `gives_up` is set, returns `None` as soon as the
+    /// setting cannot reach the goal any more.
     async fn judge(
         &self,
         place: usize,
@@ -327,7 +332,7 @@ impl CurtailSearch<'_> {
                 let group = self.pool.attempts[attempt].group.clone();
                 verdicts.insert(attempt, SolutionCase { group, full, curtailed });
             }
-            // Assume that all remaining verdicts agree.
+            // At best, all remaining verdicts agree.
             let right = passing - false_fail;
             let hopeless = right < self.wanted.goal * (right + false_pass) || right < self.wanted.goal * passing;
             if gives_up && hopeless {
@@ -354,7 +359,7 @@ impl CurtailSearch<'_> {
         }))
     }
 
-    /// Whether each of these solutions reproduces the setting's gold.
+    /// Returns for each of these solutions whether it reproduces the gold result of the setting.
     async fn verdicts(&self, place: usize, candidate: &SettingCandidate, attempts: &[usize]) -> Result<Vec<bool>> {
         let job = |&attempt: &usize| {
             let PooledSolution { files, .. } = &self.pool.attempts[attempt];

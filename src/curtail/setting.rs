@@ -1,17 +1,18 @@
-//! Settings for an experiment's curtailed parameters.
+//! Lists the settings to try as the curtailed parameters of an experiment.
 
 use std::collections::BTreeMap;
 
 use crate::suite::Experiment;
 
-/// Values of an experiment's parameters.
+/// A value for each of an experiment's parameters.
 pub type Setting = BTreeMap<String, toml::Value>;
 
-/// Maximum number of settings tried per experiment.
+/// Maximum number of settings to try per experiment.
 pub const MOST: usize = 200;
 
-/// Returns the settings that the manifest allows, except the full one, ordered by the sum of their values' positions in
-/// the `allowed` lists; without `allowed` only the curtailed setting. Costly settings beyond [`MOST`] are dropped.
+/// Returns all settings that the manifest allows, except the full one. They are ordered by the sum of the positions of
+/// their values in the manifest's `allowed` lists. Without such lists, returns only the manifest's curtailed setting.
+/// Settings beyond the first [`MOST`] are dropped.
 #[must_use]
 pub fn settings(experiment: &Experiment) -> Vec<Setting> {
     let parameters = &experiment.parameters;
@@ -19,7 +20,7 @@ pub fn settings(experiment: &Experiment) -> Vec<Setting> {
         let current = parameters.curtailed.clone();
         return if current == parameters.full { Vec::new() } else { vec![current] };
     }
-    // Sum of the positions in the lists, and the setting, extended parameter by parameter.
+    // All settings so far, each with the sum of its positions; extended by one parameter at a time.
     let mut all: Vec<(usize, Setting)> = vec![(0, parameters.full.clone())];
     for (name, values) in &parameters.allowed {
         let mut longer = Vec::with_capacity(all.len() * values.len());
@@ -31,7 +32,7 @@ pub fn settings(experiment: &Experiment) -> Vec<Setting> {
             }
         }
         longer.sort_by_key(|(places, _)| *places);
-        // Further parameters can only increase the sums, so the dropped settings could never come first.
+        // More parameters can only increase the sums, so settings dropped here could never come before those kept.
         longer.truncate(MOST + 1);
         all = longer;
     }

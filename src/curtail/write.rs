@@ -1,4 +1,4 @@
-//! Writes a found setting to the manifest and keeps everything else there, including comments.
+//! Writes a setting found by the search to the manifest. The rest of the manifest is kept, including comments.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::suite::CurtailedEvidence;
 
-/// Replaces the curtailed parameters of these experiments and their evidence.
+/// Replaces the curtailed parameters of these experiments, and the evidence for them.
 ///
 /// # Errors
-/// Kind `Suite` for a manifest that can't be parsed or no longer contains an experiment; `Machine` if the file cannot
-/// be read or written.
+/// Kind `Suite` for a manifest that cannot be parsed or does not contain an experiment any more; `Machine` if the file
+/// cannot be read or written.
 pub fn write(manifest: &Path, found: &[(&str, &Setting, CurtailedEvidence)]) -> Result<()> {
     let text = std::fs::read_to_string(manifest).map_err(|error| Error::io("read", manifest, error))?;
     let text = rewritten(&text, found).map_err(|message| Error::suite(message).at(manifest, None))?;

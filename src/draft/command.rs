@@ -1,5 +1,5 @@
-//! Parses experiments given by a user: `NAME=COMMAND` on the command line or one per line in a file, or a file of
-//! `[[experiment]]` tables as in a manifest.
+//! Parses experiments that a user requests: `NAME=COMMAND` on the command line; a file with one `NAME=COMMAND` per
+//! line; or a file of `[[experiment]]` tables as in a manifest.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,24 +14,24 @@ use crate::files::from_toml;
 use crate::suite::{Parameters, ResultRule};
 use crate::tolerance::{ToleranceRule, default_absolute};
 
-/// A requested experiment: like the manifest's, but description and result rule are optional.
+/// A requested experiment. Same as an experiment in a manifest, but description and result rule are optional.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestedExperiment {
-    /// Short name.
+    /// Short name of the experiment.
     pub id: String,
     /// Description of the measurement.
     #[serde(default)]
     pub description: Option<String>,
-    /// Shell command, with `{name}` for a parameter.
+    /// Shell command, with `{name}` in place of the value of a parameter.
     pub command: String,
     /// Values of the parameters.
     #[serde(default)]
     pub parameters: Parameters,
-    /// How to read the result, if specified.
+    /// The rule for reading the result, if the user gave one.
     #[serde(default)]
     pub result: Option<ResultRule>,
-    /// The tolerance, if it isn't the default.
+    /// The tolerance; `None` for the default.
     #[serde(default)]
     pub tolerance: Option<ToleranceRule>,
 }
@@ -43,8 +43,8 @@ struct Tables {
     experiment: Vec<RequestedExperiment>,
 }
 
-/// A parameter with its values: `{n=full:1000,curtailed:50}`, or `{n=50}` for one with the same value in both
-/// protocols.
+/// A parameter with its values: `{n=full:1000,curtailed:50}`, or `{n=50}` if full and curtailed experiments use the
+/// same value.
 static HOLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{([A-Za-z_][A-Za-z0-9_]*)=([^{}]*)\}").ok());
 
 const FORM: &str = "write it as `NAME=COMMAND`, such as `table=python -m pkg table --n {n=full:1000,curtailed:50}`";
@@ -52,7 +52,7 @@ const FORM: &str = "write it as `NAME=COMMAND`, such as `table=python -m pkg tab
 /// Parses `NAME=COMMAND`.
 ///
 /// # Errors
-/// Kind `Usage` if the name or the command is missing, or a parameter lacks one of its values.
+/// Kind `Usage` if the name or the command is missing, or if a parameter has only one of its two values.
 pub fn parse(text: &str) -> Result<RequestedExperiment> {
     let (id, command) = text
         .split_once('=')
@@ -68,7 +68,7 @@ pub fn parse(text: &str) -> Result<RequestedExperiment> {
     for hole in HOLE.iter().flat_map(|hole| hole.captures_iter(command)) {
         let (Some(whole), Some(name), Some(values)) = (hole.get(0), hole.get(1), hole.get(2)) else { continue };
         if command[..whole.start()].ends_with('$') {
-            // The shell's own syntax, `${name=default}`.
+            // This is shell syntax, `${name=default}`, not a parameter.
             continue;
         }
         let (full, curtailed) = match values.as_str().strip_prefix("full:") {
@@ -119,7 +119,7 @@ pub fn read(path: &Path) -> Result<Vec<RequestedExperiment>> {
         .collect()
 }
 
-/// Fails for an empty list, for duplicate names, and for parameters that don't fit their command.
+/// Checks that the list is not empty, that names are unique, and that parameters fit their commands.
 ///
 /// # Errors
 /// Kind `Usage`.
@@ -144,10 +144,10 @@ pub fn validate(wanted: &[RequestedExperiment]) -> Result<()> {
     Ok(())
 }
 
-/// Adds result rules from `--regex NAME.KEY=EXPRESSION` and `--json-file NAME=FILE` to their experiments.
+/// Adds result rules to experiments, from the options `--regex NAME.KEY=EXPRESSION` and `--json-file NAME=FILE`.
 ///
 /// # Errors
-/// Kind `Usage` for an unknown experiment or an expression that is invalid or has no group.
+/// Kind `Usage` for an unknown experiment, or for an expression that is invalid or has no group.
 pub fn add_rules(wanted: &mut [RequestedExperiment], expressions: &[String], files: &[String]) -> Result<()> {
     let ids: Vec<String> = wanted.iter().map(|one| format!("`{}`", one.id)).collect();
     let unknown = |text: &str| {
@@ -183,12 +183,12 @@ pub fn add_rules(wanted: &mut [RequestedExperiment], expressions: &[String], fil
 }
 
 impl RequestedExperiment {
-    /// Returns the command with its parameters filled in.
+    /// Returns the command with the values of its parameters.
     pub fn command_line(&self, protocol: crate::suite::Protocol) -> Result<String, String> {
         self.experiment(ResultRule::JsonLine(crate::suite::Stdout::Stdout), String::new()).command_line(protocol)
     }
 
-    /// Converts it to an experiment of the manifest, adding the missing parts.
+    /// Converts the request to an experiment of the manifest, with the missing parts given as arguments.
     #[must_use]
     pub fn experiment(&self, result: ResultRule, description: String) -> crate::suite::Experiment {
         crate::suite::Experiment {
@@ -206,13 +206,13 @@ impl RequestedExperiment {
     }
 }
 
-/// Whether a text is a valid name of an experiment or paper.
+/// Whether a text is a valid name for an experiment or a paper.
 pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.')
 }
 
-/// Parses a number if formatting it gives the same text; otherwise returns the text.
+/// Returns a number if the text is a number in its usual form; otherwise the text itself.
 fn value(text: &str) -> toml::Value {
     let number = text.parse::<i64>().map(toml::Value::Integer).or_else(|_| text.parse::<f64>().map(toml::Value::Float));
     number.ok().filter(|number| number.to_string() == text).unwrap_or_else(|| text.into())

@@ -1,7 +1,6 @@
-//! Extracts a function's description, the first sentence, from its docstring.
+//! Extracts the description of a function from its docstring: the first sentence.
 
-/// Returns the first sentence of a docstring literal (with prefix and quotes) on one line; `None` if it contains no
-/// words.
+/// Returns the first sentence in a docstring literal (with prefix and quotes), on one line; `None` if it has no words.
 pub fn first_sentence(literal: &str) -> Option<String> {
     let inner = literal.trim().trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '(').trim_end_matches(')');
     let quotes = ["\"\"\"", "'''", "\"", "'"];
@@ -17,8 +16,8 @@ pub fn first_sentence(literal: &str) -> Option<String> {
     Some(if ended { sentence.to_owned() } else { format!("{sentence}.") })
 }
 
-/// Whether a line ends the first paragraph: an empty line, a heading's underline, or a field list in one of the usual
-/// styles.
+/// Whether a line ends the first paragraph: it is empty, underlines a heading, or begins a list of parameters in one of
+/// the usual styles.
 fn is_break(line: &str) -> bool {
     const SECTIONS: [&str; 8] =
         ["args:", "arguments:", "parameters", "parameters:", "returns", "returns:", "inputs:", "example:"];
@@ -30,7 +29,8 @@ fn is_break(line: &str) -> bool {
         || SECTIONS.contains(&line.to_ascii_lowercase().as_str())
 }
 
-/// Index at which the first sentence ends: after a full stop followed by a space and not by a lower-case letter.
+/// Returns the index after the first sentence. A sentence ends at a full stop that is followed by a space but not by a
+/// lower-case letter.
 fn sentence_end(text: &str) -> usize {
     const NO_ENDS: [&str; 10] = ["e.g.", "i.e.", "cf.", "Eq.", "eq.", "Sec.", "Fig.", "al.", "vs.", "No."];
     for (place, _) in text.match_indices(". ") {

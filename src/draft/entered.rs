@@ -1,4 +1,5 @@
-//! Determines which functions of a repo its experiments enter, by one traced run per experiment.
+//! Determines which functions of a repo are called when its experiments run (the functions that they enter), by one
+//! traced run per experiment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +11,12 @@ use crate::code::{Module, index_tree};
 use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 
-/// A repo's sources.
+/// The files of a repo.
 #[derive(Debug, Default)]
 pub struct RepoSources {
     /// Python files that can be parsed.
     pub modules: BTreeMap<PathBuf, Module>,
-    /// Errors of the Python files that can't.
+    /// Errors of the Python files that cannot be parsed.
     pub broken: Vec<Error>,
     /// Paths of the files that are not Python.
     pub others: Vec<PathBuf>,
@@ -41,8 +42,8 @@ pub fn sources(repo: &Path) -> RepoSources {
     found
 }
 
-/// Runs each experiment under the tracer. Returns the functions that they enter, and a sentence for each experiment
-/// whose trace may be incomplete.
+/// Runs each experiment under the tracer. Returns the functions that the experiments enter, and a warning for each
+/// experiment whose trace may be incomplete.
 ///
 /// # Errors
 /// Kind `Baseline` if the experiments enter no function of the repo; errors of the sandbox.

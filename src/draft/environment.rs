@@ -1,4 +1,4 @@
-//! The env of a new paper: an `environment.yml` from a list of packages.
+//! The env of a new paper: makes an `environment.yml` from a list of packages.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub fn yml(id: &str, python: &str, requirements: &[String]) -> String {
     text
 }
 
-/// Splits a list such as `numpy==2.2.6,scipy>=1.10,<2` at the commas that are followed by a package's name.
+/// Splits a list of requirements, such as `numpy==2.2.6,scipy>=1.10,<2`, at those commas that a package's name follows.
 #[must_use]
 pub fn split(list: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
@@ -43,11 +43,11 @@ pub fn split(list: &str) -> Vec<String> {
     found
 }
 
-/// Reads the packages of a `requirements.txt`, without comments.
+/// Reads the requirements in a `requirements.txt`, without comments.
 ///
 /// # Errors
-/// Kind `Usage`, with file and line, for pip options and for packages that aren't on an index, because neither can be
-/// locked.
+/// Kind `Usage`, with file and line, for pip options and for packages that are not on a package index, because neither
+/// can be locked.
 pub fn read(path: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::usage(format!("failed to read `{}`", path.display())).because(error))?;

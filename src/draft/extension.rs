@@ -1,7 +1,7 @@
-//! Detects compiled code in a repository and the command that builds it.
+//! Detects whether a repository contains code to be compiled, and the command that compiles it.
 //!
-//! setuptools can build in place. Other build systems (meson, scikit-build, maturin) only make wheels; the shared
-//! libraries of such a wheel are copied next to the sources, so that Python imports the repo's own files instead of
+//! setuptools can build in place. Other build systems (meson, scikit-build, maturin) can only make wheels. The shared
+//! libraries in such a wheel are copied next to the sources, so that Python imports the repo's own files instead of
 //! installed copies.
 
 use std::path::{Path, PathBuf};
@@ -10,22 +10,22 @@ use walkdir::WalkDir;
 
 use super::metadata::{build_backend, build_requires, text};
 
-/// How to build a repository's extensions.
+/// How to build a repository's compiled code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
     /// Command to run in the repo's root.
     pub command: String,
     /// Packages that the command needs.
     pub requirements: Vec<String>,
-    /// Evidence that there is something to build.
+    /// Evidence that the repository has code to build, for the user.
     pub because: String,
 }
 
-/// Packages that some build systems need but don't declare, by a part of the backend's name.
+/// Undeclared requirements of some build systems, by a part of the name of the build backend.
 const TOOLS: [(&str, &[&str]); 3] =
     [("mesonpy", &["meson", "ninja"]), ("scikit_build", &["cmake", "ninja"]), ("skbuild", &["cmake", "ninja"])];
 
-/// Detects what must be built in a repository; `None` if nothing.
+/// Detects how to build a repository; returns `None` if there is nothing to build.
 #[must_use]
 pub fn extension(repo: &Path) -> Option<Extension> {
     let backend = build_backend(repo).unwrap_or_default();
@@ -69,12 +69,12 @@ pub fn extension(repo: &Path) -> Option<Extension> {
             }
         }
     }
-    // This package only selects an old numpy, which may conflict with the experiments' version.
+    // Skip this package: it only selects an old version of NumPy, which may conflict with the experiments' version.
     requirements.retain(|one| name_of(one) != "oldest-supported-numpy");
     Some(Extension { command, requirements, because })
 }
 
-/// Adds those packages of `more` that `packages` doesn't contain in any version.
+/// Appends those packages of `more` to `packages` that `packages` doesn't contain in any version.
 #[must_use]
 pub fn joined(packages: &[String], more: &[String]) -> Vec<String> {
     let mut all = packages.to_vec();
@@ -82,19 +82,19 @@ pub fn joined(packages: &[String], more: &[String]) -> Vec<String> {
     all
 }
 
-/// Paths of the shared libraries in a repository.
+/// Returns the paths of the shared libraries in a repository.
 #[must_use]
 pub fn libraries(repo: &Path) -> Vec<PathBuf> {
     with_endings(repo, &["so"])
 }
 
-/// The name of a requirement, normalised as by package indexes.
+/// Returns the package name in a requirement, normalised as package indexes do.
 fn name_of(requirement: &str) -> String {
     let end = requirement.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
     requirement[..end.unwrap_or(requirement.len())].to_ascii_lowercase().replace(['_', '.'], "-")
 }
 
-/// Returns the build system if it can only make wheels and there are sources to compile.
+/// Returns the build system (backend and readable name) if it can only make wheels and there are sources to compile.
 fn other<'a>(backend: &'a str, sources: &[PathBuf]) -> Option<(&'a str, &'static str)> {
     let known = [
         ("mesonpy", "meson"),
@@ -108,7 +108,7 @@ fn other<'a>(backend: &'a str, sources: &[PathBuf]) -> Option<(&'a str, &'static
     (!sources.is_empty()).then_some((part, name))
 }
 
-/// Command that builds a wheel's contents and copies its shared libraries next to the sources.
+/// Returns a shell command that builds a wheel and copies the shared libraries in it next to the sources.
 fn wheel(repo: &Path) -> String {
     let to = if repo.join("src").is_dir() && !repo.join("src/__init__.py").exists() { "/src" } else { "" };
     format!(
@@ -117,7 +117,7 @@ fn wheel(repo: &Path) -> String {
     )
 }
 
-/// Source files in compiled languages.
+/// Returns the source files in compiled languages.
 fn sources(repo: &Path) -> Vec<PathBuf> {
     with_endings(repo, &["pyx", "c", "cc", "cpp", "cxx", "f", "f90", "rs"])
 }

@@ -1,4 +1,4 @@
-//! Generates a new paper's `paper.toml`, with comments for the person who completes it.
+//! Generates the `paper.toml` of a new paper, with comments for the person who has to complete it.
 
 use super::metadata::PackageFacts;
 use super::propose::MaskingProposal;
@@ -7,31 +7,31 @@ use crate::suite::{Experiment, ResultRule, TODO};
 use crate::tolerance::ToleranceRule;
 use std::fmt::Write as _;
 
-/// Compiled code of a repo.
+/// Compiled code in a repo.
 #[derive(Debug, Clone, Default)]
 pub struct CompiledCode {
-    /// Command that builds it.
+    /// Command that builds the compiled code.
     pub build: Option<String>,
-    /// Compiled files in the repo.
+    /// Compiled files that the repo contains.
     pub files: Vec<String>,
-    /// Python version that the compiled files require, if they are bound to one.
+    /// Python ABI tag that the compiled files require, if they work with one only.
     pub abi: Option<String>,
 }
 
-/// Input of a manifest.
+/// The data from which a manifest is made.
 #[derive(Debug, Clone, Copy)]
 pub struct ManifestInput<'a> {
-    /// The paper's title, if its text has one.
+    /// The paper's title, if the text of the paper contains it.
     pub title: Option<&'a str>,
-    /// Facts about the package, for what the text does not say.
+    /// Facts about the package, used where the paper's text gives none.
     pub facts: &'a PackageFacts,
-    /// Folder under `repos/`.
+    /// Name of the repo's folder under `repos/`.
     pub repo: &'a str,
-    /// Folder under `envs/`.
+    /// Name of the env's folder under `envs/`.
     pub env: &'a str,
     /// Compiled code of the repo.
     pub compiled: &'a CompiledCode,
-    /// The experiments.
+    /// The paper's experiments.
     pub experiments: &'a [Experiment],
     /// Proposed functions and protected files.
     pub proposal: &'a MaskingProposal,
@@ -149,7 +149,7 @@ impl ManifestInput<'_> {
     }
 }
 
-/// Formats a result rule for a manifest.
+/// Formats a result rule as TOML for a manifest.
 #[must_use]
 pub fn rule(rule: &ResultRule) -> String {
     match rule {
@@ -169,7 +169,7 @@ fn key(text: &str) -> String {
     if bare { text.to_owned() } else { quoted(text) }
 }
 
-/// Formats a text for readers as a TOML string on one line.
+/// Formats a text as a TOML string on one line.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.split(['\n', '\r']).map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned())
         .to_string()

@@ -11,12 +11,12 @@ use toml::Table;
 pub struct PackageDependencies {
     /// Requirements in pip's notation.
     pub packages: Vec<String>,
-    /// The file, relative to the repository.
+    /// The file that lists the dependencies, relative to the repository.
     pub file: &'static str,
 }
 
-/// Returns the dependencies from the first file that declares them, the most precise first: `pyproject.toml`, an
-/// sdist's `PKG-INFO`, `setup.cfg`, `setup.py`.
+/// Returns the dependencies from the first of these files that declares any: `pyproject.toml`, the `PKG-INFO` of a
+/// source distribution, `setup.cfg`, `setup.py`.
 #[must_use]
 pub fn dependencies(repo: &Path) -> Option<PackageDependencies> {
     let found = |file: &'static str, packages: Option<Vec<String>>| {
@@ -30,20 +30,21 @@ pub fn dependencies(repo: &Path) -> Option<PackageDependencies> {
         .or_else(|| found("setup.py", text(repo, "setup.py").and_then(|said| called(&said, "install_requires"))))
 }
 
-/// Facts about a package, for the manifest of its paper.
+/// Facts about a package, used for the manifest of a paper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageFacts {
-    /// Name and summary.
+    /// The package's name and summary.
     pub title: Option<String>,
     /// Names of the authors.
     pub authors: Vec<String>,
     /// The last year of the licence's copyright notice.
     pub year: Option<u16>,
-    /// Address of the home page, or else of the sources.
+    /// Address of the home page or, if there is no home page, of the sources.
     pub url: Option<String>,
 }
 
-/// Returns what an sdist's `PKG-INFO` or else `pyproject.toml` says about the package, with the year from its licence.
+/// Reads facts about the package from the `PKG-INFO` of a source distribution or, without one, from `pyproject.toml`.
+/// The year is read from the licence.
 #[must_use]
 pub fn facts(repo: &Path) -> PackageFacts {
     let mut found = match (text(repo, "PKG-INFO"), pyproject(repo)) {
@@ -99,13 +100,13 @@ fn title(name: Option<String>, summary: Option<String>) -> Option<String> {
     }
 }
 
-/// Splits a list of authors, without their addresses.
+/// Splits a list of authors into names, without e-mail addresses.
 fn names(said: &str) -> Vec<String> {
     let name = |part: &str| part.split('<').next().unwrap_or_default().trim().trim_matches('"').to_owned();
     said.split(',').flat_map(|part| part.split(" and ")).map(name).filter(|name| !name.is_empty()).collect()
 }
 
-/// Chooses among addresses, each with its label in lower case.
+/// Chooses the home page among addresses. Each address has a label in lower case, such as `homepage`.
 fn home_page(addresses: impl Iterator<Item = (String, String)>) -> Option<String> {
     const LABELS: [&str; 6] = ["homepage", "home-page", "home", "repository", "source", "documentation"];
     let all: Vec<(String, String)> = addresses.collect();
@@ -120,7 +121,7 @@ fn copyright(licence: &str) -> Option<u16> {
     notices.flat_map(|line| year.find_iter(line)).filter_map(|found| found.as_str().parse().ok()).max()
 }
 
-/// Returns the Python call behind each console script, from entries such as `name = package.module:function`.
+/// Returns the Python call that each console script makes, from entries such as `name = package.module:function`.
 #[must_use]
 pub fn scripts(repo: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
@@ -165,7 +166,7 @@ pub fn requires_python(repo: &Path) -> Option<(String, &'static str)> {
         .or_else(|| found("setup.py", setup()))
 }
 
-/// Returns `[build-system] requires`.
+/// Returns the list `requires` in the section `[build-system]`.
 #[must_use]
 pub(super) fn build_requires(repo: &Path) -> Vec<String> {
     let table = pyproject(repo).unwrap_or_default();
@@ -173,7 +174,7 @@ pub(super) fn build_requires(repo: &Path) -> Vec<String> {
     listed.into_iter().flatten().filter_map(|one| one.as_str().map(str::to_owned)).collect()
 }
 
-/// Returns `[build-system] build-backend`.
+/// Returns `build-backend` in the section `[build-system]`.
 #[must_use]
 pub(super) fn build_backend(repo: &Path) -> Option<String> {
     pyproject(repo)?.get("build-system")?.get("build-backend")?.as_str().map(str::to_owned)
@@ -189,7 +190,7 @@ fn pyproject(repo: &Path) -> Option<Table> {
     text(repo, "pyproject.toml")?.parse().ok()
 }
 
-/// Returns `[project] dependencies`; `None` if the project declares them as dynamic.
+/// Returns `dependencies` in the section `[project]`; `None` if the project declares them as dynamic.
 fn declared(table: &Table) -> Option<Vec<String>> {
     let project = table.get("project")?.as_table()?;
     let dynamic = project.get("dynamic").and_then(toml::Value::as_array);
@@ -200,7 +201,7 @@ fn declared(table: &Table) -> Option<Vec<String>> {
     Some(listed.into_iter().flatten().filter_map(|one| one.as_str().map(str::to_owned)).collect())
 }
 
-/// Returns the `Requires-Dist` entries of a package's core metadata, without extras.
+/// Returns the `Requires-Dist` entries in a package's core metadata, except those that belong to extras.
 fn metadata(text: &str) -> Option<Vec<String>> {
     let head = text.split("\n\n").next().unwrap_or_default();
     let needed = head.lines().filter_map(|line| line.strip_prefix("Requires-Dist:"));
@@ -208,7 +209,7 @@ fn metadata(text: &str) -> Option<Vec<String>> {
     (!needed.is_empty()).then_some(needed)
 }
 
-/// Returns the lines of a key in an ini file.
+/// Returns the lines under a key in a section of an ini file.
 fn section(text: &str, name: &str, key: &str) -> Option<Vec<String>> {
     let mut lines = text.lines().skip_while(|line| line.trim() != format!("[{name}]")).skip(1);
     let mut found = Vec::new();
@@ -222,7 +223,8 @@ fn section(text: &str, name: &str, key: &str) -> Option<Vec<String>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns the strings of a literal list in a call of `setup`, such as `install_requires=[...]` or `"name": [...]`.
+/// Returns the strings in a literal list that is an argument of `setup`, such as `install_requires=[...]` or `"name":
+/// [...]`.
 fn called(text: &str, key: &str) -> Option<Vec<String>> {
     let list = Regex::new(&format!(r#"{key}["']?\s*[=:]\s*[\[(]([^\[\]()]*(?:\[[^\]]*\][^\[\]()]*)*)[\])]"#)).ok()?;
     let string = Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#).ok()?;

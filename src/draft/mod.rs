@@ -1,10 +1,10 @@
 //! Creates a paper from a repository, for `autoexperiment new`.
 //!
-//! The user names a repository, an environment and the commands of its experiments. The [`Draft`] is assembled in its
-//! own folder inside the suite and moved into place completely or not at all: the repo is copied ([`repo`]), each
-//! command runs once to find out how to read its result ([`result`]), a traced run shows which functions the commands
-//! enter, and those worth masking are proposed ([`propose()`]). Anything that only a person can write is marked `TODO`
-//! in the files.
+//! The user names a repository, an environment and the commands of its experiments. The [`Draft`] is assembled in a
+//! separate folder inside the suite and then moved into place, completely or not at all. The steps: the repo is copied
+//! ([`repo`]); each command is run once to find out how to read its result ([`result`]); a traced run shows which
+//! functions the commands enter; and functions worth masking are proposed ([`propose()`]). Everything that only a
+//! person can write is marked `TODO` in the files.
 
 pub mod command;
 mod docstring;

@@ -1,4 +1,5 @@
-//! Proposes which of the functions entered by the experiments to mask, and which files to protect.
+//! Proposes which functions to mask, of those that the experiments enter, and which files to protect from changes by
+//! agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,40 +8,40 @@ use std::path::{Path, PathBuf};
 use super::docstring::first_sentence;
 use crate::code::{Module, Selector, last_part};
 
-/// Minimum number of lines of a function, without its docstring.
+/// Minimum number of lines of a proposed function, without its docstring.
 const FEWEST_LINES: usize = 5;
 
-/// For each function that an experiment enters (file in the repo, index in its module), the indexes of the experiments
-/// that enter it.
+/// For each function that an experiment enters (given by its file and its index in the file's module), the indices of
+/// the experiments that enter it.
 pub type ExperimentsByFunction = BTreeMap<(PathBuf, usize), BTreeSet<usize>>;
 
 /// A function that is worth masking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionCandidate {
-    /// Its selector.
+    /// The function's selector.
     pub selector: Selector,
-    /// Number of lines.
+    /// The function's number of lines.
     pub lines: usize,
-    /// Number of calls in its body.
+    /// Number of calls in the function's body.
     pub calls: usize,
-    /// First sentence of its docstring.
+    /// First sentence of the function's docstring.
     pub description: Option<String>,
-    /// Indexes of the experiments that enter it.
+    /// Indices of the experiments that enter the function.
     pub experiments: BTreeSet<usize>,
 }
 
-/// Reason for not proposing an entered function.
+/// Why a function that experiments enter is not proposed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// It has fewer than five lines without its docstring.
+    /// The function has fewer than five lines without its docstring.
     Short,
-    /// It is a test.
+    /// The function is a test.
     Test,
-    /// It reads the command line.
+    /// The function reads the command line.
     CommandLine,
-    /// It is in a protected file.
+    /// The function is in a protected file.
     Protected,
-    /// It is nested in a function that is proposed.
+    /// The function is nested in a proposed function.
     Nested,
 }
 
@@ -56,21 +57,22 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A proposal for a manifest.
+/// The functions to mask and the files to protect that are proposed for a manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MaskingProposal {
-    /// Functions, by file and in source order.
+    /// Proposed functions, by file and in source order.
     pub functions: Vec<FunctionCandidate>,
-    /// Entered functions that are not proposed, with the reason.
+    /// Functions that experiments enter but that are not proposed, with the reason.
     pub refused: Vec<(Selector, Reason)>,
-    /// Globs of files to protect.
+    /// Globs that match the files to protect.
     pub protected: Vec<String>,
-    /// Scripts of the commands that are not protected because otherwise no function would be left.
+    /// Scripts run by the commands that should be protected but are not, because otherwise no function could be
+    /// proposed.
     pub open_scripts: Vec<PathBuf>,
 }
 
-/// Proposes functions and protected files. `modules` are the repo's Python files, `others` its other files, `commands`
-/// the experiments' shell commands.
+/// Proposes functions to mask and files to protect. `modules` are the repo's Python files, `others` its other files,
+/// and `commands` the experiments' shell commands.
 #[must_use]
 pub fn propose(
     modules: &BTreeMap<PathBuf, Module>,
@@ -90,7 +92,7 @@ pub fn propose(
         open_scripts = scripts.difference(&closed).cloned().collect();
     }
     let chosen: BTreeSet<&PathBuf> = functions.iter().map(|candidate| &candidate.selector.file).collect();
-    // `__init__.py` decides what a package's names refer to.
+    // Protect `__init__.py` files, because they decide what the names in a package refer to.
     let packages = modules.keys().filter(|path| path.ends_with("__init__.py") && !chosen.contains(path));
     let mut protected: BTreeSet<String> = others.iter().map(|path| glob(path)).collect();
     protected.extend(closed.iter().chain(packages).map(|path| literal(path)));
@@ -105,7 +107,7 @@ fn choose(
     let mut chosen = Vec::new();
     let mut refused = Vec::new();
     let mut places: BTreeSet<(&Path, usize)> = BTreeSet::new();
-    // In source order, so that a function comes before those nested in it.
+    // Functions are in source order, so a function comes before those nested in it.
     for ((path, place), experiments) in entered {
         let Some(module) = modules.get(path) else { continue };
         let Some(function) = module.functions().get(*place) else { continue };
@@ -159,7 +161,7 @@ fn runs(command: &str, path: &Path) -> bool {
     let words: Vec<&str> = command.split(|c: char| c.is_whitespace() || ";&|()\"'".contains(c)).collect();
     let named = |name: &str| {
         let name = Path::new(name);
-        // The command may change its folder first, so compare the end of the path.
+        // The command may change its folder first, so only compare the end of the path.
         path.ends_with(name.strip_prefix("./").unwrap_or(name))
     };
     words.iter().enumerate().any(|(place, word)| {
@@ -236,7 +238,8 @@ fn reads_command_line(module: &Module, place: usize) -> bool {
         || module.source()[function.body.clone()].windows(argv.len()).any(|window| window == argv)
 }
 
-/// Glob for a file that is not Python: all files with its extension, or only itself if it has none.
+/// Returns a glob for a file that is not a Python file: all files with the same extension; without an extension, only
+/// this file.
 fn glob(path: &Path) -> String {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some(extension) => format!("**/*.{}", globset::escape(extension)),

@@ -1,7 +1,7 @@
-//! Copies the repository to `repos/`, without files that agents must not see or don't need.
+//! Copies the repository to `repos/`, without files that agents must not see or do not need.
 //!
-//! Version control and caches are never copied, as in every snapshot. Tests, notebooks and saved results may reveal a
-//! function's body or a gold value, so they are left out and listed; the user can keep them.
+//! Version control folders and caches are never copied, as in every snapshot. Tests, notebooks and saved results may
+//! reveal a function's body or a gold value, so they are left out and listed; the user can choose to keep them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use walkdir::{DirEntry, WalkDir};
 use crate::error::{Error, Result};
 use crate::workspace::is_left_out;
 
-/// User overrides for what is copied.
+/// The user's choices about which files to copy.
 #[derive(Debug, Clone, Default)]
 pub struct CopyRules {
     keep: GlobSet,
@@ -21,7 +21,7 @@ pub struct CopyRules {
 }
 
 impl CopyRules {
-    /// Parses globs over paths in the repo. A glob that matches a folder covers everything in it.
+    /// Parses globs that match paths in the repo. A glob that matches a folder covers all files in it.
     ///
     /// # Errors
     /// Kind `Usage` for an invalid glob.
@@ -39,11 +39,11 @@ fn set(globs: &[String]) -> Result<GlobSet> {
     set.build().map_err(|error| Error::internal("failed to combine globs").because(error))
 }
 
-/// Copies a repository into the new folder `to`. Returns the paths that were left out (whole folders as one path, unless
-/// something in them was kept) with the reason.
+/// Copies a repository into the new folder `to`. Returns the paths that were left out, each with the reason. A folder
+/// is listed as one path, unless something in it was kept.
 ///
 /// # Errors
-/// Kind `Usage` if `from` is not a folder or contains no Python file, `Machine` if something cannot be read or written.
+/// Kind `Usage` if `from` is not a folder or contains no Python file; `Machine` if a file cannot be read or written.
 pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathBuf, &'static str>> {
     if !from.is_dir() {
         let what = if from.exists() { "is not a folder" } else { "does not exist" };
@@ -52,7 +52,7 @@ pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathB
     }
     let mut left_out: BTreeMap<PathBuf, &'static str> = BTreeMap::new();
     let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
-    // Below folders that are left out: the kept files, and the other ones.
+    // Files inside folders that are left out: those that the user keeps, and all others.
     let mut kept_below: BTreeSet<PathBuf> = BTreeSet::new();
     let mut others_below: Vec<(PathBuf, &'static str)> = Vec::new();
     let mut python = false;
@@ -96,7 +96,7 @@ pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathB
         }
     }
     for folder in folders {
-        // Programs may write into a folder that is empty in the repo.
+        // Also create folders that are empty in the repo, because programs may write into them.
         fs::create_dir_all(to.join(&folder)).map_err(|error| Error::io("create", &to.join(&folder), error))?;
     }
     if !python {
@@ -106,7 +106,7 @@ pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathB
     left_out.retain(|path, _| !holds(path, &kept_below));
     for (path, reason) in others_below {
         if above(&left_out, &path).is_none() {
-            // The outermost folder in which nothing was kept, or else the file itself.
+            // The outermost folder from which no file was kept; without such a folder, the file itself.
             let whole = path.ancestors().take_while(|above| !holds(above, &kept_below)).last().unwrap_or(&path);
             left_out.insert(whole.to_owned(), reason);
         }
@@ -114,12 +114,12 @@ pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathB
     Ok(left_out)
 }
 
-/// Whether one of these paths is in the folder.
+/// Whether one of these paths is inside the folder.
 fn holds(folder: &Path, paths: &BTreeSet<PathBuf>) -> bool {
     paths.range(folder.to_owned()..).next().is_some_and(|path| path.starts_with(folder))
 }
 
-/// Returns the reason for leaving out a folder above this path, if any.
+/// Returns the reason why a folder that contains this path was left out, if any.
 fn above(left_out: &BTreeMap<PathBuf, &'static str>, path: &Path) -> Option<&'static str> {
     path.ancestors().skip(1).find_map(|above| left_out.get(above).copied())
 }

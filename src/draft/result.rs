@@ -1,4 +1,4 @@
-//! Guesses how to read an experiment's result from what its command wrote.
+//! Guesses the rule for reading an experiment's result from the output and files of its command.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::score::read_result;
 use crate::suite::{ResultRule, Stdout};
 
-/// Reason why no rule could be guessed, with a hint.
+/// Why no rule could be guessed, with a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     /// The reason, as an error fragment.
@@ -18,11 +18,12 @@ pub struct Unreadable {
     pub hint: String,
 }
 
-/// Returns the rule that fits what a command wrote: the last line of stdout that is a JSON object with a number in it
-/// or, failing that, the only JSON file with a number. `files` are the new and changed files with their bytes.
+/// Returns the rule that fits the output of a command: the last line of stdout that is a JSON object with a number in
+/// it; without such a line, the only JSON file that contains a number. `files` are the new and changed files with their
+/// bytes.
 ///
 /// # Errors
-/// Fails if there is neither, or if several files qualify.
+/// Fails if there is neither such a line nor such a file, or if there are several such files.
 pub(super) fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<(ResultRule, Value), Unreadable> {
     let line = ResultRule::JsonLine(Stdout::Stdout);
     if let Ok(value) = read_result(&line, stdout, None)
@@ -75,7 +76,7 @@ pub(super) fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<
     })
 }
 
-/// Counts the numbers in a result.
+/// Returns the number of numbers in a result.
 #[must_use]
 pub fn values(value: &Value) -> usize {
     match value {
@@ -86,10 +87,10 @@ pub fn values(value: &Value) -> usize {
     }
 }
 
-/// Suggests options that would read the numbers in a text: `loss: 0.25` gives `--regex 'table.loss=loss:
+/// Suggests options for reading the numbers in a text. For `loss: 0.25`, the option is `--regex 'table.loss=loss:
 /// ([-+.0-9e]+)'`.
 fn suggestion(id: &str, stdout: &str) -> Option<String> {
-    // A label followed by a colon or equals sign, or by a space and a number with a decimal point.
+    // A label and a number: separated by a colon or an equals sign, or by a space if the number has a decimal point.
     static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"([A-Za-z][\w-]*(?: [A-Za-z][\w-]*){0,3})(?:( ?[:=] *)[-+]?\d*\.?\d+|( )[-+]?\d*\.\d+)").ok()
     });

@@ -1,4 +1,5 @@
-//! Staging area of a new paper: a miniature suite inside the suite, whose folders are moved into place at the end.
+//! The folder in which a new paper is prepared: a miniature suite inside the suite. Its folders are moved into the
+//! suite at the end.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,14 +12,14 @@ use crate::files::write_durably;
 use crate::suite::Suite;
 use crate::workspace::remove_tree;
 
-/// The venv backend's lock file, and the cache folder for lock files of drafts.
+/// Name of the venv backend's lock file; below, of the cache folder for lock files of drafts.
 const LOCK: &str = "venv.lock";
 const LOCKS: &str = "draft-locks";
 
-/// Age up to which a cached lock file is reused.
+/// Maximum age of a cached lock file to be reused.
 const DAY: Duration = Duration::from_hours(24);
 
-/// A paper in preparation. If dropped before [`Draft::move_into_suite`], it leaves nothing behind.
+/// A paper in preparation. If dropped before [`Draft::move_into_suite`], everything is removed.
 pub struct Draft {
     root: PathBuf,
     id: String,
@@ -27,7 +28,7 @@ pub struct Draft {
     _lock: File,
 }
 
-/// Fails if a text is not a valid id of a paper.
+/// Checks that a text is a valid id for a paper.
 ///
 /// # Errors
 /// Kind `Usage`.
@@ -63,7 +64,7 @@ impl Draft {
             );
         }
         for part in ["papers", "repos", "envs"] {
-            // Remove the remains of a killed process.
+            // Remove what a killed process left.
             remove_tree(&staging.join(part)).map_err(failed)?;
             fs::create_dir_all(staging.join(part)).map_err(failed)?;
         }
@@ -72,7 +73,7 @@ impl Draft {
         Ok(Self { root: suite.root().to_owned(), id: id.to_owned(), staged, new_env: false, _lock: lock })
     }
 
-    /// The miniature suite.
+    /// The miniature suite that contains the draft.
     #[must_use]
     pub const fn suite(&self) -> &Suite {
         &self.staged
@@ -121,8 +122,9 @@ impl Draft {
         write(&folder.join("environment.yml"), yml)
     }
 
-    /// Reuses the env's lock file from an earlier attempt within a day with the same environment file, so that
-    /// correcting and repeating a command needs no new solve. Returns whether there was one.
+    /// Reuses the env's lock file of an earlier draft with the same environment file, if it is at most a day old. So a
+    /// user who corrects and repeats a command need not wait for the env to be solved again. Returns whether there was
+    /// such a lock file.
     ///
     /// # Errors
     /// Kind `Machine`.
@@ -137,7 +139,7 @@ impl Draft {
         Ok(recent)
     }
 
-    /// Caches the env's lock file for the next attempt.
+    /// Caches the env's lock file for the next draft.
     ///
     /// # Errors
     /// Kind `Machine`.
@@ -167,7 +169,7 @@ impl Draft {
         write(&self.staged.paper_dir(&self.id).join(name), text)
     }
 
-    /// Replaces paths inside this draft in an error by the final ones, because the draft will be removed.
+    /// Replaces paths inside this draft in an error by the final paths in the suite, because the draft will be removed.
     #[must_use]
     pub fn outside(&self, mut error: Error) -> Error {
         if let Some((path, _)) = &mut error.place
@@ -181,10 +183,10 @@ impl Draft {
         error
     }
 
-    /// Moves everything into place in the suite.
+    /// Moves everything into the suite.
     ///
     /// # Errors
-    /// Kind `Machine` if a folder has been created there meanwhile; nothing is left behind then.
+    /// Kind `Machine` if one of the folders was created there meanwhile; nothing is moved then.
     pub fn move_into_suite(self) -> Result<()> {
         let parts: &[&str] = if self.new_env { &["envs", "repos", "papers"] } else { &["repos", "papers"] };
         let mut settled: Vec<PathBuf> = Vec::new();
@@ -205,7 +207,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // If this fails, the next draft with this id removes the rest.
+        // Ignore a failure: the next draft with this id removes the rest.
         let _ = remove_tree(self.staged.root());
     }
 }

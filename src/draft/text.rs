@@ -12,24 +12,24 @@ use crate::error::{Error, Result};
 use crate::scrub::{MarkupFormat, ScrubOptions, scrub};
 use crate::suite::{Experiment, Gold, TODO, result_numbers};
 
-/// A paper's text as given by the user.
+/// The text of a paper, as the user gave it.
 #[derive(Debug, Clone)]
 pub struct TextSource {
     /// The text.
     pub text: String,
-    /// Its title, if it has one.
+    /// The paper's title, if the text has one.
     pub title: Option<String>,
     format: MarkupFormat,
 }
 
-/// A paper's text as shown to agents.
+/// The text of a paper, as agents are shown it.
 #[derive(Debug, Clone)]
 pub struct ScrubbedPaper {
-    /// The text.
+    /// The text, in which results are removed.
     pub text: String,
-    /// Number of numbers removed.
+    /// Count of the numbers that were removed.
     pub removed: usize,
-    /// Total number of numbers.
+    /// Count of all numbers in the original text.
     pub numbers: usize,
 }
 
@@ -37,7 +37,7 @@ impl TextSource {
     /// Reads a text in Markdown, LaTeX or plain text.
     ///
     /// # Errors
-    /// Kind `Usage` if it cannot be read or is not UTF-8.
+    /// Kind `Usage` if the file cannot be read or is not UTF-8.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             Error::usage(format!("failed to read the text `{}`", path.display()))
@@ -49,7 +49,8 @@ impl TextSource {
         Ok(Self { text, title, format })
     }
 
-    /// Removes the results from the text, including roundings of gold values. LaTeX gets Markdown headings.
+    /// Removes the results from the text: all numbers that are gold values, also when rounded. LaTeX headings become
+    /// Markdown headings.
     #[must_use]
     pub fn scrubbed(&self, gold: &Gold) -> ScrubbedPaper {
         let mut values = Vec::new();
@@ -59,7 +60,8 @@ impl TextSource {
         self.without_results(&values)
     }
 
-    /// Removes the results from the text, including roundings of these values. LaTeX gets Markdown headings.
+    /// Removes the results from the text: all numbers that are one of these values, also when rounded. LaTeX headings
+    /// become Markdown headings.
     #[must_use]
     pub fn without_results(&self, values: &[f64]) -> ScrubbedPaper {
         let scrubbed = scrub(&self.text, &ScrubOptions { format: self.format, gold: values });
@@ -69,7 +71,7 @@ impl TextSource {
     }
 }
 
-/// Returns a text's title: its first Markdown heading, or LaTeX's `\title`.
+/// Returns the title in a text: the first Markdown heading, or LaTeX's `\title`.
 #[must_use]
 pub fn title(text: &str) -> Option<String> {
     static LATEX: LazyLock<Option<Regex>> =
@@ -81,8 +83,8 @@ pub fn title(text: &str) -> Option<String> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Converts LaTeX headings to Markdown, because passages are referred to by heading; other markup stays. Removes the
-/// preamble, and comments, which may contain forgotten results.
+/// Converts LaTeX headings to Markdown headings, because passages are identified by headings; other markup is kept.
+/// Removes the preamble, and comments, which may contain forgotten results.
 #[must_use]
 fn from_latex(source: &str) -> String {
     let text: String = source.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
@@ -114,9 +116,9 @@ fn from_latex(source: &str) -> String {
     heading.unwrap_or_default() + lines.fold(String::new(), |text, line| text + line + "\n").trim_start()
 }
 
-/// Expands the author's own commands without arguments, such as `\newcommand{\model}{NetX}`.
+/// Expands commands without arguments that the author defined, such as `\newcommand{\model}{NetX}`.
 fn expanded(text: &str) -> String {
-    /// Maximum nesting depth of commands.
+    /// Maximum nesting depth of commands to expand.
     const DEEPEST: usize = 4;
     let definition = Regex::new(
         r"\\(?:newcommand\*?|renewcommand\*?|def)\s*\{?(\\[A-Za-z]+)\}?\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
@@ -139,7 +141,7 @@ fn expanded(text: &str) -> String {
     text
 }
 
-/// Removes a line's comment; `None` if the line has nothing else.
+/// Removes the comment in a line; returns `None` if the line is only a comment.
 fn uncommented(line: &str) -> Option<&str> {
     let mut escaped = false;
     for (place, letter) in line.char_indices() {
@@ -151,7 +153,7 @@ fn uncommented(line: &str) -> Option<&str> {
     Some(line)
 }
 
-/// Returns an outline with a heading for each file that contains proposed functions and for each experiment.
+/// Returns an outline for a text, with a heading for each file that has proposed functions and for each experiment.
 #[must_use]
 pub fn outline(title: Option<&str>, proposal: &MaskingProposal, experiments: &[Experiment]) -> String {
     let mut text = format!(

@@ -1,4 +1,5 @@
-//! First run of a command: checks that it works in the sandbox, and how to read its result.
+//! The first run of an experiment's command, which shows whether the command works in the sandbox and how to read its
+//! result.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,23 +21,23 @@ use crate::score::read_result;
 use crate::suite::{Protocol, ResultRule};
 use crate::workspace::{ChangeKind, ChangeLimits, FileChange, Snapshot, Workspace};
 
-/// Maximum bytes shown of each output stream.
+/// Maximum bytes quoted from the end of each output stream.
 const SHOWN: usize = 1500;
 
-/// The result of a first run.
+/// Outcome of a first run that succeeded.
 #[derive(Debug, Clone)]
 pub struct TrialResult {
-    /// How to read the result.
+    /// The rule for reading the result.
     pub rule: ResultRule,
-    /// The result.
+    /// The experiment's result.
     pub value: Value,
-    /// Duration in wall seconds.
+    /// Wall-clock seconds of the run.
     pub seconds: f64,
-    /// The result file, if the repo already contained a file of that name.
+    /// Path of the result file, if the repo already contained this file.
     pub overwrote: Option<String>,
 }
 
-/// Setup of a first run.
+/// Data that the first runs of all experiments share.
 pub struct TrialSetup<'a> {
     /// The paper's id, for messages.
     pub paper: &'a str,
@@ -48,11 +49,11 @@ pub struct TrialSetup<'a> {
     pub left_out: &'a BTreeMap<PathBuf, &'static str>,
     /// This machine's sandboxes and limits.
     pub machine: &'a Machine,
-    /// Time limit of a command.
+    /// Time limit of one command.
     pub limit: Duration,
 }
 
-/// Runs a command with curtailed parameters on a fresh copy of the repo.
+/// Runs a command with its curtailed parameters on a new copy of the repo.
 ///
 /// # Errors
 /// Kind `Baseline`, with paper, experiment and hint, if the command fails, takes too long, or gives no readable result;
@@ -119,11 +120,11 @@ impl TrialSetup<'_> {
     }
 }
 
-/// Returns why a command failed and what to do; `None` if it succeeded.
+/// Returns why a command failed, and what the user should do; `None` if it succeeded.
 fn failure(exec: &Exec, line: &str, place: &TrialSetup<'_>) -> Option<(String, String)> {
     let last = |bytes: &[u8]| tail(String::from_utf8_lossy(bytes).trim_end());
     let (stdout, stderr) = (last(&exec.stdout), last(&exec.stderr));
-    // Test runners report failures on standard output.
+    // Quote stdout too, because test runners report failures there.
     let said = match (stdout.is_empty(), stderr.is_empty()) {
         (true, _) => stderr.clone(),
         (false, true) => format!("its output ends with:\n{stdout}"),
@@ -149,7 +150,7 @@ fn failure(exec: &Exec, line: &str, place: &TrialSetup<'_>) -> Option<(String, S
     Some((why.trim_end().to_owned(), hint))
 }
 
-/// Hint for a command that wasn't found because it is a console script of the repo, which isn't installed.
+/// Returns a hint if the command was not found because it is a console script of the repo, which is not installed.
 fn script(stderr: &str, tree: &Path) -> Option<String> {
     static UNKNOWN: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?m)([A-Za-z0-9_.-]+): (?:command )?not found").ok());
@@ -157,11 +158,11 @@ fn script(stderr: &str, tree: &Path) -> Option<String> {
     call_of(name, tree)
 }
 
-/// Fails for commands that begin with a console script of the repo, because the repo isn't installed. This check comes
-/// before the env is built.
+/// Rejects commands that begin with a console script of the repo, because the repo is not installed. Called before the
+/// env is built.
 ///
 /// # Errors
-/// Kind `Usage`, covering all such commands.
+/// Kind `Usage`, listing all such commands.
 pub fn refuse_scripts(wanted: &[RequestedExperiment], tree: &Path) -> Result<()> {
     let faults = wanted.iter().filter_map(|one| {
         let mut words = one.command.split_whitespace();
@@ -172,7 +173,8 @@ pub fn refuse_scripts(wanted: &[RequestedExperiment], tree: &Path) -> Result<()>
     Error::all(faults.collect()).map_or(Ok(()), Err)
 }
 
-/// Programs that come with a package, by the name of the package. Only the command shows that the repo needs them.
+/// Programs that packages install, each with its package. If a command runs such a program, the repo needs the package,
+/// even if its files don't say so.
 const RUNNERS: [(&str, &str); 9] = [
     ("pytest", "pytest"),
     ("py.test", "pytest"),
@@ -185,10 +187,10 @@ const RUNNERS: [(&str, &str); 9] = [
     ("jupyter", "jupyter"),
 ];
 
-/// Fails for commands that name files which were left out of the repo, before anything is built.
+/// Rejects commands that name files which were left out of the repo. Called before anything is built.
 ///
 /// # Errors
-/// Kind `Usage`, covering all such commands.
+/// Kind `Usage`, listing all such commands.
 pub fn refuse_left_out(
     wanted: &[RequestedExperiment],
     tree: &Path,
@@ -200,12 +202,12 @@ pub fn refuse_left_out(
         let is_test = words.iter().any(|word| TEST_RUNNERS.contains(word));
         let named = words.iter().find_map(|word| {
             let path = Path::new(word.trim_start_matches("./"));
-            // A plain word may mean something else than the folder of that name.
+            // A word without a slash or a dot need not be a path, even if there is a folder of that name.
             let is_path = is_test || word.contains(['/', '.']);
             let is_meant = is_path && !path.as_os_str().is_empty() && !tree.join(path).exists();
             left_out.iter().find(|(folder, _)| is_meant && path.starts_with(folder))
         });
-        // A test runner without a path runs all tests that it finds.
+        // A test runner without a path runs all tests that it finds, so it needs the tests that were left out.
         let all = || {
             let is_there = words.iter().any(|word| is_python(Path::new(word)) && tree.join(word).exists());
             left_out.iter().find(|(_, why)| is_test && **why == "tests" && !is_there && !has_tests(tree))
@@ -227,7 +229,7 @@ fn is_python(path: &Path) -> bool {
 /// Programs and modules that run tests.
 const TEST_RUNNERS: [&str; 5] = ["pytest", "py.test", "unittest", "nose2", "nosetests"];
 
-/// Whether a folder has files that test runners find.
+/// Whether a folder contains files that test runners would run.
 fn has_tests(tree: &Path) -> bool {
     walkdir::WalkDir::new(tree).into_iter().flatten().any(|entry| {
         let stem = entry.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
@@ -235,11 +237,11 @@ fn has_tests(tree: &Path) -> bool {
     })
 }
 
-/// Fails for commands that run a program of a package which the env's files do not name, before the env is built.
-/// `env` is their text.
+/// Rejects commands that run a program whose package the env's files do not name. Called before the env is built. `env`
+/// is the text of these files.
 ///
 /// # Errors
-/// Kind `Usage`, covering all such commands.
+/// Kind `Usage`, listing all such commands.
 pub fn refuse_missing_runners(wanted: &[RequestedExperiment], env: &str) -> Result<()> {
     let env = env.to_lowercase();
     let faults = wanted.iter().filter_map(|one| {
@@ -264,7 +266,7 @@ pub fn refuse_missing_runners(wanted: &[RequestedExperiment], env: &str) -> Resu
     Error::all(faults.collect()).map_or(Ok(()), Err)
 }
 
-/// Suggests the Python call that replaces a console script of the repo.
+/// Suggests the Python call to use in place of a console script of the repo.
 fn call_of(name: &str, tree: &Path) -> Option<String> {
     let target = scripts(tree).remove(name)?;
     let (module, function) = target.split_once(':')?;
@@ -276,7 +278,8 @@ fn call_of(name: &str, tree: &Path) -> Option<String> {
     ))
 }
 
-/// The folder of the repo from which Python would import a module; a package with `__init__.py` takes precedence.
+/// Returns the folder of the repo from which Python can import a module. A package with an `__init__.py` takes
+/// precedence.
 fn home(tree: &Path, module: &str) -> Option<PathBuf> {
     let is_it = |path: &Path| path.file_name().is_some_and(|name| name == module);
     let mut found: Vec<(u8, usize, PathBuf)> = Vec::new();
@@ -296,7 +299,7 @@ fn home(tree: &Path, module: &str) -> Option<PathBuf> {
     Some(folder.unwrap_or(Path::new(".")).to_owned())
 }
 
-/// Suggests what to do about a failed command, from its output.
+/// Suggests what the user should do about a failed command, judging by its error output.
 fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static str>) -> String {
     static MISSING: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"No module named '?([A-Za-z0-9_.]+)'?").ok());
@@ -336,7 +339,7 @@ fn next_step(stderr: &str, tree: &Path, left_out: &BTreeMap<PathBuf, &'static st
     hint
 }
 
-/// Returns the end of a text, starting at the beginning of a line if possible.
+/// Returns the end of a text, beginning with a whole line if possible.
 fn tail(text: &str) -> String {
     let mut start = text.len().saturating_sub(SHOWN);
     while !text.is_char_boundary(start) {
@@ -367,7 +370,7 @@ mod tests {
             "`inner` is in the repo, at `src/inner`: begin the command with `PYTHONPATH=src:$PYTHONPATH`"
         );
         assert!(step("helper").contains("`PYTHONPATH=.:$PYTHONPATH`"));
-        // The folder that contains the package has the same name.
+        // Here, a folder outside of the package has the same name as the package.
         for file in ["libs/deep/README", "libs/deep/src/deep/__init__.py", "libs/deep/src/deep/core.py"] {
             std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             std::fs::write(root.join(file), "").unwrap();

@@ -1,4 +1,5 @@
-//! The cache of built environments: `<cache>/envs/<key>/`, with `venv/` and, written last, `complete.json`.
+//! The cache of built environments: `<cache>/envs/<key>/`, with `venv/` and the marker `complete.json`, which is
+//! written last.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,7 +14,7 @@ use crate::error::{Error, FailureKind, Result};
 use crate::files::write_whole;
 use crate::workspace::remove_tree;
 
-/// The marker of a finished environment.
+/// The marker that a cached environment is complete, stored as `complete.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CompletionMarker {
     pub(super) id: String,
@@ -21,17 +22,17 @@ pub(super) struct CompletionMarker {
     pub(super) backend: String,
     pub(super) python: String,
     pub(super) digest: String,
-    /// Folders besides the venv that a sandbox must contain.
+    /// Folders that a sandbox must contain in addition to the environment's own.
     pub(super) read_only: Vec<PathBuf>,
     pub(super) interpreter: PathBuf,
-    /// Size and modification time of the interpreter; if they change, the env is built again.
+    /// Size and modification time of the interpreter; if they have changed, the env is built again.
     pub(super) stamp: (u64, i64),
     /// Variables set by activation, including PATH.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) variables: BTreeMap<String, String>,
 }
 
-/// The backend of markers written before there was a second one.
+/// The backend of old markers, which name none.
 fn venv() -> String {
     "venv".to_owned()
 }
@@ -39,25 +40,25 @@ fn venv() -> String {
 /// An environment in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachedEnv {
-    /// The env's id, which is its folder name under `envs/`; empty for an unfinished build.
+    /// The env's id, which is the name of its folder under `envs/`; empty for an unfinished build.
     pub id: String,
-    /// `venv` or `conda`; empty for an unfinished build.
+    /// The backend that built the env, `venv` or `conda`; empty for an unfinished build.
     pub backend: String,
     /// Version of Python; empty for an unfinished build.
     pub python: String,
-    /// Its folder.
+    /// The env's folder in the cache.
     pub path: PathBuf,
     /// Size on disk in bytes.
     pub bytes: u64,
-    /// Whether its build finished.
+    /// Whether the build is complete.
     pub complete: bool,
 }
 
-/// Folder for everything that can be recreated: `$AUTOEXPERIMENT_CACHE`, else `$XDG_CACHE_HOME/autoexperiment`, else
-/// `~/.cache/autoexperiment`.
+/// Returns the folder for data that can be recreated: `$AUTOEXPERIMENT_CACHE`, otherwise
+/// `$XDG_CACHE_HOME/autoexperiment`, otherwise `~/.cache/autoexperiment`.
 ///
 /// # Errors
-/// Kind `Place` if none of the three variables is set.
+/// Kind `Place` if none of `AUTOEXPERIMENT_CACHE`, `XDG_CACHE_HOME` and `HOME` is set.
 pub fn default_cache() -> Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("AUTOEXPERIMENT_CACHE")
@@ -96,22 +97,23 @@ pub fn cached(cache: &Path) -> Result<Vec<CachedEnv>> {
     Ok(found)
 }
 
-/// Removes an environment from the cache; it will be built again when needed. Waits for a running build of it.
+/// Removes an environment from the cache; it is built again when needed. If it is being built, waits for the end of the
+/// build first.
 ///
 /// # Errors
-/// Kind `Machine` if it cannot be removed.
+/// Kind `Machine` if the environment cannot be removed.
 pub fn remove_cached(env: &CachedEnv) -> Result<()> {
     let lock_path = env.path.with_extension("lock");
     let lock = File::create(&lock_path).map_err(|error| Error::io("create", &lock_path, error))?;
     lock.lock().map_err(|error| Error::io("lock", &lock_path, error))?;
     if !env.complete && CompletionMarker::read(&env.path).is_some() {
-        // A running build has finished while we waited for the lock.
+        // A build has completed this env while we waited for the lock, so keep it.
         return Ok(());
     }
     clear(&env.path)
 }
 
-/// Removes everything downloaded for environments; built ones stay. Running builds fail.
+/// Removes everything that was downloaded to build environments; built environments are kept. Builds in progress fail.
 ///
 /// # Errors
 /// Kind `Machine` if something cannot be removed.
@@ -122,7 +124,8 @@ pub fn remove_downloads(cache: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes an environment's folder, starting with the marker, so that a partly removed one never counts as finished.
+/// Removes an environment's folder. The marker is removed first, so that a partly removed environment never counts as
+/// complete.
 pub(super) fn clear(home: &Path) -> Result<()> {
     let marker = CompletionMarker::path(home);
     remove_tree(&marker).map_err(|error| Error::io("remove", &marker, error))?;
@@ -134,13 +137,13 @@ impl CompletionMarker {
         home.join("complete.json")
     }
 
-    /// Reads the marker of a finished environment if its interpreter is unchanged.
+    /// Reads the marker of a complete environment; returns `None` if the interpreter has changed since.
     pub(super) fn read(home: &Path) -> Option<Self> {
         let complete: Self = serde_json::from_slice(&std::fs::read(Self::path(home)).ok()?).ok()?;
         (stamp(&complete.interpreter).ok()? == complete.stamp).then_some(complete)
     }
 
-    /// Writes the marker, completely or not at all.
+    /// Writes the marker atomically.
     pub(super) fn write(&self, home: &Path) -> Result<()> {
         let text = serde_json::to_vec_pretty(self)
             .map_err(|error| Error::internal("failed to write an env's marker").because(error))?;
@@ -154,8 +157,8 @@ pub(super) fn stamp(path: &Path) -> std::io::Result<(u64, i64)> {
     Ok((metadata.len(), metadata.mtime()))
 }
 
-/// Locks an environment's folder, and reports if another process holds the lock. It is released when all copies of the
-/// file handle are closed, including those inherited by child processes.
+/// Locks an environment's folder. Reports if it has to wait because another process holds the lock. The lock is
+/// released when all copies of the returned handle are closed, including those that child processes inherit.
 pub(super) async fn lock(home: &Path, on_progress: OnProgress<'_>) -> Result<File> {
     const PAUSE: Duration = Duration::from_millis(50);
     let path = home.with_extension("lock");

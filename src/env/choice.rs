@@ -1,4 +1,4 @@
-//! Chooses the backend that builds an env: the requested one or, for `auto`, one that can.
+//! Chooses the backend that builds an env: the one that the user requested or, for `auto`, one that can build it.
 
 #[cfg(feature = "conda")]
 use std::collections::BTreeSet;
@@ -59,16 +59,16 @@ impl fmt::Display for EnvKind {
     }
 }
 
-/// Settings for building envs.
+/// The user's settings for building envs.
 #[derive(Debug, Clone, Default)]
 pub struct EnvBuildOptions {
-    /// The backend.
+    /// The requested kind of env.
     pub kind: EnvKind,
-    /// URL prefix of conda channel names, overriding the user's own configuration.
+    /// URL prefix for names of conda channels; replaces the prefix in the user's conda configuration.
     pub alias: Option<String>,
     /// Whether to avoid network access.
     pub offline: bool,
-    /// Whether to lock venvs for this machine only.
+    /// Whether to lock venvs for this machine's Python and platform only.
     pub here: bool,
     /// Whether venvs get wheels only, so that pip runs no code of the packages.
     pub wheels_only: bool,
@@ -108,8 +108,9 @@ impl EnvBuildOptions {
         Venv::new().offline(self.offline).here(self.here).wheels_only(self.wheels_only)
     }
 
-    /// Returns the backends for which to lock the env of `folder`: those for which it is locked already or, if none,
-    /// venv, or conda if the yml requests packages that a venv cannot provide.
+    /// Returns the backends for which to lock the env of `folder`: the backends for which it is already locked. If it
+    /// is not locked yet, returns conda if the `environment.yml` requests packages that a venv cannot provide,
+    /// otherwise venv.
     ///
     /// # Errors
     /// As [`EnvBuildOptions::open`].
@@ -129,14 +130,15 @@ impl EnvBuildOptions {
     }
 }
 
-/// Uses conda if possible, otherwise venv.
+/// The backend `auto`: uses conda if possible, otherwise a venv.
 ///
-/// Only an env that is locked for conda and not built yet needs a network request, to check whether a channel answers.
-/// An env without `conda.lock` is always a venv.
+/// An env without `conda.lock` is always a venv. Only for an env that is locked for conda and not built yet, a network
+/// request checks whether a channel answers.
 #[derive(Debug)]
 struct Auto {
     options: EnvBuildOptions,
-    /// Envs that fell back to a venv, so that this is decided and reported only once.
+    /// Folders of envs for which a venv is used because conda's channels could not be reached. Remembered, so that this
+    /// is decided and reported only once.
     #[cfg(feature = "conda")]
     fallen: Mutex<BTreeSet<PathBuf>>,
 }

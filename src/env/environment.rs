@@ -1,8 +1,8 @@
-//! `environment.yml`, a conda environment file: as written ([`EnvironmentFile`]), and the subset that a venv supports
-//! ([`Environment`]).
+//! `environment.yml`, a conda environment file: its whole contents ([`EnvironmentFile`]), and the subset that a venv
+//! supports ([`Environment`]).
 //!
-//! Supported keys: `name`, `channels` (ignored by a venv), `dependencies` with one `pip:` list, and `variables`. A venv
-//! provides `python`, `pip`, `setuptools` and `wheel`; an error lists any other conda packages.
+//! Supported keys: `name`, `channels` (ignored for a venv), `dependencies` with one `pip:` list, and `variables`. A
+//! venv can only provide `python`, `pip`, `setuptools` and `wheel`; an error lists any other conda packages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,37 +22,37 @@ const FILE: &str = "environment.yml";
 /// Contents of the file.
 #[derive(Debug, Clone)]
 pub(super) struct EnvironmentFile {
-    /// Name of the folder under `envs/`.
+    /// Name of the env's folder under `envs/`.
     pub(super) id: String,
-    /// Path of the yml.
+    /// Path of the `environment.yml`.
     pub(super) path: PathBuf,
-    /// SHA-256 of the yml in hex.
+    /// SHA-256 of the `environment.yml` in hex.
     pub(super) digest: String,
-    /// Channels in order, each with its line.
+    /// Channels in order, each with its line number.
     #[cfg_attr(not(feature = "conda"), expect(dead_code, reason = "a venv has no channels"))]
     pub(super) channels: Vec<(String, usize)>,
-    /// Conda's match specifications, each with its line.
+    /// conda's match specifications, each with its line number.
     pub(super) specs: Vec<(String, usize)>,
     /// Requirements for pip.
     pub(super) pip: Vec<String>,
-    /// Variables to set in the activated environment.
+    /// Environment variables to set when the env is activated.
     pub(super) variables: BTreeMap<String, String>,
 }
 
-/// An environment for a venv.
+/// The part of an `environment.yml` that a venv supports.
 #[derive(Debug, Clone)]
 pub(super) struct Environment {
-    /// Name of the folder under `envs/`.
+    /// Name of the env's folder under `envs/`.
     pub(super) id: String,
-    /// Path of the yml.
+    /// Path of the `environment.yml`.
     pub(super) path: PathBuf,
     /// Accepted versions of Python.
     pub(super) python: PythonSpec,
     /// Requirements for pip.
     pub(super) requirements: Vec<String>,
-    /// Variables to set in the activated environment.
+    /// Environment variables to set when the env is activated.
     pub(super) variables: BTreeMap<String, String>,
-    /// SHA-256 of the yml in hex.
+    /// SHA-256 of the `environment.yml` in hex.
     pub(super) digest: String,
 }
 
@@ -106,7 +106,7 @@ impl<'de> Deserialize<'de> for Dependency {
 }
 
 impl EnvironmentFile {
-    /// Reads `environment.yml` in `folder`.
+    /// Reads the `environment.yml` in `folder`.
     ///
     /// # Errors
     /// Kind `Suite`, with the file and, if known, the line.
@@ -174,7 +174,7 @@ impl EnvironmentFile {
 }
 
 impl Environment {
-    /// Reads `environment.yml` in `folder`.
+    /// Reads the `environment.yml` in `folder`.
     ///
     /// # Errors
     /// Kind `Suite`, with the file and, if known, the line.
@@ -214,7 +214,7 @@ impl Environment {
         Ok(())
     }
 
-    /// Whether an interpreter of this version is accepted.
+    /// Whether an interpreter with this version of Python is accepted.
     pub(super) fn accepts(&self, version: PythonVersion) -> bool {
         self.python.matches(version)
     }

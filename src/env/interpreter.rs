@@ -1,4 +1,4 @@
-//! Finds an interpreter on this machine: every Python 3 in the usual locations is probed.
+//! Finds a Python interpreter on this machine: tries out every Python 3 in the usual folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::error::{Error, Result};
 /// An interpreter that can create venvs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interpreter {
-    /// Path of the executable after following links.
+    /// Path of the executable with links resolved.
     pub(super) path: PathBuf,
     pub(super) version: PythonVersion,
-    /// Folders that a sandbox must contain for it to run: its prefix, and those of libraries outside its prefix and the
-    /// system's folders.
+    /// Folders that a sandbox must contain for the interpreter to run: the interpreter's prefix, and folders of
+    /// libraries that are outside both the prefix and the system's folders.
     pub(super) read_only: Vec<PathBuf>,
 }
 
@@ -34,7 +34,7 @@ struct InterpreterFacts {
     libraries: Vec<PathBuf>,
 }
 
-/// Result of probing a candidate: the interpreter, or the reason why it can't be used.
+/// Result of trying out a candidate: the interpreter, or why it cannot be used.
 type ProbeResult = (PathBuf, Result<Interpreter, String>);
 
 /// Formats a version as `3.11.7`.
@@ -42,8 +42,8 @@ pub(super) fn dotted(version: PythonVersion) -> String {
     version.map(|number| number.to_string()).join(".")
 }
 
-/// Returns the folders to search: PATH (without pyenv's shims, which only refer to its versions), pyenv, uv, conda, and
-/// the system's folders.
+/// Returns the folders to search: PATH (without pyenv's shims, which only start pyenv's versions), pyenv, uv, conda,
+/// and the system's folders.
 pub(super) fn usual_places() -> Vec<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = variable("HOME").unwrap_or_default();
@@ -70,11 +70,11 @@ pub(super) fn usual_places() -> Vec<PathBuf> {
     places
 }
 
-/// Finds the best interpreter for an environment. Among those that it accepts and that can create a venv, one for which
-/// `preferred` is true comes first, then the highest version, then the first folder.
+/// Finds the best interpreter for an environment, among those that the environment accepts and that can create a venv:
+/// first one for which `preferred` is true, then the highest version, then the first folder.
 ///
 /// # Errors
-/// Kind `Machine`, listing the interpreters found and why they were rejected.
+/// Kind `Machine`, listing the interpreters that were found and why each was rejected.
 pub(super) async fn find(
     environment: &Environment,
     places: &[PathBuf],
@@ -97,7 +97,7 @@ pub(super) async fn find(
         }
     }
     best.ok_or_else(|| {
-        // On an overloaded machine, a missing answer doesn't mean that nothing fits.
+        // On an overloaded machine, an interpreter that did not answer in time may still be suitable.
         if refused.iter().any(|why| why.contains(SILENT)) {
             return Error::machine(format!(
                 "it is not known whether an interpreter fits the env `{}`: {}",
@@ -114,7 +114,8 @@ pub(super) async fn find(
     })
 }
 
-/// Returns the version of the newest interpreter within a range, such as `3.11.7`, for an env with this id.
+/// Returns the full version, such as `3.11.7`, of the newest interpreter in a version range. `id` is the env's id, for
+/// messages.
 ///
 /// # Errors
 /// Kind `Usage` for an invalid range; otherwise as [`find`].
@@ -131,7 +132,7 @@ pub async fn newest(range: &str, id: &str) -> Result<String> {
     find(&asked, &usual_places(), |_| false).await.map(|found| dotted(found.version))
 }
 
-/// Lists the files named `python3` or `python3.N` with links resolved, without duplicates.
+/// Lists the files named `python3` or `python3.N`, with links resolved and without duplicates.
 fn candidates(places: &[PathBuf]) -> Vec<PathBuf> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
@@ -153,7 +154,7 @@ fn candidates(places: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// Probes all candidates in parallel; the results keep their order.
+/// Tries out all candidates in parallel. The results are in the same order.
 async fn probe_all(candidates: Vec<PathBuf>) -> Vec<ProbeResult> {
     let mut tasks = JoinSet::new();
     for (number, path) in candidates.into_iter().enumerate() {
@@ -167,7 +168,7 @@ async fn probe_all(candidates: Vec<PathBuf>) -> Vec<ProbeResult> {
     answers.into_iter().map(|(_, probed)| probed).collect()
 }
 
-/// Text for an interpreter that did not answer in time.
+/// Text of the error for an interpreter that did not answer in time.
 const SILENT: &str = "did not answer";
 
 async fn probe(path: &Path) -> Result<Interpreter, String> {

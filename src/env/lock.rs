@@ -1,8 +1,9 @@
-//! `venv.lock`: the exact packages of an env, next to its `environment.yml`.
+//! `venv.lock`: the exact packages of an env, stored next to its `environment.yml`.
 //!
-//! A lock has one section per target (minor version of Python and platform), because a wheel's hash belongs to one
-//! target. Versions apply everywhere: a machine without its own section uses the versions of the nearest one, with a
-//! notice that hashes were not checked. Addresses of indexes are not stored.
+//! A lock has one section per target (minor version of Python, and platform), because a wheel's hash is specific to a
+//! target. Versions hold for all targets: if there is no section for a machine's target, the versions in the most
+//! similar section are used, and a notice says that hashes were not checked. Addresses of package indexes are not
+//! stored.
 
 use std::path::{Path, PathBuf};
 
@@ -13,21 +14,21 @@ use super::python::PythonVersion;
 use crate::error::{Error, Result, line_at};
 use crate::files::write_whole;
 
-/// Version of the file; increased when its meaning changes.
+/// Version of the file format; increase it when its meaning changes.
 const FORMAT: u32 = 1;
 
-/// The lock of an env for all targets.
+/// The lock of an env, for all targets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VenvLock {
     format: u32,
-    /// SHA-256 of the solved yml in hex.
+    /// SHA-256 in hex of the `environment.yml` for which the packages were solved.
     pub(super) environment: String,
     #[serde(rename = "target")]
     pub(super) targets: Vec<LockedTarget>,
 }
 
-/// The packages for one target.
+/// The locked packages for one target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LockedTarget {
@@ -39,24 +40,24 @@ pub(super) struct LockedTarget {
     pub(super) packages: Vec<LockedPackage>,
 }
 
-/// One package.
+/// One locked package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LockedPackage {
     pub(super) name: String,
     pub(super) version: String,
-    /// SHA-256 of every acceptable file in hex, sorted.
+    /// SHA-256 in hex of each file that may be installed, sorted.
     pub(super) sha256: Vec<String>,
 }
 
-/// The packages for one machine, and whether their hashes are known.
+/// The packages to install on one machine, and whether their hashes are known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LockedPackages<'a> {
     pub(super) packages: &'a [LockedPackage],
     pub(super) hashes_known: bool,
 }
 
-/// Operating system and processor of this machine.
+/// Returns operating system and processor of this machine, such as `linux-x86_64`.
 pub(super) fn platform() -> String {
     format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
 }
@@ -80,10 +81,10 @@ impl VenvLock {
         Self { format: FORMAT, environment: environment.digest.clone(), targets }
     }
 
-    /// Reads the lock in `folder`, and returns it with the text of the file.
+    /// Reads the lock in `folder`. Also returns the text of the file.
     ///
     /// # Errors
-    /// Kind `Suite` if it is missing, broken, or older than the yml.
+    /// Kind `Suite` if the lock is missing, broken, or older than the `environment.yml`.
     pub(super) fn read(folder: &Path, environment: &Environment) -> Result<(Self, String)> {
         let path = Self::path(folder);
         let relock = format!("type `autoexperiment env lock {}`", environment.id);
@@ -111,7 +112,7 @@ impl VenvLock {
         Ok((lock, text))
     }
 
-    /// Writes the lock into `folder`, completely or not at all.
+    /// Writes the lock into `folder` atomically.
     pub(super) fn write(&self, folder: &Path, environment: &Environment) -> Result<PathBuf> {
         let path = Self::path(folder);
         let body =
@@ -124,13 +125,14 @@ impl VenvLock {
         Ok(path)
     }
 
-    /// Whether there is a section for this Python and platform.
+    /// Whether there is a section for this version of Python and this platform.
     pub(super) fn has(&self, python: &str, platform: &str) -> bool {
         self.targets.iter().any(|target| target.python == python && target.platform == platform)
     }
 
-    /// Returns the packages for a Python and platform: those of its own section or else the versions of the nearest
-    /// section, which is the one with the nearest Python, then the same platform, then the newer Python.
+    /// Returns the packages for a version of Python and a platform: those of its own section or, without one, the
+    /// versions of the most similar section. That is the section with the nearest version of Python; among equally near
+    /// ones, one of the same platform, then one of the newer Python.
     pub(super) fn choose(&self, python: &str, platform: &str) -> Option<LockedPackages<'_>> {
         let distance = |target: &&LockedTarget| {
             let (here, wanted) = (number(&target.python), number(python));
@@ -143,7 +145,7 @@ impl VenvLock {
 }
 
 impl LockedPackages<'_> {
-    /// Formats the packages for `pip install -r`.
+    /// Formats the packages as a requirements file for `pip install -r`.
     pub(super) fn requirements(&self) -> String {
         use std::fmt::Write as _;
         let mut text = String::new();

@@ -34,68 +34,70 @@ pub use python::{accepts, readable as python_range};
 pub use venv::Venv;
 pub(crate) use wheelhouse::wheelhouse;
 
-/// A built environment.
+/// A built environment, ready to use.
 #[derive(Debug, Clone)]
 pub struct Env {
-    /// The backend that built it: `venv` or `conda`.
+    /// The backend that built the environment: `venv` or `conda`.
     pub backend: &'static str,
-    /// SHA-256 of everything that was installed, in hex.
+    /// SHA-256 in hex of everything that is installed.
     pub digest: String,
     /// The interpreter's full version, such as `3.11.7`.
     pub python: String,
     /// The environment's folder.
     pub prefix: PathBuf,
-    /// Folders that a sandbox must contain read-only for the env to work: the prefix and its interpreter's.
+    /// Folders that a sandbox must contain read-only for the env to work: the env's own folder and its interpreter's.
     pub read_only: Vec<PathBuf>,
-    /// Variables of the activated env including PATH, starting from an empty environment.
+    /// All variables of the activated env, including PATH. They replace the environment of the calling process.
     pub variables: BTreeMap<String, String>,
 }
 
 impl Env {
-    /// Returns the tag of its interpreter, such as `cpython-312`. Compiled code works only with the same tag.
+    /// Returns the tag of the env's interpreter, such as `cpython-312`. Compiled code works only with an interpreter of
+    /// the same tag.
     #[must_use]
     pub fn abi(&self) -> String {
         format!("cpython-{}", self.python.split('.').take(2).collect::<String>())
     }
 }
 
-/// Progress of a build, for progress bars.
+/// Progress of a build or of locking, for progress bars.
 #[derive(Debug, Clone)]
 pub enum BuildProgress {
     /// A task has started, such as "installing 6 packages".
     Task(String),
-    /// Completed and total steps of the current task.
+    /// Number of completed steps and of all steps of the current task.
     Step(u64, u64),
-    /// A line of detail, such as "numpy 2.4.1".
+    /// A detail of the current task, such as "numpy 2.4.1".
     Detail(String),
-    /// A sentence that the user must see.
+    /// A message that the user must see.
     Notice(String),
 }
 
-/// A listener for [`BuildProgress`].
+/// A function that receives [`BuildProgress`].
 pub type OnProgress<'a> = &'a (dyn Fn(BuildProgress) + Send + Sync);
 
-/// State of an env.
+/// Whether an env is locked and built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EnvState {
-    /// Whether there is a lock file for the current yml.
+    /// Whether there is a lock file for the current `environment.yml`.
     pub locked: bool,
     /// Whether the built env is in the cache.
     pub built: bool,
 }
 
-/// A way of building environments: `venv` or `conda`.
+/// A way to build environments: `venv`, `conda` or `auto`.
 #[async_trait]
 pub trait EnvBackend: Send + Sync {
-    /// Returns `venv`, `conda` or `auto`.
+    /// The backend's name: `venv`, `conda` or `auto`.
     fn name(&self) -> &'static str;
-    /// Solves the yml in `folder` again and writes the lock file next to it. Downloads are cached.
+    /// Solves the `environment.yml` in `folder` and writes the lock file next to it, replacing an older one. Downloads
+    /// are cached.
     ///
     /// # Errors
-    /// Kind `Suite` for a yml that is invalid or has no solution, `Machine` for a missing interpreter or a failed
-    /// download.
+    /// Kind `Suite` for an `environment.yml` that is invalid or has no solution, `Machine` for a missing interpreter or
+    /// a failed download.
     async fn lock(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf>;
-    /// Returns the env of `folder`, from the cache or built exactly from the lock file.
+    /// Returns the env of `folder`: from the cache, or newly built exactly as the lock file says.
     ///
     /// # Errors
     /// Kind `Suite` for an invalid or outdated lock, `Machine` for a missing interpreter or a failed installation.
@@ -103,6 +105,6 @@ pub trait EnvBackend: Send + Sync {
     /// Returns the state of the env of `folder` without changing anything.
     ///
     /// # Errors
-    /// Kind `Suite` for an invalid yml and for a broken or outdated lock. A missing lock is not an error.
+    /// Kind `Suite` for an invalid `environment.yml` and for a broken or outdated lock. A missing lock is not an error.
     fn state(&self, folder: &Path, cache: &Path) -> Result<EnvState>;
 }

@@ -1,5 +1,5 @@
-//! Envs of npm packages: `npm ci` installs a folder's packages from a `package-lock.json` and checks their hashes.
-//! Package scripts don't run.
+//! Envs of npm packages: `npm ci` installs a folder's packages as in its `package-lock.json` and checks their hashes.
+//! Installation scripts of packages are not run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use super::{BuildProgress, Env, OnProgress};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// Version of the installation procedure; increase it so that folders installed earlier are not reused.
+/// Version of the installation procedure; increase it to prevent folders installed earlier from being reused.
 const FORMAT: &str = "npm 1";
 const PACKAGE: &str = "package.json";
 const LOCK: &str = "package-lock.json";
-/// Maximum number of characters of npm's output in an error.
+/// Maximum characters of npm's output in an error.
 const SHOWN: usize = 2000;
 
 /// Whether a folder's env consists of npm packages.
@@ -26,7 +26,7 @@ pub fn is_npm(folder: &Path) -> bool {
     folder.join(LOCK).exists()
 }
 
-/// Returns the env of a folder, from the cache or installed there.
+/// Returns the env of a folder, from the cache or newly installed.
 ///
 /// # Errors
 /// Kind `Usage` for a missing or broken lock, `Machine` for a missing Node.js or a failed installation.
@@ -44,10 +44,10 @@ pub async fn build(folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> 
     Ok(Env { backend: "npm", digest: complete.digest, python: complete.python, prefix, read_only, variables })
 }
 
-/// Whether the env is in the cache.
+/// Whether the folder's env is already in the cache.
 ///
 /// # Errors
-/// Fails if the lock is missing.
+/// Fails if the folder has no lock.
 pub fn is_built(folder: &Path, cache: &Path) -> Result<bool> {
     Ok(CompletionMarker::read(&home(&read(folder)?, cache)?).is_some())
 }
@@ -142,7 +142,7 @@ fn home(texts: &[String; 2], cache: &Path) -> Result<PathBuf> {
     Ok(cache.join("envs").join(&key[..32]))
 }
 
-/// Finds a program in PATH; for `node`, links are resolved.
+/// Finds a program in PATH. Links are resolved for `node` only.
 fn program(name: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found = std::env::split_paths(&path).map(|folder| folder.join(name)).filter(|file| file.is_file());

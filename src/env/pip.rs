@@ -1,10 +1,11 @@
-//! Runs Python and pip as child processes, and converts their output to progress and errors.
+//! Runs Python and pip as child processes, and converts their output to progress events and errors.
 //!
-//! pip keeps the user's configuration of indexes and certificates; only variables that would make it install elsewhere
+//! pip uses the user's configuration of indexes and certificates. Only variables that would make it install elsewhere
 //! are removed.
 //!
-//! A build's child processes inherit the environment's lock file as their standard input, which is empty. If this
-//! process is killed, the lock is held until the last child has ended, so that nobody else builds into the same folder.
+//! The child processes of a build inherit the handle of the environment's lock file as their standard input, which is
+//! empty. So if this process is killed, the lock is held until the last child has ended, and nobody else builds into
+//! the same folder meanwhile.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -20,10 +21,10 @@ use super::lock::LockedPackage;
 use super::{BuildProgress, OnProgress};
 use crate::error::{Error, Result};
 
-/// Number of output lines of a failed command in an error.
+/// Number of lines quoted in an error from the end of a failed command's output.
 const LINES: usize = 12;
 
-/// Variables that would change what Python runs or where pip installs.
+/// Variables removed from the environment, because they would change what Python runs or where pip installs.
 pub(super) const TAKEN_AWAY: [&str; 12] = [
     "PYTHONPATH",
     "PYTHONHOME",
@@ -39,7 +40,7 @@ pub(super) const TAKEN_AWAY: [&str; 12] = [
     "PIP_NO_DEPS",
 ];
 
-/// Creates an empty environment at `prefix`.
+/// Creates an environment without packages at `prefix`.
 pub(super) async fn make_venv(
     interpreter: &Path,
     prefix: &Path,
@@ -82,7 +83,7 @@ pub(super) async fn install(
     run(python, &arguments, "install the packages", count as u64, Some(lock), on_progress).await
 }
 
-/// Checks that no installed package has missing dependencies.
+/// Checks that no installed package lacks a dependency.
 pub(super) async fn check(python: &Path, lock: &File, on_progress: OnProgress<'_>) -> Result<()> {
     let arguments = ["-m", "pip", "check"].map(OsStr::new);
     run(
@@ -96,11 +97,11 @@ pub(super) async fn check(python: &Path, lock: &File, on_progress: OnProgress<'_
     .await
 }
 
-/// Compiles all Python files below a folder, because nothing can be written there later. Invalid files, which some
-/// packages contain for their tests, are skipped.
+/// Compiles all Python files in a folder to bytecode, because Python cannot write there later. Invalid files, which
+/// some packages contain for their tests, are skipped.
 ///
-/// `stripped` is removed from the paths in the bytecode (Python corrects them when it reads the bytecode), so that the
-/// result doesn't depend on the folder.
+/// The path `stripped` is removed from the paths in the bytecode, so that the result doesn't depend on the folder;
+/// Python corrects these paths when it reads the bytecode.
 pub(super) async fn compile(
     python: &Path,
     folder: &Path,
@@ -108,26 +109,26 @@ pub(super) async fn compile(
     lock: &File,
     on_progress: OnProgress<'_>,
 ) {
-    // Don't store modification times of sources, so that two builds of one lock are identical.
+    // Don't store modification times of source files, so that two builds of one lock are identical.
     let mut arguments: Vec<&OsStr> =
         ["-m", "compileall", "-q", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"].map(OsStr::new).into();
     if let Some(stripped) = stripped {
         arguments.extend([OsStr::new("-s"), stripped.as_os_str()]);
     }
     arguments.push(folder.as_os_str());
-    // A failure only makes imports slower.
+    // Ignore a failure, because it only makes imports slower.
     let _ = run(python, &arguments, "compile", 0, Some(lock), on_progress).await;
 }
 
-/// Another target to solve for.
+/// A target other than this machine, for which packages are solved.
 pub(super) struct ForeignTarget<'a> {
-    /// Version of Python, such as `3.12`.
+    /// Minor version of Python, such as `3.12`.
     pub(super) python: &'a str,
     /// Processor in pip's notation, such as `x86_64`.
     pub(super) processor: &'a str,
 }
 
-/// Solves a requirements file with pip's resolver without installing anything, and returns exact versions and hashes.
+/// Solves a requirements file with pip's resolver without installing anything. Returns exact versions and hashes.
 ///
 /// `scratch` is an empty folder for temporary files.
 pub(super) async fn solve(
@@ -175,8 +176,8 @@ pub(super) async fn solve(
     Ok(packages(&read_report(&report)?)?.into_iter().map(|(package, _)| package).collect())
 }
 
-/// Solves a requirements file for an environment that already has packages; requirements that they satisfy are not
-/// installed again, as conda's pip does. Returns the packages to install with their file names.
+/// Solves a requirements file for an environment that already contains packages. As with conda's pip, requirements that
+/// these packages satisfy are not installed again. Returns the packages to install, with the names of their files.
 #[cfg(feature = "conda")]
 pub(super) async fn solve_over(
     python: &Path,
@@ -194,7 +195,7 @@ pub(super) async fn solve_over(
     packages(&read_report(&report)?)
 }
 
-/// Downloads exactly the packages of a requirements file into a folder.
+/// Downloads exactly the packages that a requirements file lists into a folder.
 pub(super) async fn download(
     python: &Path,
     requirements: &Path,
@@ -219,7 +220,7 @@ pub(super) async fn download(
     run(python, &arguments, "download the packages", count as u64, Some(lock), on_progress).await
 }
 
-/// Installs exactly the packages of a requirements file from these folders, without a network.
+/// Installs exactly the packages that a requirements file lists from these folders, without a network.
 #[cfg(feature = "conda")]
 pub(super) async fn install_from(
     python: &Path,
@@ -253,7 +254,8 @@ fn read_report(report: &Path) -> Result<Vec<u8>> {
         .map_err(|error| Error::io("read", report, error).hint("pip must be 22.2 or newer: use a newer interpreter"))
 }
 
-/// Arguments for wheels only, for CPython and any manylinux version supported by glibc 2.28 (2018).
+/// Returns pip's arguments for another target: only wheels, for CPython, and for any manylinux version that glibc 2.28
+/// (2018) supports.
 fn foreign_arguments(target: &ForeignTarget<'_>) -> Vec<String> {
     const GLIBC: std::ops::RangeInclusive<u32> = 5..=28;
     let digits = target.python.replace('.', "");
@@ -296,7 +298,7 @@ struct PipArchive {
     hash: Option<String>,
 }
 
-/// Parses pip's installation report into packages and their file names, sorted by name.
+/// Parses pip's installation report. Returns packages and names of their files, sorted by package.
 fn packages(report: &[u8]) -> Result<Vec<(LockedPackage, String)>> {
     let report: PipReport = serde_json::from_slice(report)
         .map_err(|error| Error::machine("failed to read pip's report").because(error).hint("use a newer pip"))?;
@@ -314,7 +316,7 @@ fn packages(report: &[u8]) -> Result<Vec<(LockedPackage, String)>> {
                     .hint("take it from a package index, not from a folder or repository")
             })?;
             let path = installed.download_info.url.split(['?', '#']).next().unwrap_or_default();
-            // Decode the characters that are escaped in URLs but allowed in wheel names.
+            // Decode those characters that URLs escape and names of wheels may contain.
             let file = path.rsplit('/').next().unwrap_or_default();
             let file = file.replace("%2B", "+").replace("%2b", "+").replace("%21", "!");
             Ok((
@@ -327,7 +329,7 @@ fn packages(report: &[u8]) -> Result<Vec<(LockedPackage, String)>> {
     Ok(packages)
 }
 
-/// Runs Python until it ends. Each of the `expected` packages is one step of progress.
+/// Runs Python until it ends. Each of the `expected` packages counts as one step of progress.
 async fn run(
     python: &Path,
     arguments: &[&OsStr],
@@ -354,7 +356,7 @@ async fn run(
             let count = collected.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
             on_progress(BuildProgress::Step(count.min(expected), expected));
         }
-        // Only the name: pip appends the requirements file.
+        // Report only the package's name; pip's line also contains the requirements file.
         on_progress(BuildProgress::Detail(name.split(" (from").next().unwrap_or(name).to_owned()));
     };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -371,7 +373,8 @@ async fn run(
     let said = if stderr.is_empty() { stdout } else { stderr };
     let (retries, said): (Vec<String>, Vec<String>) = said.into_iter().partition(|line| is_retry(line));
     let text = said.join("\n");
-    // A full disk isn't always reported as such, in particular if a venv fails to get its pip.
+    // pip does not always report a full disk as such, in particular when a venv fails to install pip, so check for free
+    // space.
     let places = arguments.iter().map(Path::new).filter(|path| path.is_absolute());
     let is_full = places.chain([python, &std::env::temp_dir()]).any(is_out_of_room);
     let error = if is_full || text.contains("No space left on device") {
@@ -393,12 +396,12 @@ async fn run(
     Err(error)
 }
 
-/// Whether a line of pip's output is the warning that a request to an index is repeated.
+/// Whether a line of pip's output is the warning that pip repeats a request to an index.
 fn is_retry(line: &str) -> bool {
     line.contains("Retrying (Retry(total=")
 }
 
-/// The reason in such a warning, without the names of pip's own objects.
+/// Returns the reason in such a warning, without names of pip's internal objects.
 fn unanswered(warning: &str) -> &str {
     let after = warning.split_once("connection broken by ").map_or(warning, |(_, after)| after);
     let reason = ["Failed to establish a new connection: ", "object at 0x"].into_iter().find_map(|before| {
@@ -415,7 +418,7 @@ fn is_out_of_room(path: &Path) -> bool {
     disk.is_some_and(|disk| disk.blocks_available().saturating_mul(disk.fragment_size()) < 1 << 20)
 }
 
-/// Reads all lines, passes each to `tell`, and returns the last ones.
+/// Reads all lines, passes each line to `tell`, and returns the last lines.
 async fn last_lines(stream: Option<impl AsyncRead + Unpin>, tell: impl Fn(&str)) -> VecDeque<String> {
     let mut kept = VecDeque::new();
     let Some(stream) = stream else { return kept };

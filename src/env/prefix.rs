@@ -1,4 +1,4 @@
-//! Shared by all prefixes: write protection, and variables that make results reproducible.
+//! Code for all kinds of envs: write protection, and variables that make results reproducible.
 
 use std::collections::BTreeMap;
 use std::fs::{Permissions, set_permissions};
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Folders of the system's own programs.
+/// The system's folders of programs, as a value for PATH.
 pub(super) const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Removes all write permissions below `prefix`.
+/// Removes all write permissions in the folder `prefix`.
 pub(super) fn protect(prefix: &Path) -> Result<()> {
     for entry in walkdir::WalkDir::new(prefix).contents_first(true) {
         let entry =

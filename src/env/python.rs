@@ -1,7 +1,7 @@
-//! Versions of Python that an environment accepts, in the version syntax of conda's match specifications.
+//! Ranges of Python versions that an environment accepts, in the syntax of conda's match specifications.
 //!
-//! `=3.11` and `3.11.*` are any 3.11; `==3.11.7` and a bare `3.11.7` are exactly that; `>=`, `>`, `<=`, `<`, `!=` and
-//! `~=` compare; a comma means "and". Alternatives (`|`) and build strings are not supported. Source: conda's
+//! `=3.11` and `3.11.*` mean any 3.11; `==3.11.7` and a bare `3.11.7` mean exactly 3.11.7; `>=`, `>`, `<=`, `<`, `!=`
+//! and `~=` compare; a comma means "and". Alternatives (`|`) and build strings are not supported. Source: conda's
 //! documentation, "package match specifications".
 
 use std::fmt;
@@ -32,12 +32,13 @@ enum Clause {
 }
 
 impl PythonSpec {
-    /// Accepts every version.
+    /// Returns the range of all versions.
     pub(super) fn any() -> Self {
         Self { text: String::new(), clauses: Vec::new() }
     }
 
-    /// Parses the part after the package's name. The error says which part is not understood.
+    /// Parses a range, which is the part of a specification after the package's name. The error names the part that is
+    /// invalid.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let parts = text.split(',').map(str::trim).filter(|_| !text.is_empty());
@@ -105,7 +106,7 @@ fn clause(text: &str) -> Result<Vec<Clause>, String> {
         ("!=", true) => vec![Clause::StartsNot(numbers)],
         ("" | "==", false) => vec![Clause::Is(version)],
         ("!=", false) => vec![Clause::IsNot(version)],
-        // conda ignores a star after an ordering operator.
+        // conda ignores a star after a comparison operator such as `>=`.
         (">=", _) => vec![Clause::AtLeast(version)],
         ("<=", _) => vec![Clause::AtMost(version)],
         (">", _) => vec![Clause::Above(version)],

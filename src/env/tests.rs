@@ -1,4 +1,4 @@
-//! Environments made by the machine's own Python and pip, from pip's configured index.
+//! Tests of environments that the machine's own Python and pip build, from pip's configured index.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,8 @@ fn a_missing_broken_or_outdated_lock_gives_the_hint_to_lock_again() {
     check("format 9");
 }
 
-/// Returns a folder with a small locked env for an interpreter of this machine; it is locked once for all tests.
+/// Returns a folder with a small env that is locked for an interpreter of this machine. The lock is made once for all
+/// tests.
 async fn locked() -> TempDir {
     static LOCKED: OnceCell<(String, String)> = OnceCell::const_new();
     let made = LOCKED.get_or_init(|| async {
@@ -214,7 +215,7 @@ async fn an_interrupted_build_starts_again() {
     let dir = locked().await;
     let cache = TempDir::new().unwrap();
     let backend = Venv::new();
-    // Cancelled during installation, as by Ctrl-C: the remains have no marker.
+    // If the installation is cancelled, as by Ctrl-C, the remains have no marker.
     let reached = tokio::sync::Notify::new();
     let hear = |progress| {
         if matches!(progress, BuildProgress::Task(text) if text.starts_with("installing")) {
@@ -232,7 +233,7 @@ async fn an_interrupted_build_starts_again() {
     assert_eq!(python(&env, "import six; print(six.__version__)"), "1.16.0");
     assert!(!env.prefix.join("left over").exists());
 
-    // The interpreter was replaced, so the marker is no longer valid.
+    // If the interpreter has been replaced, the marker is no longer valid.
     let home = env.prefix.parent().unwrap();
     let mut marker = CompletionMarker::read(home).unwrap();
     marker.stamp.0 += 1;
@@ -240,7 +241,7 @@ async fn an_interrupted_build_starts_again() {
     assert!(CompletionMarker::read(home).is_none());
 }
 
-/// Builds the env named by environment variables; the next test runs this as a process and kills it.
+/// Builds the env that environment variables name. The next test runs this test as a process and kills it.
 #[tokio::test]
 async fn helper_builds_when_asked_by_variables() {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
@@ -358,8 +359,8 @@ async fn a_new_machine_in_a_lock_gets_the_locked_versions() {
     let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     assert!(lock.has(&here, &platform()) && lock.has(&here, "beos-m68k"));
     assert!(lock.targets.iter().all(|target| target.packages[0].version == "1.15.0"));
-    // With a section for this machine, locking again may find newer versions, and removes the other machine's section
-    // because it no longer agrees.
+    // If the lock has a section for this machine, locking again may find newer versions, and removes the section of the
+    // other machine because its versions then differ.
     Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap();
     let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     assert!(lock.targets.iter().all(|target| target.packages[0].version != "1.15.0"));
@@ -376,7 +377,7 @@ async fn a_nonexistent_version_reports_pips_message() {
     assert!(error.hint.is_some());
 }
 
-/// Creates an executable that answers like an interpreter.
+/// Creates an executable that prints what an interpreter would print.
 fn fake(dir: &Path, name: &str, script: &str) -> PathBuf {
     let path = dir.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();

@@ -1,4 +1,4 @@
-//! The backend `venv`: an interpreter of this machine, and packages that pip installs from a lock file.
+//! The backend `venv`: an interpreter of this machine, and packages that pip installs as the lock file says.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,16 +17,16 @@ use super::{BuildProgress, Env, EnvBackend, EnvState, OnProgress};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// Version of the build procedure; increase it so that environments built earlier are not reused.
+/// Version of the build procedure; increase it to prevent environments built earlier from being reused.
 const FORMAT: &str = "venv 1";
 
-/// Minor versions of Python 3 for which a lock is made, if the yml accepts them.
+/// Minor versions of Python 3 for which packages are locked, if the `environment.yml` accepts them.
 const MINORS: std::ops::RangeInclusive<u64> = 9..=14;
 
-/// Linux processors for which a lock is made.
+/// Processors for which packages are locked, with Linux.
 const PROCESSORS: [&str; 2] = ["x86_64", "aarch64"];
 
-/// The venv backend: Python's own `venv` and pip.
+/// The venv backend, which uses Python's `venv` and pip.
 #[derive(Debug, Clone)]
 pub struct Venv {
     /// Folders to search for interpreters.
@@ -50,13 +50,13 @@ impl Venv {
         Self { places: usual_places(), offline: false, here: false, wheels_only: false }
     }
 
-    /// Sets whether network access is forbidden; envs that aren't in the cache then fail to build.
+    /// Sets whether network access is forbidden. If it is, envs that are not in the cache fail to build.
     #[must_use]
     pub fn offline(self, offline: bool) -> Self {
         Self { offline, ..self }
     }
 
-    /// Sets whether to lock for this machine only; solving for other targets takes most of the time.
+    /// Sets whether to lock for this machine's target only. Solving for the other targets takes most of the time.
     #[must_use]
     pub fn here(self, here: bool) -> Self {
         Self { here, ..self }
@@ -76,8 +76,8 @@ impl Venv {
         Ok(())
     }
 
-    /// Builds into `home` unless another process has done so in the meantime. The remains of a killed build are removed
-    /// first, and those of a failed build at the end.
+    /// Builds into the folder `home`, unless another process has done so meanwhile. First removes the remains of a
+    /// killed build, and if this build fails, its own remains.
     async fn build_once(
         &self,
         home: &Path,
@@ -99,7 +99,7 @@ impl Venv {
         built
     }
 
-    /// Builds into the nonexistent folder `home` while holding its lock.
+    /// Builds into the folder `home`, which does not exist yet, while holding its lock.
     async fn build_into(
         &self,
         home: &Path,
@@ -169,8 +169,8 @@ impl EnvBackend for Venv {
         "venv"
     }
 
-    /// Solves the machine's own target first, then every other Python that the yml accepts on 64-bit Linux, using
-    /// wheels of the same versions. A target without such wheels gets no section.
+    /// Solves for this machine's target first. Then solves for every other version of Python that the `environment.yml`
+    /// accepts on 64-bit Linux, with wheels of the same versions. A target without such wheels gets no section.
     ///
     /// If the lock is up to date but lacks this machine's target, that target is solved with the versions that are
     /// already locked.
@@ -214,7 +214,7 @@ impl EnvBackend for Venv {
             .flat_map(|minor| PROCESSORS.map(|processor| (format!("3.{minor}"), processor)))
             .collect();
         if native.is_empty() {
-            // There are no packages to install on any target.
+            // The env has no packages, so every target has an empty section.
             for (python, processor) in &wanted {
                 add(&mut targets, python.clone(), format!("linux-{processor}"), Vec::new());
             }
@@ -235,7 +235,7 @@ impl EnvBackend for Venv {
                 ))),
             }
         }
-        // Keep sections added by other machines if their versions agree.
+        // Keep sections that other machines added, if their versions agree with the new ones.
         for target in old.into_iter().flat_map(|lock| lock.targets) {
             if !targets.iter().any(|one| one.python == target.python && one.platform == target.platform)
                 && agree(&target.packages, &native)
@@ -246,8 +246,9 @@ impl EnvBackend for Venv {
         VenvLock::new(&environment, targets).write(folder, &environment)
     }
 
-    /// The cache key consists of the yml, the lock and the build procedure. The interpreter is searched for only if
-    /// something must be built, and a finished env is built again if its interpreter has been replaced.
+    /// Returns the env, built if necessary. The cache key consists of the `environment.yml`, the lock and the version
+    /// of the build procedure. An interpreter is searched for only if the env must be built. A complete env is built
+    /// again if its interpreter has been replaced.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
         let environment = Environment::read(folder)?;
         let (lock, text) = VenvLock::read(folder, &environment)?;
@@ -271,14 +272,15 @@ impl EnvBackend for Venv {
     }
 }
 
-/// Returns the folder of an env in the cache.
+/// Returns an env's folder in the cache.
 fn home(environment: &Environment, lock: &str, cache: &Path) -> Result<PathBuf> {
     let key = hex(&Sha256::digest(format!("{FORMAT}\n{}\n{}\n{lock}", environment.id, environment.digest)));
     let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
     Ok(cache.join("envs").join(&key[..32]))
 }
 
-/// Adds a solution's hashes to its target's section, or adds a new section.
+/// Adds a target's packages to the lock. If the target already has a section, adds the packages' hashes to that
+/// section.
 fn add(targets: &mut Vec<LockedTarget>, python: String, platform: String, packages: Vec<LockedPackage>) {
     let Some(target) = targets.iter_mut().find(|target| target.python == python && target.platform == platform) else {
         targets.push(LockedTarget { python, platform, packages });
@@ -294,7 +296,7 @@ fn add(targets: &mut Vec<LockedTarget>, python: String, platform: String, packag
     }
 }
 
-/// Whether no package has different versions in the two lists.
+/// Whether no package has different versions in two lists.
 fn agree(one: &[LockedPackage], other: &[LockedPackage]) -> bool {
     one.iter().all(|package| other.iter().all(|known| known.name != package.name || known.version == package.version))
 }
@@ -303,7 +305,7 @@ fn versions(packages: &[LockedPackage]) -> String {
     packages.iter().map(|package| [&package.name, "==", &package.version, "\n"].concat()).collect()
 }
 
-/// Digest of the installed packages, equal on all machines with the same platform and Python.
+/// Returns a digest of the installed packages. It is equal on all machines with the same platform and Python.
 fn digest(python: &str, platform: &str, packages: &[LockedPackage], variables: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     hasher.update(format!("{FORMAT}\npython {python}\nplatform {platform}\n"));
@@ -316,7 +318,7 @@ fn digest(python: &str, platform: &str, packages: &[LockedPackage], variables: &
     hex(&hasher.finalize())
 }
 
-/// Describes the env for sandboxes.
+/// Makes the description of the env that sandboxes use.
 fn assemble(environment: Environment, complete: CompletionMarker, home: &Path) -> Env {
     let prefix = home.join("venv");
     let mut variables = super::prefix::variables(&prefix);

@@ -1,4 +1,5 @@
-//! Wheelhouses: folders of packages that can be installed without a network, made from lists with hashes.
+//! Wheelhouses: folders of packages, downloaded from lists with hashes, from which packages can be installed without a
+//! network.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,8 @@ use super::{BuildProgress, Env, OnProgress};
 use crate::error::{Error, Result};
 use crate::files::{hex, write_whole};
 
-/// Returns a folder with the packages of `list` (one requirement per line with its hashes) for the Python of `env`,
-/// from the cache or downloaded with pip. It may contain several versions of a package.
+/// Returns a folder with the packages of `list` for the Python of `env`, from the cache or downloaded with pip. The
+/// file `list` has one requirement with its hashes per line, and may contain several versions of a package.
 ///
 /// # Errors
 /// Kind `Suite` for an invalid list or a package with another hash, `Machine` for a failed download.
@@ -46,7 +47,7 @@ pub async fn wheelhouse(list: &Path, env: &Env, cache: &Path, on_progress: OnPro
     Ok(folder)
 }
 
-/// Splits the lines into groups that name each package at most once, because pip rejects duplicates.
+/// Splits lines into groups that contain each package at most once, because pip rejects duplicates.
 fn rounds(text: &str) -> Vec<Vec<&str>> {
     let mut rounds: Vec<(BTreeSet<String>, Vec<&str>)> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {

@@ -1,8 +1,8 @@
 //! Exports stored runs in the formats of other projects, so that their tools can open them: one file per format.
 //!
-//! A [`ExportSource`] is a run opened for export; each format reads what it needs from it, attempt by attempt, and writes
-//! files. Missing or truncated trajectories and diffs are left out and reported ([`ExportSource::notes`]), never invented.
-//! `docs/formats.md` describes the contents of each format.
+//! A [`ExportSource`] is a run opened for export; each format reads what it needs from it, attempt by attempt, and
+//! writes files. Missing or truncated trajectories and diffs are left out and reported ([`ExportSource::notes`]), never
+//! invented. `docs/formats.md` describes the contents of each format.
 
 pub(crate) mod atif;
 pub(crate) mod column;

@@ -148,8 +148,8 @@ fn single(cells: &[Value]) -> LevelledValues<'_> {
     (cells.iter().collect(), cells.iter().map(|cell| i16::from(!cell.is_null())).collect(), None)
 }
 
-/// Elements of a column of lists: definition level 2 for an element, 1 for an empty list, 0 for null; repetition level 0
-/// for the first of a list, 1 for the others.
+/// Elements of a column of lists: definition level 2 for an element, 1 for an empty list, 0 for null; repetition level
+/// 0 for the first of a list, 1 for the others.
 fn elements(cells: &[Value]) -> LevelledValues<'_> {
     let (mut values, mut levels, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
     for cell in cells {

@@ -37,7 +37,7 @@ pub struct AttemptRow {
     pub n: u64,
     /// Number of the attempt at its sample, from 0.
     pub attempt: u64,
-    /// Whether the record enters the rates: only the last try of an attempt does, and only if it was not lost or stopped.
+    /// Whether the record enters the rates: only an attempt's last try does, unless it was lost or stopped.
     pub counts: bool,
     /// Start of the attempt (UTC).
     pub started: jiff_timestamp::Time,
@@ -45,7 +45,7 @@ pub struct AttemptRow {
     pub end: String,
     /// Details about the end.
     pub end_detail: Option<String>,
-    /// Whether the attempt passes, by its report and, if the run verifies, by verification; null if it was lost or stopped.
+    /// Whether the attempt passes, by its report and, if the run verifies, by verification; null if lost or stopped.
     pub pass: Option<bool>,
     /// Whether the answer agrees with gold; null if it was not scored.
     pub reported: Option<bool>,

@@ -65,11 +65,11 @@ pub struct TurnRow {
     pub completion_ids: Option<Vec<i64>>,
     /// Log-probabilities of the reply's tokens, null if the server did not return them.
     pub logprobs: Option<Vec<f64>>,
-    /// Step with whose prompt and reply this prompt begins, null if there is none.
+    /// Number of the earlier step whose prompt and reply this prompt begins with, null if there is none.
     pub continues: Option<u64>,
-    /// Number of leading ids that the prompt shares with that step's prompt and reply, null if ids are unknown.
+    /// Number of leading ids that the prompt shares with the step in `continues`, null if ids are unknown.
     pub kept_tokens: Option<u64>,
-    /// Number of that step's ids that this prompt does not repeat, null if ids are unknown; 0 if the conversation continues.
+    /// Number of that step's ids that this prompt does not repeat, null if unknown; 0 if the conversation continues.
     pub dropped_tokens: Option<u64>,
     /// Reason why ids were dropped: how the agent changed the conversation, or that the server wrote it differently.
     pub dropped_by: Option<String>,

@@ -1,4 +1,4 @@
-//! The current time, for any setting of the machine's clock.
+//! Returns the current time as a valid time stamp, even if the machine's clock is set to an impossible date.
 
 /// Returns the current time, or the largest timestamp if the clock is set beyond the year 9999.
 pub fn now() -> jiff::Timestamp {

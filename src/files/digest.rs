@@ -1,4 +1,4 @@
-//! Digests as text.
+//! Formats and computes digests.
 
 use std::fmt::Write;
 
@@ -12,7 +12,8 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Digest of several parts. Each part is added with its length, so that different parts never give the same input.
+/// Computes the digest of several parts. Each part is added with its length, so that different lists of parts never
+/// give the same input.
 #[derive(Debug, Clone, Default)]
 pub struct PartsDigest(Sha256);
 

@@ -1,5 +1,6 @@
-//! A cache on disk: values by the digest of everything that determines them, one file each, which appears completely or
-//! not at all. Several processes on several machines may share a folder, and see each other's values at once.
+//! A disk cache with one file per value. The key is the digest of everything that determines the value. A file appears
+//! completely or not at all. Several processes on several machines may share a cache folder; each immediately sees the
+//! values of the others.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::whole::WholeFile;
 use crate::error::Result;
 
-/// A cache folder for values of one type.
+/// A disk cache for values of one type.
 #[derive(Debug, Clone)]
 pub struct DiskCache<T> {
     folder: PathBuf,
@@ -18,29 +19,29 @@ pub struct DiskCache<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> DiskCache<T> {
-    /// Uses this folder, which is created with the first value.
+    /// Uses this folder, which is created when the first value is stored.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), of: PhantomData }
     }
 
-    /// Path of the file for a key, which is a digest in hex.
+    /// Returns the path of a key's file. The key is a digest in hex.
     fn path(&self, key: &str) -> PathBuf {
         let (start, rest) = key.split_at(key.len().min(2));
         self.folder.join(start).join(format!("{rest}.json"))
     }
 
     /// Returns the value stored under a key. An unreadable file counts as missing, because a crash of the machine may
-    /// have torn it.
+    /// have damaged it.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<T> {
         serde_json::from_slice(&std::fs::read(self.path(key)).ok()?).ok()
     }
 
-    /// Stores a value, replacing an earlier one.
+    /// Stores a value, replacing any earlier value.
     ///
     /// # Errors
-    /// Kind `Machine` if it cannot be written.
+    /// Kind `Machine` if the value cannot be written.
     pub fn put(&self, key: &str, value: &T) -> Result<()> {
         let mut file = WholeFile::create_with_folders(&self.path(key))?;
         file.json_line(value)?;

@@ -1,13 +1,13 @@
-//! Points at which a test kills the program: before, after and in the middle of a write. A debug build reads them from
-//! the variable `AUTOEXPERIMENT_KILL_AT`; for example, `attempts.jsonl torn 2` kills it at the second write to a file
-//! of that name, with half of it written. A release build has none.
+//! Points at which a test kills the program: before, after and in the middle of a write. A debug build reads the point
+//! from the variable `AUTOEXPERIMENT_KILL_AT`. For example, `attempts.jsonl torn 2` kills the program at the second
+//! write to a file of that name, when half of the bytes are written. In a release build these points do nothing.
 
 use std::io::{Result, Write};
 use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Moment of a write.
+/// The moment of a write at which the program is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteMoment {
     Before,
@@ -16,7 +16,8 @@ pub enum WriteMoment {
     After,
 }
 
-/// End of the file's path, the moment, and the number of matches left, including the one that kills.
+/// The requested point: the end of the file's path, the moment, and how many more matching writes there are up to the
+/// kill, including the last.
 static ASKED: LazyLock<Option<(String, WriteMoment, AtomicU32)>> = LazyLock::new(|| {
     let asked = std::env::var("AUTOEXPERIMENT_KILL_AT").ok()?;
     let mut words = asked.rsplitn(3, ' ');
@@ -30,7 +31,7 @@ static ASKED: LazyLock<Option<(String, WriteMoment, AtomicU32)>> = LazyLock::new
     Some((words.next()?.to_owned(), moment, AtomicU32::new(number)))
 });
 
-/// Whether to kill the program at this moment of writing this file.
+/// Whether the program should be killed at this moment of a write to this file.
 fn is_asked(path: &Path, moment: WriteMoment) -> bool {
     cfg!(debug_assertions)
         && ASKED.as_ref().is_some_and(|(name, at, left)| {
@@ -38,19 +39,20 @@ fn is_asked(path: &Path, moment: WriteMoment) -> bool {
         })
 }
 
-/// Sends SIGKILL to this process, so that nothing is cleaned up.
+/// Sends SIGKILL to this process, so that no cleanup is done.
 fn kill() {
     let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
 }
 
-/// Kills the program if a test asks for this point.
+/// Kills the program if this is the requested point.
 pub fn reach(path: &Path, moment: WriteMoment) {
     if is_asked(path, moment) {
         kill();
     }
 }
 
-/// Writes all bytes to the file at this path; a test may kill the program at any moment of it.
+/// Writes all bytes to the file, whose path is `path`. If a test requests it, the program is killed before, during or
+/// after the write.
 ///
 /// # Errors
 /// Fails if the write fails.

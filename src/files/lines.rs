@@ -1,7 +1,7 @@
-//! Append-only files of JSON lines, so that a kill at any moment loses at most the line being written.
+//! Append-only files of JSON lines. If the process is killed, at most the line being written is lost.
 //!
-//! A kill can leave a torn last line, without a line break. A writer must not append to it, so [`Appender`] either cuts
-//! it off or ends it; a reader can recognise it by [`JsonLine::is_ended`].
+//! A kill can leave a torn last line, without a line break. A writer must not continue that line, so [`Appender`]
+//! either removes it or ends it with a line break. A reader recognises it by [`JsonLine::is_ended`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
@@ -12,17 +12,17 @@ use super::failpoint;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Bytes read at a time when searching for the last line break.
+/// Number of bytes read at a time when searching for the last line break.
 const BLOCK: usize = 1 << 16;
 
-/// A file that is only appended to, with one write per append.
+/// A file to which lines are appended, with a single write per append.
 #[derive(Debug)]
 pub struct Appender {
     file: File,
     path: PathBuf,
-    /// Length of the file in bytes if this process is the only writer.
+    /// Length of the file in bytes; `None` if other processes may write to it.
     length: Option<u64>,
-    /// Whether an append is flushed to disk before it returns.
+    /// Whether each append is flushed to disk before it returns.
     is_durable: bool,
 }
 
@@ -35,7 +35,7 @@ impl Appender {
         Self::cut(path, open(path)?, 0)
     }
 
-    /// Opens a file for a single writer, and cuts off a torn last line.
+    /// Opens a file for a single writer, and removes a torn last line.
     ///
     /// # Errors
     /// Fails if the file cannot be opened, read or truncated.
@@ -45,7 +45,7 @@ impl Appender {
         Self::cut(path, file, whole)
     }
 
-    /// Opens a file for a single writer, and cuts off everything after its first `whole` bytes.
+    /// Opens a file for a single writer, and removes everything after its first `whole` bytes.
     ///
     /// # Errors
     /// Fails if the file cannot be opened or truncated.
@@ -54,15 +54,15 @@ impl Appender {
     }
 
     fn cut(path: &Path, file: File, whole: u64) -> Result<Self> {
-        // A device or a pipe cannot be truncated, and doesn't need to be.
+        // Nothing to do for a device or a pipe, which cannot be truncated.
         if file.metadata()?.len() > whole {
             file.set_len(whole)?;
         }
         Ok(Self { file, path: path.to_owned(), length: Some(whole), is_durable: false })
     }
 
-    /// Opens a file that several processes may write to at the same time. A torn last line is ended instead of cut off,
-    /// because another process may be writing it.
+    /// Opens a file to which several processes may write at the same time. A torn last line is not removed, because
+    /// another process may be writing it; instead, a line break is added.
     ///
     /// # Errors
     /// Fails if the file cannot be opened, read or written.
@@ -79,7 +79,7 @@ impl Appender {
         Ok(Self { file, path: path.to_owned(), length: None, is_durable: false })
     }
 
-    /// Flushes every append to disk before it returns.
+    /// Makes every append flush to disk before it returns.
     #[must_use]
     pub const fn durable(mut self) -> Self {
         self.is_durable = true;
@@ -97,8 +97,7 @@ impl Appender {
     /// Appends values as lines of JSON in a single write.
     ///
     /// # Errors
-    /// Fails if a write or flush fails. A single writer then removes the partially written lines, if the file system
-    /// allows it.
+    /// Fails if a write or flush fails. A single writer then removes the partly written lines if possible.
     pub fn append_all<T: Serialize>(&mut self, values: impl IntoIterator<Item = T>) -> Result<()> {
         let mut lines = Vec::new();
         for value in values {
@@ -119,7 +118,7 @@ impl Appender {
         written
     }
 
-    /// Whether the path still refers to this file, which may have been removed or replaced.
+    /// Whether the path still refers to this file. If not, the file was removed or replaced.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         let place = |about: &std::fs::Metadata| (about.dev(), about.ino());
@@ -127,17 +126,17 @@ impl Appender {
         self.file.metadata().ok().zip(named).is_some_and(|(own, named)| place(&own) == place(&named))
     }
 
-    /// Reads the whole file, even if it has been removed.
+    /// Reads the whole file, even if it was removed meanwhile.
     ///
     /// # Errors
-    /// Fails if it cannot be read.
+    /// Fails if the file cannot be read.
     pub fn contents(&self) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.file.metadata()?.len() as usize];
         self.file.read_exact_at(&mut bytes, 0)?;
         Ok(bytes)
     }
 
-    /// Flushes appended lines to disk.
+    /// Flushes all appended lines to disk.
     ///
     /// # Errors
     /// Fails if the disk reports an error.
@@ -150,7 +149,7 @@ fn open(path: &Path) -> Result<File> {
     OpenOptions::new().create(true).read(true).append(true).open(path)
 }
 
-/// Length of the file up to and including its last line break.
+/// Returns the length in bytes of the file up to and including its last line break.
 fn whole_lines(file: &File) -> Result<u64> {
     let mut end = file.metadata()?.len();
     let mut block = vec![0; BLOCK];
@@ -166,22 +165,23 @@ fn whole_lines(file: &File) -> Result<u64> {
     Ok(0)
 }
 
-/// A line of a file of JSON lines.
+/// A line of a file with JSON lines.
 #[derive(Debug)]
 pub struct JsonLine<T> {
     /// Line number, from 1.
     pub number: usize,
-    /// Whether it ends with a line break. A line without one is the last of the file; if it is also broken, it is torn.
+    /// Whether the line ends with a line break. Only the last line of a file may have none; if that line is also not
+    /// valid JSON, it is torn.
     pub is_ended: bool,
-    /// The parsed value.
+    /// The parsed value, or the error.
     pub value: serde_json::Result<T>,
 }
 
-/// Iterates over the lines of a file of JSON lines, skipping empty ones.
+/// Iterates over the lines of a file with JSON lines, skipping empty lines.
 pub fn json_lines<T: DeserializeOwned>(text: &[u8]) -> impl Iterator<Item = JsonLine<T>> {
     let lines = text.split_inclusive(|&byte| byte == b'\n').zip(1..);
     lines.filter(|(line, _)| !line.trim_ascii().is_empty()).map(|(line, number)| {
-        // Without the line break, because an error at the line's end would otherwise be reported for line 2.
+        // Parse the line without its line break; otherwise an error at the line's end would be reported for line 2.
         let ended = line.strip_suffix(b"\n");
         JsonLine { number, is_ended: ended.is_some(), value: serde_json::from_slice(ended.unwrap_or(line)) }
     })

@@ -1,8 +1,8 @@
 //! File handling: append-only JSON lines ([`Appender`], [`json_lines`]), files that appear completely or not at all
-//! ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]), digests ([`PartsDigest`], [`hex`]) and caches by
-//! digest ([`DiskCache`]), file names of bounded length ([`bounded`]), the current time ([`now`]), temporary folders that
-//! can be cleaned up after a kill ([`Temporary`]), checks of folders ([`usable`]), types stored as text
-//! (`stored_as_text`), and TOML with all of its errors ([`from_toml`]).
+//! ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]), digests ([`PartsDigest`], [`hex`]), disk caches
+//! ([`DiskCache`]), file names of bounded length ([`bounded`]), the current time ([`now`]), temporary folders that can
+//! be cleaned up after a kill ([`Temporary`]), checks of folders ([`usable`]), types stored as text (`stored_as_text`),
+//! and TOML with all of its errors ([`from_toml`]).
 
 mod clock;
 mod digest;

@@ -1,17 +1,17 @@
-//! File names derived from other names that may be too long for a file system.
+//! File names made from other names that may be too long for a file system.
 
 use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
-/// Maximum bytes of a name. File systems allow 255; the rest is for endings.
+/// Maximum bytes of a name. File systems allow 255; the difference leaves room for file extensions.
 const LONGEST: usize = 220;
-/// Hexadecimal digits that distinguish names with the same beginning.
+/// Number of hex digits that are appended to distinguish names with the same beginning.
 const DIGITS: usize = 16;
-/// Separator before these digits.
+/// Separator between the beginning of a name and these digits.
 const MARK: char = '~';
 
-/// Returns the name, or its beginning and a digest of the whole name if it is too long.
+/// Returns the name; if it is too long, its beginning and a digest of the whole name.
 pub fn bounded(name: &str) -> Cow<'_, str> {
     if name.len() <= LONGEST {
         return name.into();
@@ -27,7 +27,7 @@ pub fn bounded(name: &str) -> Cow<'_, str> {
 /// Whether a file's name may be the shortened form of a longer name.
 pub fn may_be_bounded(name: &str) -> bool {
     let head = name.len().checked_sub(DIGITS).and_then(|head| name.get(..head));
-    // Cutting at a character boundary may have removed up to three more bytes.
+    // A cut at a character boundary may have removed up to three more bytes.
     name.len() + 3 >= LONGEST && head.is_some_and(|head| head.ends_with(MARK))
 }
 

@@ -1,12 +1,13 @@
-//! Files that exactly one of several processes creates, even on different machines.
+//! Files that are created by exactly one of several processes, even if they run on different machines.
 
 use std::fs::File;
 use std::io::{ErrorKind, Result, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Creates a complete file unless the path exists, and returns whether it did. A hard link decides, because creating
-/// one is atomic on every POSIX file system including NFS. With `is_durable`, the contents are flushed to disk first.
+/// Creates a file with all its contents unless the path exists, and returns whether it did so. The file is put in place
+/// by a hard link, because creating a hard link is atomic on every POSIX file system, including NFS. With `is_durable`,
+/// the contents are flushed to disk first.
 ///
 /// # Errors
 /// Fails if the folder cannot be written or doesn't support hard links.
@@ -20,7 +21,7 @@ pub fn write_once(path: &Path, bytes: &[u8], is_durable: bool) -> Result<bool> {
     let linked = std::fs::hard_link(draft.path(), path);
     match linked {
         Ok(()) => {}
-        // A file server's reply may be lost after it made the link, so that the repeated request fails.
+        // Two links to the draft: a file server made the link, but its reply was lost, and the repeated request failed.
         Err(_) if draft.as_file().metadata().is_ok_and(|about| about.nlink() == 2) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! Temporary folders that can be recognised as abandoned after a kill.
+//! Temporary folders that are recognised as abandoned if their process was killed.
 
 use std::fs::{File, OpenOptions};
 use std::io::Result;
@@ -6,38 +6,39 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// Minimum age of a folder to remove; a younger one may not be locked yet.
+/// Minimum age of a folder to be removed. A younger folder may not be locked by its process yet.
 const YOUNG: Duration = Duration::from_secs(10);
 
-/// A temporary folder, locked while its process lives and removed at the end.
+/// A temporary folder. It is locked while its process lives, and removed when the value is dropped.
 #[derive(Debug)]
 pub struct Temporary {
     folder: tempfile::TempDir,
-    // The kernel releases the lock when the process dies.
+    // The kernel releases this lock when the process dies.
     _lock: File,
 }
 
 impl Temporary {
-    /// Creates a folder in `parent` whose name begins with `prefix`, with the permissions `mode`.
+    /// Creates a folder in `parent`, with permissions `mode` and a name that begins with `prefix`.
     ///
     /// # Errors
-    /// Fails if it cannot be created.
+    /// Fails if the folder cannot be created.
     pub fn create(parent: &Path, prefix: &str, mode: u32) -> Result<Self> {
         let permissions = std::fs::Permissions::from_mode(mode);
         let folder = tempfile::Builder::new().prefix(prefix).permissions(permissions).tempdir_in(parent)?;
         let lock = File::open(folder.path())?;
-        // Without lock support, nothing is ever cleaned up either.
+        // Ignore a failure: where locks are not supported, abandoned folders are not removed either.
         let _ = lock.try_lock();
         Ok(Self { folder, _lock: lock })
     }
 
-    /// Its path.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 }
 
-/// Removes folders of this user's killed processes in `parent` whose names begin with `prefix`. Best effort.
+/// Removes folders in `parent` whose names begin with `prefix` and whose processes, of this user, were killed. Errors
+/// are ignored.
 pub fn sweep(parent: &Path, prefix: &str) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {
@@ -55,12 +56,12 @@ pub fn sweep(parent: &Path, prefix: &str) {
     }
 }
 
-/// Opens a folder, but not a link or other file put in its place.
+/// Opens a folder; refuses a link or another file in its place.
 fn open_folder(path: &Path) -> Result<File> {
     OpenOptions::new().read(true).custom_flags(nix::libc::O_DIRECTORY | nix::libc::O_NOFOLLOW).open(path)
 }
 
-/// Makes the folders inside removable: an overlay's work folder has no permissions.
+/// Makes all folders in a folder removable. For example, an overlay's work folder has no permissions.
 fn open_up(folder: &Path) {
     for entry in walkdir::WalkDir::new(folder).into_iter().flatten().filter(|entry| entry.file_type().is_dir()) {
         let _ = std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(0o700));

@@ -1,7 +1,7 @@
-//! Types that are stored as text.
+//! Types that serde stores as text.
 
-/// Lets serde store a type as text, using its `FromStr` and `Display`. The type needs `#[serde(try_from = "String",
-/// into = "String")]`.
+/// Makes serde store a type as text, using the type's `FromStr` and `Display`. The type needs the attribute
+/// `#[serde(try_from = "String", into = "String")]`.
 macro_rules! stored_as_text {
     ($kind:ty) => {
         impl TryFrom<String> for $kind {

@@ -1,4 +1,4 @@
-//! Parses TOML and reports all errors at once, so that a user can correct a file in one go.
+//! Parses TOML and reports all errors at once, so that a user can correct a file in one edit.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use toml::de::{DeArray, DeTable, DeValue, Deserializer};
 
 use crate::error::{Error, line_at};
 
-/// Maximum number of reported errors; further ones appear once these are corrected.
+/// Maximum number of errors to report; more are reported after these are corrected.
 const MOST: usize = 20;
 
 /// Parses a TOML text.
 ///
 /// # Errors
-/// Kind `Suite`, with file and line of the first error and every other error on a line of its own.
+/// Kind `Suite`, with file and line of the first error. Each other error is on a separate line of the message.
 pub fn from_toml<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, Error> {
     let first = match toml::from_str(text) {
         Ok(read) => return Ok(read),
@@ -27,12 +27,13 @@ pub fn from_toml<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, Erro
     }
     let line = |fault: &Error| fault.place.as_ref().and_then(|(_, line)| *line);
     faults.sort_by_key(line);
-    // Further errors on the same line usually follow from the first.
+    // Other errors on the same line usually follow from the first one.
     faults.dedup_by_key(|fault| line(fault));
     Err(Error::all(faults).unwrap_or_else(|| located_error(text, path, &first)))
 }
 
-/// Returns the line, from 1, on which a TOML document has this text as the value of a key, such as an id.
+/// Returns the number, from 1, of the line in a TOML document on which this text is the value of a key, for example of
+/// `id`.
 #[must_use]
 pub fn line_naming(text: &str, value: &str) -> Option<usize> {
     let given =
@@ -40,7 +41,7 @@ pub fn line_naming(text: &str, value: &str) -> Option<usize> {
     text.lines().position(given).map(|place| place + 1)
 }
 
-/// Formats a TOML string without changing the text.
+/// Formats a text as a TOML string, so that parsing gives the same text.
 #[must_use]
 pub fn toml_string(text: &str) -> String {
     toml::Value::from(text).to_string()
@@ -51,20 +52,20 @@ fn located_error(text: &str, path: &Path, error: &toml::de::Error) -> Error {
     Error::suite(error.message().trim().to_owned()).at(path, line)
 }
 
-/// Finds the errors in a valid TOML text that doesn't fit the type: removes each faulty part and parses the rest again,
-/// until no error is left.
+/// Finds all errors in a valid TOML text that doesn't fit the type: repeatedly removes the faulty part and parses the
+/// rest again, until there is no error left.
 fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTable<'_>>) -> Vec<Error> {
     let mut faults = Vec::new();
     let mut gone: Vec<String> = Vec::new();
     let mut misnamed = false;
     while faults.len() < MOST {
         let Err(error) = T::deserialize(Deserializer::from(table.clone())) else { break };
-        // A field that is missing because it was removed has been reported already.
+        // This field is missing because it was removed here; its error has already been reported.
         if gone.iter().any(|key| error.message().trim() == format!("missing field `{key}`")) {
             break;
         }
         let unknown = error.message().starts_with("unknown field");
-        // A misspelt name is an unknown field, so the right one is missing too.
+        // If a field's name is misspelt, the correct name is also missing; report only the misspelt name.
         let slip = misnamed && error.message().starts_with("missing field");
         if !slip {
             faults.push(located_error(text, path, &error));
@@ -78,9 +79,9 @@ fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTa
     faults
 }
 
-/// Removes the part of a document at this position: one table of a list of tables (only the key inside it if that is
-/// unknown), or the value of a top-level key. Returns the removed top-level key, or an empty text for other parts;
-/// `None` if there is nothing at this position.
+/// Removes the part of a document at position `at`. In a list of tables, this is one table or, if `unknown`, only the
+/// key in that table; otherwise it is the value of a top-level key. Returns the removed top-level key; an empty text
+/// for a part of a list; `None` if there is nothing at this position.
 fn take_out(table: &mut DeTable<'_>, at: usize, unknown: bool) -> Option<String> {
     let key = key_at(table, at)?;
     if let Some(DeValue::Array(items)) = table.get_mut(key.as_str()).map(Spanned::get_mut)
@@ -103,13 +104,14 @@ fn take_out(table: &mut DeTable<'_>, at: usize, unknown: bool) -> Option<String>
     Some(key)
 }
 
-/// The top-level key at this position, or whose value is.
+/// Returns the top-level key at this position, or the top-level key whose value is at this position.
 fn key_at(table: &DeTable<'_>, at: usize) -> Option<String> {
     let found = table.iter().find(|(key, value)| key.span().contains(&at) || holds(value, at));
     found.map(|(key, _)| key.get_ref().to_string())
 }
 
-/// Whether a value is at this position. A table's span only covers its header, so its keys and values are checked too.
+/// Whether a value is at this position. The span of a table covers only its header, so keys and values inside the table
+/// are checked too.
 fn holds(value: &Spanned<DeValue<'_>>, at: usize) -> bool {
     value.span().contains(&at)
         || match value.get_ref() {

@@ -1,4 +1,5 @@
-//! Checks that a required folder can be used by the user who started the program and by the sandboxes' user.
+//! Checks that folders which the program needs can be used, both by the user who started it and by the user of the
+//! sandboxes.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -7,14 +8,14 @@ use nix::unistd::{AccessFlags, eaccess};
 
 use crate::error::{Error, FailureKind, Result};
 
-/// A folder that the program needs, and how to choose another one.
+/// A folder that the program needs, and how the user can choose another one.
 #[derive(Debug, Clone, Copy)]
 pub struct NeededFolder {
-    /// Description, such as `the cache`.
+    /// The folder in words, such as `the cache`.
     pub name: &'static str,
-    /// The settings that select it.
+    /// The settings by which the user chooses the folder.
     pub settings: &'static str,
-    /// An alternative that works if the user's home doesn't.
+    /// Another folder to suggest if the default, in the user's home, cannot be used.
     pub instead: &'static str,
 }
 
@@ -24,7 +25,7 @@ pub const CACHE: NeededFolder = NeededFolder {
     settings: "`--cache DIR` or `AUTOEXPERIMENT_CACHE`",
     instead: "/var/cache/autoexperiment",
 };
-/// The folder for attempts' workspaces.
+/// The folder for the workspaces of attempts.
 pub const SCRATCH: NeededFolder = NeededFolder {
     name: "the scratch folder",
     settings: "`--scratch DIR` or `AUTOEXPERIMENT_SCRATCH`",
@@ -32,7 +33,7 @@ pub const SCRATCH: NeededFolder = NeededFolder {
 };
 
 impl NeededFolder {
-    /// Hint for a folder that cannot be used.
+    /// Returns a hint for the case that the folder cannot be used.
     #[must_use]
     pub fn hint(self) -> String {
         format!(
@@ -46,14 +47,15 @@ impl NeededFolder {
             .hint(self.hint())
     }
 
-    /// Checks that this user can write to the folder, or create it. A folder that already has contents is accepted even
-    /// if it is read-only.
+    /// Checks that this user can write to the folder, or create it. A read-only folder is accepted if it already has
+    /// contents.
     ///
     /// # Errors
-    /// Kind `Place`, which names the folder that prevents it and the settings that choose another one.
+    /// Kind `Place`, which names the folder that is the obstacle, and the settings that choose another folder.
     pub fn writable(self, folder: &Path) -> Result<()> {
         let is_filled = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-        // Metadata below an inaccessible folder can't be read, so this finds the inaccessible one first.
+        // If a folder is inaccessible, metadata of folders inside it cannot be read either; this finds the first folder
+        // whose metadata can be read.
         let Some((above, about)) = folder.ancestors().find_map(|above| Some((above, above.metadata().ok()?))) else {
             return Err(self.refused(folder, "none of its parent folders exists"));
         };
@@ -69,7 +71,7 @@ impl NeededFolder {
         }
     }
 
-    /// Checks that the sandboxes' user can reach the folder's contents.
+    /// Checks that the user of the sandboxes can reach the contents of the folder.
     ///
     /// # Errors
     /// As [`NeededFolder::writable`].
@@ -84,10 +86,10 @@ impl NeededFolder {
     }
 }
 
-/// Returns the folder, this one or one above it, that this user cannot traverse.
+/// Returns the folder that this user cannot enter, if any: `folder` or one that contains it.
 #[must_use]
 pub fn closed(folder: &Path, user: u32) -> Option<std::path::PathBuf> {
-    // Links lead elsewhere; folders that don't exist yet will be created with open permissions.
+    // Resolve links first. Folders that don't exist yet will be created with permissions that allow access.
     let there = folder.ancestors().find_map(|above| above.canonicalize().ok())?;
     let is_closed = |folder: &&Path| {
         folder.metadata().is_ok_and(|about| {
@@ -137,7 +139,7 @@ mod tests {
         assert!(error.message.contains("file` is not a folder"), "{error}");
         assert!(CACHE.writable(&base.path().join("not/there/yet")).is_ok());
         if nix::unistd::geteuid().is_root() {
-            // Permissions don't apply to root.
+            // Permissions don't apply to root, so this test would fail.
             return;
         }
         let closed = base.path().join("closed");

@@ -8,18 +8,19 @@ use std::path::{Path, PathBuf};
 use super::failpoint::{WriteMoment, reach};
 use crate::error::{Error, Result};
 
-/// A file being written. It gets its name only when [finished](WholeFile::finish); until then it is a temporary file in
-/// the same folder, which is removed if anything fails.
+/// A file that is being written. It gets its name when it is [finished](WholeFile::finish). Until then it is a
+/// temporary file in the same folder, which is removed if anything fails.
 pub struct WholeFile {
     path: PathBuf,
     file: BufWriter<tempfile::NamedTempFile>,
 }
 
 impl WholeFile {
-    /// Starts a file with the permissions of the file it replaces, or else `rw-r--r--`.
+    /// Creates a file that will replace the file at `path`. If there is such a file, takes its permissions; otherwise
+    /// `rw-r--r--`.
     ///
     /// # Errors
-    /// Kind `Machine` if it cannot be created.
+    /// Kind `Machine` if the file cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         let begin = || {
             let file = tempfile::Builder::new()
@@ -35,10 +36,10 @@ impl WholeFile {
         Ok(Self { path: path.to_owned(), file: BufWriter::with_capacity(1 << 16, file) })
     }
 
-    /// Starts a file and creates the folders above it.
+    /// Same as [`create`](Self::create), but also creates the folders in `path`.
     ///
     /// # Errors
-    /// Kind `Machine` if they cannot be created.
+    /// Kind `Machine` if the folders or the file cannot be created.
     pub fn create_with_folders(path: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder_of(path)).map_err(|error| Error::io("write", path, error))?;
         Self::create(path)
@@ -47,7 +48,7 @@ impl WholeFile {
     /// Writes a value as one line of JSON.
     ///
     /// # Errors
-    /// Kind `Machine` if it cannot be written.
+    /// Kind `Machine` if the line cannot be written.
     pub fn json_line(&mut self, value: &impl serde::Serialize) -> Result<()> {
         let written = serde_json::to_writer(&mut self.file, value)
             .map_err(std::io::Error::from)
@@ -55,16 +56,16 @@ impl WholeFile {
         written.map_err(|error| Error::io("write", &self.path, error))
     }
 
-    /// Writes bytes.
+    /// Writes these bytes, and returns the file.
     ///
     /// # Errors
-    /// Kind `Machine` if they cannot be written.
+    /// Kind `Machine` if the bytes cannot be written.
     pub fn filled(mut self, bytes: &[u8]) -> Result<Self> {
         self.file.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))?;
         Ok(self)
     }
 
-    /// Gives the file its name, replacing any other file of that name.
+    /// Gives the file its name, replacing an existing file.
     ///
     /// # Errors
     /// Kind `Machine` if the remaining bytes cannot be written.
@@ -101,19 +102,19 @@ impl Seek for WholeFile {
     }
 }
 
-/// Writes or replaces a complete file. A crash of the machine may leave it empty, so use this for contents that can be
-/// recreated.
+/// Writes a whole file, replacing an existing one. A crash of the machine may leave the file empty, so use this only
+/// for contents that can be recreated.
 ///
 /// # Errors
-/// Kind `Machine` if it cannot be written.
+/// Kind `Machine` if the file cannot be written.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     WholeFile::create(path)?.filled(bytes)?.rename(false).map(drop)
 }
 
-/// Writes or replaces a complete file, flushing it to disk before it gets its name.
+/// Writes a whole file, replacing an existing one, and flushes it to disk before it gets its name.
 ///
 /// # Errors
-/// Kind `Machine` if it cannot be written.
+/// Kind `Machine` if the file cannot be written.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
     WholeFile::create(path)?.filled(bytes)?.rename(true).map(drop)
 }

@@ -1,8 +1,9 @@
-//! Locates published functions in their code by name, class and content; line numbers are the weakest evidence.
+//! Locates published functions in their code by name, class and content. Published line numbers are the weakest
+//! evidence.
 //!
-//! If only one function of the file has the published name, it is that function, whatever the lines say. Several
-//! candidates are distinguished by what was published about the function: its class, its source, words that only one
-//! candidate shares with its description and its passage of the paper, and, if no words decide, lines that agree with a
+//! If only one function in the file has the published name, it is chosen, whatever the line numbers. Otherwise the
+//! candidates are compared with what was published about the function: its class; its source; words in its description
+//! and its passage of the paper that occur in only one candidate; and, if words do not decide, line numbers that fit a
 //! single candidate. Contradictory evidence decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,7 @@ use super::{Decisions, ImportRemark};
 use crate::code::{CodeTokens, Function, Identifiers, Module, Selector, containment, last_part};
 use crate::error::{Error, Result};
 
-/// Share of a published source's tokens that a candidate must contain to be the same function.
+/// Share of the tokens of a published source that a candidate must contain to count as the same function.
 const SAME_SOURCE: f64 = 0.9;
 
 /// A published function located in the code.
@@ -28,8 +29,8 @@ pub struct FoundFunction {
 /// Locates all functions of a paper in its repo.
 ///
 /// # Errors
-/// Kind `Suite` for functions that are ambiguous or missing, all of them with their candidates, unless they are to be
-/// left out; also for a file that cannot be read or parsed.
+/// Kind `Suite` for functions that are ambiguous or missing, unless such functions are to be left out; the error lists
+/// all of them with their candidates. Also for a file that cannot be read or parsed.
 pub fn find(
     repo: &Path,
     paper: &PublishedPaper,
@@ -78,7 +79,7 @@ pub fn find(
     )))
 }
 
-/// Resolves a selector given by a person; the function must exist.
+/// Resolves a selector that a person gave. The function must exist.
 fn decided_place(repo: &Path, selector: &str, modules: &mut BTreeMap<String, Module>) -> Result<String> {
     let parsed: Selector = selector.parse()?;
     let module = module(repo, &parsed.file.to_string_lossy(), modules)?;
@@ -93,7 +94,7 @@ fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>
     modules.get(file).ok_or_else(|| Error::internal("a module that was read is gone"))
 }
 
-/// Returns the selector of a function, or the reason why it cannot be located.
+/// Returns the selector of a published function, or why it cannot be located.
 fn place(
     repo: &Path,
     function: &PublishedFunction,
@@ -115,7 +116,7 @@ fn place(
         let near = if near.is_empty() { String::new() } else { format!("; near names: {}", near.join(", ")) };
         return Ok(Err(format!("the file has no function of that name{near}")));
     }
-    // Prefer functions of the published class, if there is one.
+    // Prefer functions of the published class, if any candidate has it.
     let of_class: Vec<usize> =
         named.iter().copied().filter(|&at| ends_with(&module.functions()[at].name, &wanted)).collect();
     let candidates = if of_class.is_empty() || !wanted.contains('.') { named } else { of_class };
@@ -154,12 +155,12 @@ fn indices(module: &Module, is: impl Fn(&Function) -> bool) -> Vec<usize> {
     module.functions().iter().enumerate().filter(|(_, function)| is(function)).map(|(at, _)| at).collect()
 }
 
-/// Whether a qualified name equals the wanted one or ends with it after a dot.
+/// Whether a qualified name equals `wanted` or ends with a dot and `wanted`.
 fn ends_with(name: &str, wanted: &str) -> bool {
     name == wanted || name.strip_suffix(wanted).is_some_and(|before| before.ends_with('.'))
 }
 
-/// Chooses one of several candidates, and says which evidence decided.
+/// Chooses one of several candidates. Also returns which evidence decided.
 fn tell_apart(
     module: &Module,
     candidates: &[usize],
@@ -198,8 +199,8 @@ fn tell_apart(
     }
 }
 
-/// Returns the candidate that shares more words with the published description and passage than any other, counting
-/// only words that not all candidates have.
+/// Returns the candidate that shares more words with the published description and passage than every other candidate.
+/// Words that all candidates contain do not count.
 fn by_words(module: &Module, candidates: &[usize], function: &PublishedFunction) -> Option<usize> {
     let published = words(&format!("{} {}", function.description, function.passage));
     let of: Vec<BTreeSet<String>> = candidates
@@ -253,15 +254,15 @@ fn words(text: &str) -> BTreeSet<String> {
     words
 }
 
-/// Whether the published lines agree with this function: the header, and the last line or the next. The first
-/// line of the body is ignored, since it was usually assumed to follow the header.
+/// Whether the published line numbers fit this function: its header, and its last line or the line after that. The
+/// published first line of the body is ignored, because it was usually just assumed to follow the header.
 fn lines_agree(function: &Function, [header, _, end]: [usize; 3]) -> bool {
     header == function.first_line && (function.last_line..=function.last_line + 1).contains(&end)
 }
 
-/// Describes the error in published lines, if any. Correct lines have the header on a line of the signature,
-/// the first line after it, and the last line on the last statement or up to the line before the next definition,
-/// because published ranges usually end one line late.
+/// Describes the error in published line numbers; `None` if they are correct. Correct numbers are: for the header, a
+/// line of the signature; for the start, the line after the signature; for the end, the line of the last statement or a
+/// later line before the next definition, because published ranges usually end one line late.
 fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> Option<String> {
     let function = &module.functions()[at];
     let lines_in =

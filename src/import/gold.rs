@@ -1,4 +1,4 @@
-//! Published experiments and their results, which come in up to three sets.
+//! Published experiments and their results. There may be up to three sets of results.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,25 @@ use crate::score::{Tolerance, score_experiment};
 /// A published experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedExperiment {
-    /// Id in the manifest.
+    /// The experiment's id in the manifest.
     pub id: String,
     /// Number of the experiment in the paper.
     pub number: String,
     /// Description of the measurement.
     pub description: String,
-    /// Its command.
+    /// The experiment's command.
     pub command: String,
-    /// Published numbers of the functions that it needs.
+    /// Published numbers of the functions that the experiment needs.
     pub dependencies: Vec<String>,
-    /// Published results with the names of their files.
+    /// Published results, each with the name of the file that states it.
     pub results: Vec<(String, Value)>,
 }
 
-/// Reads a paper's experiments. Reports results that disagree with each other, that are not JSON, or that another
-/// experiment's answer would match.
+/// Reads a paper's experiments. Reports results that disagree with each other, results that are not JSON, and results
+/// that are equal to another experiment's.
 ///
 /// # Errors
-/// Kind `Suite` if the paper has no experiments, or one has no command.
+/// Kind `Suite` if the paper has no experiments, or an experiment has no command.
 pub fn experiments(
     published: &PublishedFolder,
     paper: &PublishedPaper,
@@ -88,7 +88,7 @@ pub fn experiments(
     Ok(found)
 }
 
-/// Adds a result unless an equal one is already there.
+/// Adds a result unless an equal result was added before.
 fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value)>, findings: &mut Vec<ImportRemark>) {
     match read(result) {
         Some(value) if results.iter().any(|(_, known)| *known == value) => {}
@@ -99,7 +99,7 @@ fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value
     }
 }
 
-/// Parses a result: JSON, JSON in a string, or Python's printed form.
+/// Parses a result: JSON, JSON in a string, or a value as Python prints it.
 fn read(result: &Value) -> Option<Value> {
     match result {
         Value::Null => None,
@@ -110,8 +110,8 @@ fn read(result: &Value) -> Option<Value> {
     }
 }
 
-/// Finds an experiment's result in the samples of one n by its command, because samples number their experiments
-/// differently.
+/// Finds an experiment's result in the published samples for one n. Searches by command, because each sample numbers
+/// its experiments differently.
 fn sampled(samples: &[Value], paper: &str, command: &str) -> Option<Value> {
     let of_paper = samples.iter().filter(|sample| sample["paper_id"].as_str() == Some(paper));
     for sample in of_paper {
@@ -124,7 +124,8 @@ fn sampled(samples: &[Value], paper: &str, command: &str) -> Option<Value> {
     None
 }
 
-/// Splits a sample's script into commands by the name printed before each: `echo PublishedExperiment 1`.
+/// Splits a sample's script into commands, by the name that the script prints before each of them, as in `echo
+/// Experiment 1`.
 fn commands(script: &str) -> BTreeMap<String, String> {
     let mut commands: BTreeMap<String, String> = BTreeMap::new();
     let mut name = None;
@@ -142,7 +143,7 @@ fn commands(script: &str) -> BTreeMap<String, String> {
     commands.into_iter().map(|(name, command)| (name, command.trim().to_owned())).collect()
 }
 
-/// Reports published results of one experiment that differ by more than 5%.
+/// Reports experiments whose published results differ from each other by more than 5%.
 fn disagreements(experiment: &PublishedExperiment, findings: &mut Vec<ImportRemark>) {
     let Some(((first, gold), others)) = experiment.results.split_first() else { return };
     let differing: Vec<&str> =
@@ -155,7 +156,7 @@ fn disagreements(experiment: &PublishedExperiment, findings: &mut Vec<ImportRema
     }
 }
 
-/// Reports experiments with equal results, because an answer to one would be right for all of them.
+/// Reports experiments with equal results, because a right answer for one of them would be right for all.
 fn twins(experiments: &[PublishedExperiment], findings: &mut Vec<ImportRemark>) {
     let gold: Vec<Option<&Value>> = experiments.iter().map(|it| it.results.first().map(|(_, value)| value)).collect();
     for (place, experiment) in experiments.iter().enumerate() {
@@ -179,7 +180,7 @@ fn agree(gold: &Value, other: &Value) -> bool {
     score_experiment("", gold, Some(other), &Tolerance::default()).pass
 }
 
-/// Returns all published results as the text of `published.json`.
+/// Returns all published results as the text of the file `published.json`.
 ///
 /// # Errors
 /// Kind `Internal` if serialisation fails.

@@ -9,22 +9,22 @@ use super::published::PublishedPaper;
 use crate::files::toml_string;
 use crate::suite::sections;
 
-/// Minimum number of characters of a line of a published passage that is searched for in the text.
+/// Lines of a published passage are searched for in the paper's text only if they have at least this many characters.
 const PASSAGE: usize = 30;
 
-/// Input of a manifest.
+/// The data from which a manifest is made.
 pub struct ImportedManifest<'a> {
     /// The published paper.
     pub paper: &'a PublishedPaper,
-    /// Folder of its env under `envs/`.
+    /// Name of the env's folder under `envs/`.
     pub env: &'a str,
-    /// Its functions.
+    /// The paper's functions.
     pub functions: &'a [FoundFunction],
-    /// Its experiments.
+    /// The paper's experiments.
     pub experiments: &'a [PublishedExperiment],
-    /// Its text, as shown to agents.
+    /// The paper's text, as agents are shown it.
     pub text: &'a str,
-    /// Folder of its code.
+    /// Folder of the paper's code.
     pub repo: &'a Path,
 }
 
@@ -75,18 +75,18 @@ pub fn write(sheet: &ImportedManifest<'_>) -> String {
     text
 }
 
-/// Whether the id is an arXiv id such as `2303.11932`: year, month and number.
+/// Whether an id is an arXiv id such as `2303.11932`: year, month and number.
 fn is_arxiv(id: &str) -> bool {
     let digits = |text: &str, least: usize| text.len() >= least && text.bytes().all(|byte| byte.is_ascii_digit());
     id.split_once('.').is_some_and(|(month, number)| month.len() == 4 && digits(month, 4) && digits(number, 4))
 }
 
-/// Year of the paper's first version, 0 if unknown.
+/// Returns the year of the paper's first version; 0 if it is unknown.
 fn year(id: &str) -> u16 {
     id.get(..2).filter(|_| is_arxiv(id)).and_then(|year| year.parse::<u16>().ok()).map_or(0, |year| 2000 + year)
 }
 
-/// Files named in the commands, except those that contain functions to write.
+/// Returns the files that occur in the commands, except files that contain functions to be masked.
 fn entry_scripts(sheet: &ImportedManifest<'_>) -> Vec<String> {
     let words = sheet.experiments.iter().flat_map(|experiment| experiment.command.split_whitespace());
     let mut files: Vec<String> = words
@@ -100,7 +100,7 @@ fn entry_scripts(sheet: &ImportedManifest<'_>) -> Vec<String> {
     files
 }
 
-/// Headings of the sections that contain one of the longer lines of a published passage.
+/// Returns the headings of those sections that contain a long line of a published passage.
 fn headings(passage: &str, text: &str) -> Vec<String> {
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = passage.lines().map(flat).filter(|line| line.chars().count() >= PASSAGE).collect();

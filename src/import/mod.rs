@@ -1,10 +1,10 @@
-//! Imports papers of the published AutoExperiment data into a suite and ResearchCodeBench's [`tasks`] into one of their
-//! own, and rescores other benchmarks' stored [`results`].
+//! Imports data of other projects: papers of the published AutoExperiment data, into an existing suite;
+//! ResearchCodeBench's [`tasks`], into a new suite; and other benchmarks' stored [`results`], which are scored again.
 //!
-//! The published layout ([`published`]) identifies functions by file, bare name and line numbers. Line numbers are
-//! outdated, names are not unique, and gold results come in several sets that disagree. So functions are located by
-//! more durable evidence ([`find`]), every correction and doubt is reported, and ambiguous functions are rejected with
-//! their candidates for a person to decide.
+//! The published AutoExperiment data ([`published`]) identifies functions by file, bare name and line numbers. Line
+//! numbers are outdated, names are not unique, and gold results come in several sets that disagree. So functions are
+//! located by more reliable evidence ([`find`]), every correction and doubt is reported, and ambiguous functions are
+//! rejected with their candidates, so that a person can decide.
 
 mod find;
 mod gold;
@@ -29,20 +29,20 @@ use crate::workspace::repo_digest;
 
 pub use published::{PaperFolder, PublishedFolder, PublishedPaper};
 
-/// Decisions made by a person.
+/// Decisions that a person made for an import.
 #[derive(Debug, Clone, Default)]
 pub struct Decisions {
-    /// Selectors by paper and published number of the function.
+    /// Chosen selectors, by paper and published number of the function.
     pub at: BTreeMap<(String, String), String>,
-    /// Whether to leave out ambiguous functions instead of rejecting the paper.
+    /// Whether to leave out ambiguous functions. Otherwise the paper is rejected.
     pub leave_out: bool,
 }
 
-/// A remark about an import.
+/// A remark to the user about an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum ImportRemark {
-    /// A published error that was corrected.
+    /// A published error that the import has corrected.
     Correction {
         /// Subject of the remark.
         about: String,
@@ -56,11 +56,11 @@ pub enum ImportRemark {
         /// The possible error.
         what: String,
     },
-    /// Something that was left out.
+    /// A part that was left out.
     LeftOut {
         /// Subject of the remark.
         about: String,
-        /// Reason for leaving it out.
+        /// Why the part was left out.
         what: String,
     },
 }
@@ -78,7 +78,7 @@ impl ImportRemark {
         Self::LeftOut { about: about.into(), what: what.into() }
     }
 
-    /// Returns the kind, the subject and the text of the remark.
+    /// Returns the kind of the remark, what it is about, and its text.
     #[must_use]
     pub fn parts(&self) -> (&'static str, &str, &str) {
         match self {
@@ -94,7 +94,7 @@ impl ImportRemark {
 pub struct Imported {
     /// The paper's id.
     pub paper: String,
-    /// Selectors and published numbers of its functions, in the manifest's order.
+    /// Selectors and published numbers of the paper's functions, in the manifest's order.
     pub functions: Vec<(String, String)>,
     /// Number of experiments.
     pub experiments: usize,
@@ -102,12 +102,12 @@ pub struct Imported {
     pub findings: Vec<ImportRemark>,
 }
 
-/// Imports one published paper as a paper, repo and env of the suite, completely or not at all.
+/// Imports one published paper into the suite, as a paper, a repo and an env; completely or not at all.
 ///
 /// # Errors
-/// Kind `Suite` for functions that are ambiguous or missing, all of them with their candidates, and for sources that
-/// cannot be parsed; kind `Usage` if the suite already has the paper; kind `Machine` if something cannot be read or
-/// written.
+/// Kind `Suite` for functions that are ambiguous or missing (the error lists all of them with their candidates), and
+/// for sources that cannot be parsed; kind `Usage` if the suite already has the paper; kind `Machine` if a file cannot
+/// be read or written.
 pub fn import(
     suite: &Suite,
     published: &PublishedFolder,
@@ -117,7 +117,7 @@ pub fn import(
     let mut findings = Vec::new();
     let mut draft = Draft::begin(suite, &paper.id)?;
     let repo_dir = draft.suite().repo_dir(&paper.id);
-    // Keep files that contain functions, even if they look like tests.
+    // Keep files that contain published functions, even if they look like tests.
     let keep: Vec<String> = paper.functions.iter().map(|function| globset::escape(&function.file)).collect();
     let left_out = repo::copy(&paper.code, &repo_dir, &repo::CopyRules::new(&keep, &[])?)?;
     findings.extend(left_out.iter().map(|(path, why)| ImportRemark::left_out(path.display().to_string(), *why)));
@@ -153,7 +153,7 @@ pub fn import(
         "has to be recorded here: `autoexperiment gold`; the published results are in published.json",
     ));
 
-    // The result must load, and each function must prove maskable.
+    // Check that the imported paper can be loaded and that each of its functions can be masked.
     let proven = LoadedPaper::load(draft.suite(), &paper.id)
         .and_then(|loaded| (0..functions.len()).try_for_each(|place| loaded.prove_mask(place)));
     proven.map_err(|error| draft.outside(error))?;
@@ -166,8 +166,8 @@ pub fn import(
     })
 }
 
-/// Collects which experiment needs which function, from the published experiments, and compares that with the published
-/// functions.
+/// Returns which experiment needs which functions, as published with the experiments. Reports differences from what is
+/// published with the functions.
 fn needs(
     paper: &PublishedPaper,
     functions: &[find::FoundFunction],
@@ -235,7 +235,8 @@ fn paper_text(
     Ok(scrubbed.text)
 }
 
-/// Creates the env from the paper's own file or, without one, from a template that a person must complete.
+/// Creates the env from the paper's environment file or, without one, from a template that a person must complete.
+/// Returns the env's id.
 fn environment(draft: &mut Draft, paper: &PublishedPaper, findings: &mut Vec<ImportRemark>) -> Result<String> {
     let yml = if let Some(path) = &paper.environment {
         std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?

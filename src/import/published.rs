@@ -1,4 +1,4 @@
-//! Reads the published layout without interpreting it.
+//! Reads the published AutoExperiment data without interpreting it.
 //!
 //! ```text
 //! <dir>/experiments.jsonl, mlrc_n=<n>.jsonl, mlrc_main.csv      all papers together; each may be missing
@@ -12,14 +12,14 @@ use serde_json::Value;
 use super::json_lines;
 use crate::error::{Error, Result};
 
-/// A folder of published papers.
+/// A folder with published papers.
 #[derive(Debug, Default)]
 pub struct PublishedFolder {
     /// The papers, by id.
     pub papers: Vec<PaperFolder>,
-    /// Lines of `experiments.jsonl` for all papers.
+    /// Lines of the file `experiments.jsonl` that all papers share.
     pub(super) experiments: Vec<Value>,
-    /// Name and samples of each `mlrc_n=<n>.jsonl`.
+    /// For each file `mlrc_n=<n>.jsonl`, its name and its samples.
     pub(super) samples: Vec<(String, Vec<Value>)>,
 }
 
@@ -28,61 +28,62 @@ pub struct PublishedFolder {
 pub struct PaperFolder {
     /// The folder's name, which is the paper's id.
     pub id: String,
-    /// The paper, or the error in reading it; one broken paper doesn't prevent reading the others.
+    /// The paper, or the error that occurred when reading it. An error in one paper does not prevent reading the
+    /// others.
     pub paper: Result<PublishedPaper>,
 }
 
-/// A published paper.
+/// A paper as published.
 #[derive(Debug, Clone)]
 pub struct PublishedPaper {
-    /// The folder's name.
+    /// The folder's name, which is the paper's id.
     pub id: String,
     /// Title, if published.
     pub title: Option<String>,
     /// URL of the original repository, if published.
     pub url: Option<String>,
-    /// Name of its conda environment.
+    /// Name of the paper's conda environment, if published.
     pub environment_name: Option<String>,
-    /// Its conda environment file.
+    /// The paper's conda environment file, if published.
     pub environment: Option<PathBuf>,
-    /// The folder of its code.
+    /// Folder with the paper's code.
     pub code: PathBuf,
-    /// File with its text.
+    /// File with the paper's text.
     pub text: PathBuf,
-    /// Its functions.
+    /// The paper's functions.
     pub functions: Vec<PublishedFunction>,
-    /// Lines of its own `experiments.jsonl`.
+    /// Lines of the paper's own `experiments.jsonl`.
     pub(super) experiments: Vec<Value>,
 }
 
-/// A published function.
+/// A function as published.
 #[derive(Debug, Clone, Default)]
 pub struct PublishedFunction {
     /// Id of the function in the published `functions.jsonl` (`func_id`), usually a number.
     pub number: String,
-    /// Path of its file in the code.
+    /// Path of the function's file in the code.
     pub file: String,
-    /// Name of the function, usually without its class.
+    /// The function's name, usually without its class.
     pub name: String,
-    /// Class, if given.
+    /// The function's class, if published.
     pub class: Option<String>,
-    /// Line of the `def`, and first and last line of the body, from 1; often outdated.
+    /// Lines (from 1) of the `def`, the body's first line and the body's last line; often outdated.
     pub lines: Option<[usize; 3]>,
-    /// Source code, if given.
+    /// The function's source code, if published.
     pub source: Option<String>,
     /// Description of the function.
     pub description: String,
-    /// The paper's passage about it.
+    /// The passage of the paper that describes the function.
     pub passage: String,
-    /// Experiments that need it according to the function's own entry.
+    /// Experiments that need the function, as published with the function.
     pub experiments: Option<Vec<String>>,
 }
 
 impl PublishedFolder {
-    /// Opens a folder of papers, or the folder of a single one.
+    /// Opens a folder of papers, or the folder of a single paper.
     ///
     /// # Errors
-    /// Kind `Usage` if it contains no paper; kind `Suite` for a broken line in a file shared by all papers.
+    /// Kind `Usage` if the folder contains no paper; kind `Suite` for a broken line in a file that all papers share.
     pub fn open(folder: &Path) -> Result<Self> {
         let is_paper = |folder: &Path| folder.join("functions.jsonl").is_file() && folder.join("code").is_dir();
         let single = is_paper(folder);
@@ -128,7 +129,7 @@ impl PublishedFolder {
     }
 }
 
-/// Reads title, URL, id and environment of each paper.
+/// Reads title, URL, id and environment name of each paper.
 fn facts(path: &Path) -> Result<Vec<[String; 4]>> {
     let broken = |error: csv::Error| Error::suite("broken table").at(path, None).because(error);
     let mut reader = csv::Reader::from_path(path).map_err(broken)?;

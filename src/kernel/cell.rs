@@ -1,4 +1,4 @@
-//! Notebook cells: splitting files into cells, and the record of running one.
+//! Notebook cells: splitting a file into cells, and the record of a cell that was run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,26 +8,26 @@ use serde::{Deserialize, Serialize};
 #[schemars(rename = "State")]
 #[serde(rename_all = "snake_case")]
 pub enum CellState {
-    /// It ran to its end.
+    /// The cell ran to its end.
     Done,
-    /// It ran to its end, but a shell command in it failed.
+    /// The cell ran to its end, but a shell command in it failed.
     Failed,
-    /// It raised an exception.
+    /// The cell raised an exception.
     Raised,
-    /// It is still running.
+    /// The cell is still running.
     Running,
-    /// It did not stop when interrupted, so the session was killed.
+    /// The cell did not stop when interrupted, so the session was killed.
     Killed,
-    /// The session ended with this exit code.
+    /// The session ended with this exit code while the cell ran.
     Ended(i32),
-    /// The session does not answer.
+    /// The session does not answer any more.
     Silent,
-    /// The attempt's tool time ran out.
+    /// The attempt's tool time ran out while the cell ran.
     OutOfTime,
 }
 
 impl CellState {
-    /// Parses the state reported by the session.
+    /// Parses the state that the session reports.
     pub(super) fn parse(word: &str) -> Self {
         match word.trim() {
             "done" => Self::Done,
@@ -37,7 +37,7 @@ impl CellState {
         }
     }
 
-    /// Whether the session has ended with this cell.
+    /// Whether the session has ended, too.
     #[must_use]
     pub const fn is_end(self) -> bool {
         matches!(self, Self::Killed | Self::Ended(_) | Self::Silent)
@@ -49,28 +49,28 @@ impl CellState {
 #[schemars(rename = "By")]
 #[serde(rename_all = "snake_case")]
 pub enum CellAuthor {
-    /// The harness, before the agent started.
+    /// The harness ran it before the agent started.
     Prefix,
     /// The agent.
     Agent,
 }
 
-/// Record of a cell that was run.
+/// Record of a notebook cell that was run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellRecord {
-    /// Who ran it.
+    /// Who ran the cell.
     pub by: CellAuthor,
-    /// Its code.
+    /// The cell's code.
     pub code: String,
-    /// Raw output; if longer than 4 MiB, only its beginning and end.
+    /// Raw output. If it is longer than 4 MiB, only its beginning and end are kept.
     pub output: String,
-    /// State of the cell.
+    /// How the cell ended.
     pub state: CellState,
-    /// Duration in seconds.
+    /// Seconds that the cell ran.
     pub seconds: f64,
 }
 
-/// Splits a file into cells at lines that begin with `# %%`.
+/// Splits a file into cells; a cell begins at each line that begins with `# %%`.
 #[must_use]
 pub fn split_cells(text: &str) -> Vec<String> {
     let mut cells = vec![String::new()];

@@ -1,10 +1,9 @@
-//! A Python session that runs the cells of a notebook: a process in a sandbox that lives across cells and ends with the
-//! sandbox.
+//! A Python session that runs the cells of a notebook. It is a process in a sandbox that lives until the sandbox ends.
 //!
-//! The session is controlled through commands and files alone, so it works in every sandbox: a command writes the code
-//! to a file, wakes the process through a named pipe and waits at another pipe. If the command is stopped at its time
-//! limit, the process continues; the next command can wait again or interrupt it. `session.py` defines the syntax of
-//! cells.
+//! The session is controlled by commands and files alone, so it works in every sandbox. A command writes a cell's code
+//! to a file, wakes the session's process through a named pipe, and waits at another pipe. If the command is stopped at
+//! its time limit, the process continues to run; the next command can wait again or interrupt it. `session.py` defines
+//! the syntax of cells.
 
 mod cell;
 
@@ -18,19 +17,19 @@ use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox};
 
 /// Maximum bytes of a cell's output; the middle of longer output is dropped.
 pub const MOST_OUTPUT: usize = 4 << 20;
-/// Time for an interrupted session to stop.
+/// Maximum time for a session to stop after it was interrupted.
 const TO_STOP: Duration = if cfg!(test) { Duration::from_secs(3) } else { Duration::from_secs(10) };
-/// Time for a session to start.
+/// Maximum time for a session to start.
 const TO_START: Duration = Duration::from_mins(1);
-/// Time for short commands.
+/// Time limit of commands that should be short.
 const SHORTLY: Duration = Duration::from_secs(20);
-/// Time between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL for a command.
 const GRACE: Duration = Duration::from_secs(1);
 
 const SOURCE: &str = include_str!("session.py");
 
-/// Creates the folder and starts the process. The shell that waits for the process holds both ends of `in` open, so
-/// that writing to it never blocks, and reports when the process has ended.
+/// Creates the session's folder and starts its Python process. The shell that waits for this process holds both ends of
+/// the pipe `in` open, so that writing to the pipe never blocks, and reports when the process has ended.
 const START: &str = r#"
 folder=$(mktemp -d) && mkfifo "$folder/in" "$folder/done" || exit 1
 (
@@ -46,16 +45,17 @@ echo "$folder"
 set -- "$folder"
 "#;
 
-/// Writes the code and wakes the process.
+/// Writes a cell's code and wakes the Python process.
 const WAKE: &str = r#"cat > "$1/code" && rm -f "$1/word" && echo run > "$1/in" || exit 1
 "#;
-/// Waits for the process, then prints its state on a line of its own. The state is in the file `word`; `done` only
-/// signals that it may be there, because a command killed while reading the pipe would lose the message.
+/// Waits for the Python process, then prints its state on a separate line. The state is in the file `word`; the pipe
+/// `done` only signals that it may be there, because a command that is killed while it reads the pipe would lose a
+/// message.
 const AWAIT: &str = r#"
 until [ -s "$1/word" ]; do read -r _ < "$1/done"; [ -p "$1/done" ] || exit 1; done
 cat "$1/word"
 "#;
-/// Prints the output; if it is too long, only its beginning and end.
+/// Prints a cell's output. If it is too long, prints only its beginning and end.
 const SHOW: &str = r#"
 size=$(wc -c < "$1/out" 2> /dev/null || echo 0)
 if [ "$size" -le "$2" ]; then cat "$1/out" 2> /dev/null
@@ -67,18 +67,18 @@ fi
 true
 "#;
 
-/// Runs commands in a sandbox on behalf of an attempt, within its budget, or of the harness.
+/// Runs commands in a sandbox: for an attempt, within its budget, or for the harness.
 #[async_trait]
 pub trait Host: Send {
     /// Runs a command for at most `wall`, keeping at most `output` bytes of each stream.
     async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault>;
-    /// Whether a command was stopped because the budget is used up.
+    /// Whether the budget is used up, so that a command was stopped.
     fn is_spent(&self) -> bool {
         false
     }
 }
 
-/// A host for the harness itself, which has no budget.
+/// Runs commands for the harness itself, which has no budget.
 pub struct Harness<'a>(pub &'a mut dyn Sandbox);
 
 #[async_trait]
@@ -88,29 +88,29 @@ impl Host for Harness<'_> {
     }
 }
 
-/// A running session.
+/// A running Python session.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// Its folder in the sandbox.
+    /// The session's folder in the sandbox.
     folder: String,
-    /// Whether a cell is still running and its result has not been collected.
+    /// Whether a cell was started whose final state has not been read yet.
     running: bool,
 }
 
-/// The state of a cell and its raw output so far.
+/// State of a cell, and its raw output so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellOutput {
     /// State of the cell.
     pub state: CellState,
-    /// Output to both streams, and the value of a final expression.
+    /// Output to stdout and stderr, and the value of the cell's last expression.
     pub output: String,
 }
 
 impl Kernel {
-    /// Starts a session in the workspace with the sandbox's `python`.
+    /// Starts a session in the workspace, with the `python` in the sandbox.
     ///
     /// # Errors
-    /// [`Fault::Refused`] if no session can be started; errors of the sandbox.
+    /// [`Fault::Refused`] if the session cannot be started; errors of the sandbox.
     pub async fn start(host: &mut dyn Host) -> Result<Self, Fault> {
         let mut command = Command::shell(&format!("{START}{AWAIT}"));
         command.argv.extend(["sh".into(), SOURCE.into()]);
@@ -176,9 +176,9 @@ impl Kernel {
         if self.running { Ok(()) } else { Err(Fault::Refused("nothing is running".to_owned())) }
     }
 
-    /// Runs a command that waits for the session, and returns the cell's state and output.
+    /// Runs a command that waits for the session, and returns state and output of the cell.
     async fn finish(&mut self, command: Command, wall: Duration, host: &mut dyn Host) -> Result<CellOutput, Fault> {
-        // Set this first: if the future is dropped during the command, a cell may still be running.
+        // Set this before the command, so that it also holds if the future is dropped during the command.
         self.running = true;
         let exec = host.exec(&command, wall, MOST_OUTPUT + 4096).await?;
         if exec.exit == Exit::TimedOut {
@@ -198,9 +198,9 @@ impl Kernel {
         Ok(String::from_utf8_lossy(&exec.stdout).into_owned())
     }
 
-    /// Sends a signal to the session and all its child processes.
+    /// Sends a signal to the session's process and all its child processes.
     async fn signal(&self, name: &str, host: &mut dyn Host) -> Result<(), Fault> {
-        // Without `--`, which dash would parse as a number here.
+        // Without `--` before the process group, because dash would parse `--` as a number here.
         let command = self.script(&format!(r#"kill -{name} "-$(cat "$1/pid")""#));
         host.exec(&command, SHORTLY, MOST_OUTPUT).await.map(drop)
     }

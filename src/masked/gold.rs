@@ -32,8 +32,8 @@ const fn never(_: &Experiment) -> bool {
 /// [`FEWEST_REPEATS`] times. Keeps the old gold's results of the other protocol if they are of the same repo and env.
 ///
 /// # Errors
-/// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance; numbers of
-/// experiments that vary on purpose may vary.
+/// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance;
+/// numbers of experiments that vary on purpose may vary.
 pub async fn record(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -216,8 +216,8 @@ pub async fn check_baseline(
     Ok(measured)
 }
 
-/// Completes the results of an experiment that varies on purpose: `first`, and those of further runs on the unmasked
-/// repo.
+/// Completes the results of an experiment that varies on purpose: returns `first` and the results of further runs on
+/// the unmasked repo.
 ///
 /// # Errors
 /// Kind `Baseline` for a run without a result, and the errors of [`ReadyPaper::measure_one`].
@@ -247,7 +247,7 @@ pub fn verdict(experiment: &Experiment, gold: &GoldResult, runs: &[Value]) -> Ex
 /// Biases for which [`power`] is computed, in standard deviations of gold's repeats.
 const BIASES: [f64; 3] = [1.0, 2.0, 4.0];
 
-/// Chances of a solution to pass verification although one of its values is biased: pairs of a bias, in standard
+/// Chances that a solution passes verification although one of its values is biased: pairs of a bias, in standard
 /// deviations of gold's repeats, and a simulated chance. Empty for a paper in which nothing varies on purpose.
 #[must_use]
 pub fn power(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Vec<(f64, f64)> {

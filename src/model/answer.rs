@@ -1,4 +1,5 @@
-//! Makes one try of a call, within its time limit, and reads the answer, whole or streamed, as a reply.
+//! Makes one try of a model call, within its time limit. Reads the answer, whole or streamed, and converts it to a
+//! reply.
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
@@ -22,7 +23,7 @@ const BROKEN_OFF: &str = "the stream breaks off";
 const NEVER_BEGAN: &str = "before its beginning";
 
 impl Provider {
-    /// Makes one try of a call; `chat` is the conversation in `genai`'s types.
+    /// Makes one try of a model call; `chat` is the conversation in `genai`'s types.
     pub(super) async fn ask(
         &self,
         request: &Request,

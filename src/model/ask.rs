@@ -106,7 +106,7 @@ pub(crate) async fn run(
     MadeCall { outcome, is_known, waited: begun.elapsed() }
 }
 
-/// Settles a call in the ledger, then charges and records it.
+/// Writes the actual cost of a finished call to the ledger, then lets the caller charge and record the call.
 pub(crate) fn finish<C: Caller>(
     begun: &ReservedCall,
     done: MadeCall,

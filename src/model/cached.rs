@@ -138,7 +138,7 @@ mod tests {
         for other in [open("m", 1), open("n", 0)] {
             assert!(!other.query(&request("a", 0)).await.unwrap().cached);
         }
-        // Requests outside attempts, such as a verifier's, always reach the model.
+        // Requests outside of attempts, such as those of a verifier, always reach the model.
         let nobodys = Request { attempt: None, ..request("a", 0) };
         for _ in 0..2 {
             assert!(!later.query(&nobodys).await.unwrap().cached);

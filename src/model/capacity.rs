@@ -68,7 +68,8 @@ impl Capacity {
         }
     }
 
-    /// Returns the bound to send with a request, if one is needed: the smaller of `wanted` and the affordable tokens.
+    /// Returns the bound on the reply to send with a request: the smaller of `wanted` and the number of tokens that the
+    /// money buys. `None` if no bound is needed.
     pub(super) fn bound(&self, request: &Request, wanted: Option<u32>) -> Option<u32> {
         let fits = self.fits(request);
         let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
@@ -90,7 +91,7 @@ impl Capacity {
         }
     }
 
-    /// Estimates the tokens of a prompt, rather too many than too few.
+    /// Estimates the number of tokens of a prompt, rather too high than too low.
     fn estimate(&self, request: &Request) -> u64 {
         match self.density.load(Ordering::Relaxed) {
             0 => tokens_read(request),
@@ -124,8 +125,8 @@ impl Capacity {
         Some(self.context.load(Ordering::Relaxed)).filter(|context| *context > 0)
     }
 
-    /// Learns from a call that was refused although it asked for at most `bound` tokens. `is_wanted` is whether the
-    /// user or agent asked for the bound.
+    /// Learns limits from a refused call whose reply was bounded by `bound` tokens. `is_wanted` says whether the user
+    /// or agent asked for this bound (otherwise money was short).
     pub(super) fn learn(&self, error: &ModelError, request: &Request, bound: u32, is_wanted: bool) -> Lesson {
         let (ModelError::ContextLength(text) | ModelError::Rejected(text) | ModelError::Denied(text)) = error else {
             return Lesson::None;
@@ -193,7 +194,7 @@ fn known_ceiling(target: &ModelTarget) -> u32 {
     }
 }
 
-/// Returns the largest number in a text that is below `limit` and not too small to be a reply bound.
+/// Returns the largest number in a text that is below `limit` and large enough for a bound on a reply.
 fn largest_below(text: &str, limit: u32) -> Option<u32> {
     let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
     numbers.filter(|number| (SHORT_REPLY..limit).contains(number)).max()

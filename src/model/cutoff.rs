@@ -1,4 +1,4 @@
-//! Knowledge cutoffs of models: the dates stated by their providers, and those given by the user.
+//! Knowledge cutoffs of models: dates stated by the models' providers, and dates given by the user.
 
 use crate::error::{Error, Result};
 use crate::suite::PartialDate;
@@ -33,7 +33,7 @@ impl Cutoffs {
         Ok(Self(all))
     }
 
-    /// Returns the knowledge cutoff of `model`, with or without its provider prefix.
+    /// Returns the knowledge cutoff of a model. Its name may begin with the provider (`openai:NAME`).
     #[must_use]
     pub fn cutoff(&self, model: &str) -> Option<PartialDate> {
         let name = model.split_once(':').map_or(model, |(_, name)| name);

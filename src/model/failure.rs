@@ -22,7 +22,7 @@ use crate::error::with_causes;
 
 use super::{ModelError, Usage, lengths, wire};
 
-/// Longest wait that a provider may ask for; if it asks for more, the call fails.
+/// Maximum wait that a provider may ask for. If it asks for a longer wait, the call fails.
 const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// Maximum characters quoted from a provider's answer in an error.
@@ -44,9 +44,9 @@ const FILTERED: [&str; 8] = [
     "prohibited_content",
 ];
 
-/// Phrases, in lower case, for a busy server or a rate limit, under statuses that have other meanings too: OpenAI's and
-/// Anthropic's error types, Gemini's status, Bedrock's exceptions, DashScope's, Moonshot's and Z.ai's codes, and
-/// sentences of proxies.
+/// Phrases, in lower case, for a busy server or a rate limit, under statuses that can also mean something else:
+/// OpenAI's and Anthropic's error types, Gemini's status, Bedrock's exceptions, DashScope's, Moonshot's and Z.ai's
+/// codes, and sentences of proxies.
 const BUSY: [&str; 20] = [
     "rate limit",
     "rate_limit",
@@ -298,7 +298,7 @@ fn said_in(body: &str) -> String {
     quote(message.unwrap_or(body))
 }
 
-/// Puts a text on one line and shortens it for an error.
+/// Shortens a text to quote it in an error, and puts it on one line.
 fn quote(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(QUOTED) {

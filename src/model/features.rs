@@ -39,7 +39,7 @@ pub(super) struct ModelTarget {
     pub(super) features: Features,
 }
 
-/// The user's description of a model that this program does not know, or knows wrongly.
+/// The user's description of a model that this program does not know or has wrong data about.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Description {

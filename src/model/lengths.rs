@@ -65,7 +65,7 @@ const TOO_LONG: [&str; 43] = [
     // GitHub's models and Copilot.
     "tokens_limit_reached",
     "prompt token count of",
-    // Bedrock, Cohere, Volcengine, Cloudflare, LiteLLM's own class.
+    // Bedrock, Cohere, Volcengine, Cloudflare, and LiteLLM's own error class.
     "input is too long",
     "too many input tokens",
     "maximum number of input tokens",

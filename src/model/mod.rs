@@ -61,7 +61,7 @@ use serde::{Deserialize, Serialize};
 pub enum Role {
     /// The system prompt.
     System,
-    /// The task, and messages that the program writes during the attempt.
+    /// The task, and messages that the harness writes during the attempt.
     User,
     /// The model.
     Assistant,
@@ -210,10 +210,10 @@ pub struct Request {
     /// Further options that an external agent asked for.
     #[serde(default, skip_serializing_if = "RequestOptions::is_none")]
     pub wishes: RequestOptions,
-    /// Number of this call within its attempt, from 0; also the index of its reply in a script.
+    /// Number of this call within the attempt, from 0. A script's reply with this index answers the call.
     pub call: u32,
-    /// Whether an external agent wrote the request, so that faults in it are the agent's, even at the first call. Not
-    /// sent to the model and not part of recordings.
+    /// Whether an external agent wrote the request, so that the agent is responsible for faults in it, even at its
+    /// first call. Not sent to the model and not part of recordings.
     #[serde(skip)]
     pub foreign: bool,
     /// Maximum tokens of the reply that the remaining money buys; `None` for no limit. Not sent as such, and not part
@@ -229,14 +229,14 @@ pub struct Request {
 /// Token counts of one call or of several. `cached` is part of `input`, `reasoning` part of `output`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// Tokens of the prompt.
+    /// Prompt tokens.
     pub input: u64,
     /// Prompt tokens read from the provider's cache.
     pub cached: u64,
     /// Prompt tokens written to the provider's cache.
     #[serde(default)]
     pub cache_written: u64,
-    /// Tokens of the reply.
+    /// Reply tokens.
     pub output: u64,
     /// Reply tokens spent on reasoning.
     pub reasoning: u64,
@@ -330,14 +330,14 @@ pub enum ModelError {
     /// requests may be answered.
     #[error("the provider rejected the request: {0}")]
     Rejected(String),
-    /// No conversation will be answered or can be paid for: a bad key, an unknown model, an empty account, a server
-    /// that does not say what a reply costs, a recording that cannot be written.
+    /// No conversation can be answered or paid for: a wrong key, an unknown model, an empty account, a server that does
+    /// not report what a reply costs, or a recording that cannot be written.
     #[error("the model cannot be used: {0}")]
     Denied(String),
     /// An infrastructure failure: the provider could not be reached, failed or limited the rate, even after retries.
     #[error("the provider failed: {0}")]
     Unavailable(String),
-    /// A script or recording has no reply to this call.
+    /// The script or recording has no reply to this call.
     #[error("{0}")]
     Exhausted(String),
 }
@@ -355,7 +355,7 @@ impl ModelError {
     }
 }
 
-/// A call without a reply, and what it cost nevertheless.
+/// A failed call, which may have cost money.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[error("{error}")]
 pub struct QueryFailed {

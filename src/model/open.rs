@@ -84,7 +84,7 @@ pub fn open(spec: &str, options: &ModelAccess) -> Result<Arc<dyn Model>> {
     open_with(spec, options, &|name| std::env::var(name).ok())
 }
 
-/// Same as [`open`], but looks up environment variables with a function.
+/// Same as [`open`], but looks up environment variables by a given function.
 pub(super) fn open_with(
     spec: &str,
     options: &ModelAccess,

@@ -20,13 +20,13 @@ pub(super) enum Price {
     /// The user's dollars per million tokens. If the user gives no cache prices, cached tokens cost as much as other
     /// tokens.
     Given {
-        /// For tokens read.
+        /// Price of tokens read.
         input: f64,
-        /// For tokens written.
+        /// Price of tokens written.
         output: f64,
-        /// For tokens read from the cache.
+        /// Price of tokens read from the cache.
         cached: f64,
-        /// For tokens written to the cache.
+        /// Price of tokens written to the cache.
         cache_written: f64,
     },
     /// The provider's current list price, including its cache prices.
@@ -57,7 +57,7 @@ impl Price {
     /// Looks up the list price of a provider's model.
     ///
     /// # Errors
-    /// Kind `Model` if the list does not have it.
+    /// Kind `Model` if the list does not contain the model.
     pub(super) fn listed(provider: &'static str, model: &str) -> Result<Self> {
         let price = Self::Listed { provider, model: model.to_owned() };
         let probe = Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() };
@@ -75,7 +75,7 @@ impl Price {
     /// Returns the cost of these tokens in dollars.
     ///
     /// # Errors
-    /// If the list cannot price them.
+    /// If the list has no price for them.
     pub(super) fn cost(&self, usage: &Usage) -> Result<f64, genai_prices::Error> {
         // Some providers report cached tokens that exceed all tokens read; cap them.
         let cached = usage.cached.min(usage.input);

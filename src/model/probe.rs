@@ -21,7 +21,7 @@ use crate::error::{Error, FailureKind, Result, with_causes};
 /// Maximum wait for a connection, and again for a list of models.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 10 });
 
-/// Maximum wait for pages that only some servers have.
+/// Maximum wait for an answer from paths that only some servers have.
 const ELSEWHERE: Duration = Duration::from_secs(2);
 
 /// Number of tries to reach a provider's own server, because a network may fail briefly.
@@ -53,7 +53,7 @@ impl Provider {
     /// Checks that the provider can be reached and does not deny the key or the model.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] if there is no server, [`ModelError::Denied`] with the server's words.
+    /// [`ModelError::Unavailable`] if the server cannot be reached; [`ModelError::Denied`], with the server's message.
     pub(super) async fn look(&self) -> Result<ProbeCost, QueryFailed> {
         self.connect().await?;
         let mut tries = 0;

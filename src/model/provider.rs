@@ -34,7 +34,7 @@ const MOST_PAUSES: u32 = 16;
 /// Address and settings of a provider's model.
 #[derive(Debug)]
 pub(super) struct ProviderSettings {
-    /// The name as the user gave it.
+    /// The model's name as the user gave it.
     pub(super) name: String,
     /// The model's name at the provider and its features.
     pub(super) target: ModelTarget,

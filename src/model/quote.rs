@@ -34,15 +34,15 @@ pub struct Quote {
     pub thoughts: u32,
 }
 
-/// The error for money that buys no reply at all.
+/// The error if the remaining money does not buy any reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NoAffordableReply;
 
 impl Quote {
-    /// Returns the maximum tokens of a reply for this money; `None` if no bound is needed.
+    /// Returns the maximum number of tokens that a reply may have for this money; `None` if the reply needs no bound.
     ///
     /// # Errors
-    /// If the money is too little for any reply.
+    /// If the money is not enough for any reply.
     pub(crate) fn affordable(&self, dollars: f64) -> Result<Option<u32>, NoAffordableReply> {
         if self.token <= 0.0 {
             return Ok(None);

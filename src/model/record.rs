@@ -20,10 +20,10 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Opens a new or existing recording. A torn last line is cut off.
+    /// Opens a new or existing recording. A torn last line is removed.
     ///
     /// # Errors
-    /// Kind `Machine` if the file cannot be opened, `Usage` if it has other contents, which are left untouched.
+    /// Kind `Machine` if the file cannot be opened; `Usage` if it is not a recording, in which case it is not changed.
     pub(super) fn open(model: Arc<dyn Model>, path: &Path) -> Result<Self> {
         // A device or a pipe has no earlier contents to read.
         let whole = if path.is_file() { recording::read(path, |_| ())? } else { 0 };

@@ -1,5 +1,5 @@
-//! The file of recorded calls: one JSON line per call, `{"key": ..., "request": ..., "reply": ...}`, with `"error"`
-//! instead of the reply if the provider did not accept the conversation.
+//! The file of recorded calls. It has one JSON line per call, `{"key": ..., "request": ..., "reply": ...}`; if the
+//! provider did not accept the conversation, `"error"` takes the place of `"reply"`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -13,13 +13,13 @@ pub struct RequestOptions {
     /// Format of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<ReplyFormat>,
-    /// Sample from the most likely tokens whose probabilities add up to this value.
+    /// Sampling is restricted to the most likely tokens whose probabilities add up to this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Sample from this many of the most likely tokens.
+    /// Sampling is restricted to this number of most likely tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_k: Option<u64>,
-    /// Penalty for tokens, proportional to how often they occurred before.
+    /// Penalty for tokens that occurred before, proportional to their number of occurrences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<f64>,
     /// Penalty for tokens that occurred before.

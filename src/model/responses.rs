@@ -83,7 +83,7 @@ fn replied(message: &Message, text: &str, items: &mut Vec<Value>) {
     }
 }
 
-/// Parses the reply in a response's body; `None` if it is not a reply.
+/// Parses the reply in the body of a response; returns `None` if the body is not a reply.
 pub(super) fn reply(body: &Value) -> Option<Reply> {
     let mut reply = Reply { usage: usage(body), ..Reply::default() };
     let (mut texts, mut thoughts) = (Vec::new(), Vec::new());
@@ -127,7 +127,7 @@ fn texts_of<'a>(item: &'a Value, field: &str) -> Vec<&'a str> {
     parts.iter().filter_map(|part| part.get("text")?.as_str()).collect()
 }
 
-/// Returns the text in a response's body with which the model declines; empty if it does not.
+/// Returns the text with which the model declines, from the body of a response; empty if the model does not decline.
 pub(super) fn refusal(body: &Value) -> String {
     let items = body.get("output").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let parts = items.iter().filter_map(|item| item.get("content")?.as_array()).flatten();

@@ -54,8 +54,7 @@ pub(super) struct TokenCollector {
 }
 
 impl TokenCollector {
-    /// Whether a stream's event may contain something to collect. Most events contain nothing, and parsing them costs
-    /// time.
+    /// Whether an event of a stream may contain data to collect. Most events contain none, and parsing takes time.
     pub(super) fn concerns(&self, event: &str) -> bool {
         event.contains("token_ids")
             || event.contains("logprobs")

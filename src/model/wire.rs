@@ -36,8 +36,7 @@ pub(super) fn request(target: &ModelTarget, request: &Request) -> ChatRequest {
     // For the Responses API, messages are sent as items instead (in `options`).
     let said_here = if kind == AdapterKind::OpenAIResp { &[][..] } else { &request.messages };
     for said in said_here {
-        // Anthropic wants the results of all calls of a reply in one message ("Parallel tool use" in its
-        // documentation).
+        // Anthropic wants the results of all calls in one message ("Parallel tool use" in its documentation).
         match messages.last_mut() {
             Some(last) if kind == AdapterKind::Anthropic && last.role == ChatRole::Tool && is_result(said) => {
                 for part in message(target, said, &names).content {

@@ -1,8 +1,8 @@
 //! Determines which parts of the repository a solution changed, and which it may change.
 //!
 //! A part is a file (`config.json`, `corpus/**`), a function of a Python file (`tune.py::main`), the code of a Python
-//! file outside of its functions (`tune.py::<module>`), its import statements alone (`tune.py::<imports>`), or a file of
-//! an installed package (`site-packages/boruta/boruta_py.py`).
+//! file outside of its functions (`tune.py::<module>`), its import statements alone (`tune.py::<imports>`), or a file
+//! of an installed package (`site-packages/boruta/boruta_py.py`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -129,8 +129,8 @@ fn is_python(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|ending| ending == "py")
 }
 
-/// Lists the functions of a file whose code differs, ignoring comments and spacing, including [`MODULE`] and [`IMPORTS`]. New functions
-/// count only if they take the name of an existing one.
+/// Lists the functions of a file whose code differs, ignoring comments and spacing, including [`MODULE`] and
+/// [`IMPORTS`]. New functions count only if they take the name of an existing one.
 fn changed_functions(original: Vec<u8>, now: Vec<u8>) -> Vec<String> {
     let (Ok(original), Ok(now)) = (Module::parse("a.py", original), Module::parse("a.py", now)) else {
         return vec![MODULE.to_owned()];
@@ -160,8 +160,8 @@ fn imports(source: &[u8]) -> Vec<Range<usize>> {
     statements.map(|node| node.byte_range()).collect()
 }
 
-/// Returns the tokens of each function that is not nested in another one, of the import statements, and of the remaining
-/// code.
+/// Returns the tokens of each function that is not nested in another one, of the import statements, and of the
+/// remaining code.
 fn parts(module: &Module) -> BTreeMap<String, Vec<Vec<u8>>> {
     let source = module.source();
     let tokens = CodeTokens::new(source);

@@ -71,7 +71,7 @@ impl Family for Notebook {
     }
 }
 
-/// The family with tasks as a function makes them, such as tasks with other solutions than gold.
+/// The family of notebook tasks, with tasks made by a function, such as tasks whose solutions differ from gold.
 #[derive(Debug, Clone, Copy)]
 pub struct NotebookWith<F>(pub F);
 

@@ -1,5 +1,5 @@
-//! Shows that a task is sound: gold reaches everything three times, an attempt that does nothing reaches nothing, a
-//! forger reaches nothing by our measures, no cell hits a landmark before its block, and every block matters.
+//! Shows that a task is sound: the gold cells pass in full three times, an attempt that does nothing passes nothing, a
+//! forger passes nothing by our measures, no cell hits a landmark before its block, and every block matters.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::run::soundness::{Soundness, UnitProof, why};
 use crate::sample::Withheld;
 use crate::workspace::repo_digest;
 
-/// Number of times that gold must reach everything.
+/// Number of times that the gold cells must pass in full.
 pub const REPEATS: u32 = 3;
 
 /// Returns the family with right solutions that lack the first withheld block.
@@ -52,8 +52,8 @@ impl SoundnessPlan {
         Self { task }
     }
 
-    /// Returns the answer and the record of the gold cells, from attempts with the family
-    /// [`GoldRecordingFamily`](super::trials::GoldRecordingFamily).
+    /// Returns the answer and the record of the gold cells, from attempts with the family that
+    /// [`gold_recording_family`](super::trials::gold_recording_family) returns.
     ///
     /// # Errors
     /// Kind `Baseline` if a run gives no answer, or runs differ.

@@ -86,7 +86,7 @@ pub struct ContenderComparison {
     pub n: Option<usize>,
     /// Samples at which both have an attempt that was not lost to infrastructure.
     pub samples: usize,
-    /// Samples at which only one contender has such an attempt; they are left out.
+    /// Samples at which only one contender has an attempt that was not lost to infrastructure; they are left out.
     pub unmatched: usize,
     /// The first contender's pass@1, averaged over the matched samples.
     pub first_rate: f64,

@@ -44,8 +44,8 @@ pub struct LeaderboardRow {
     pub is_front: bool,
 }
 
-/// Orders the contenders by pass@1, highest first, then by cost and name. `pairs` are their comparisons with each other,
-/// from which their ranks follow.
+/// Orders the contenders by pass@1, highest first, then by cost and name. `pairs` are their comparisons with each
+/// other, from which their ranks follow.
 #[must_use]
 pub fn leaderboard(summary: &Summary, pairs: &[ContenderComparison]) -> Vec<LeaderboardRow> {
     // For each agent and model, use the row over all n or, if there is only one row, that row.

@@ -153,7 +153,7 @@ impl MergedRun {
 }
 
 impl Merged {
-    /// Reads those of the runs that can be read and labels them.
+    /// Reads and labels the runs that can be read.
     ///
     /// # Errors
     /// Kind `Store` if no run can be read, `Usage` if labels don't fit.

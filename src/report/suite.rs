@@ -137,8 +137,9 @@ fn total(rows: &[SuiteRow], sums: &[RowSums]) -> SuiteRow {
 
 /// Sums the tests' weights over all samples, for each n; exact except for the rounding of floats.
 ///
-/// An experiment is a test of every sample that masks at least one function it needs. The other samples are counted as
-/// samples among the functions it doesn't need. `None` without a dependency matrix or if an experiment has no weight.
+/// An experiment is a test of every sample that masks at least one function it needs. The number of these samples is
+/// the number of all samples minus the number of samples whose functions it doesn't need. `None` without a dependency
+/// matrix or if an experiment has no weight.
 fn over_samples(loaded: &LoadedPaper, weight: impl Fn(usize) -> Option<f64>) -> Option<Vec<f64>> {
     let dependencies = loaded.dependencies.as_ref()?;
     SHOWN

@@ -51,7 +51,7 @@ pub struct RunContext {
 /// An attempt in progress.
 #[derive(Clone, Copy)]
 pub(super) struct AttemptInProgress<'a> {
-    /// The item of its sample.
+    /// The item that the attempt's sample belongs to.
     pub(super) ready: &'a dyn Ready,
     /// The files and the task given to the attempt.
     pub(super) staged: &'a Staged<'a>,
@@ -75,7 +75,7 @@ pub struct AttemptJob {
 }
 
 impl RunContext {
-    /// Makes an attempt. If it is lost to infrastructure, the result is still a record, with such an end.
+    /// Makes an attempt. An attempt that is lost to infrastructure also gets a record, whose end says so.
     ///
     /// # Errors
     /// Kind `Store` if the record cannot be stored, and internal errors.

@@ -365,8 +365,8 @@ pub struct ScoringInput<'a> {
     pub answer: Option<&'a str>,
     /// Data about its work: [`Collected::observed`].
     pub observed: &'a Map<String, Value>,
-    /// Results of verification: `{"result": ...}` or `{"error": "..."}` by the check's id; several results under `runs` if
-    /// a check ran several times. Empty before verification.
+    /// Results of verification: `{"result": ...}` or `{"error": "..."}` by the check's id; several results under `runs`
+    /// if a check ran several times. Empty before verification.
     pub results: &'a Map<String, Value>,
 }
 

@@ -93,7 +93,7 @@ fn own_folder(path: &Path) -> Result<PathBuf> {
     Ok(real)
 }
 
-/// Whether everybody may create entries next to this one.
+/// Whether everybody may create entries in the folder that contains `path`.
 fn in_shared_folder(path: &Path) -> bool {
     path.parent().and_then(|above| above.metadata().ok()).is_some_and(|about| about.mode() & 0o002 != 0)
 }

@@ -48,8 +48,8 @@ struct CheckResults {
 
 impl RunContext {
     /// Runs the experiments again on the agent's code, in a fresh workspace and a fresh sandbox. If the machine lost
-    /// the sandbox, verification is tried again here, so that the agent's work need not be repeated. Without evidence
-    /// that the machine failed, the code fails.
+    /// the sandbox, verification is tried again here, so that the agent's work need not be repeated. If a sandbox ends
+    /// without evidence that the machine failed, the code fails.
     ///
     /// # Errors
     /// Returns an error with [`Evidence`](crate::sandbox::Evidence) if every try was lost, and one of kind

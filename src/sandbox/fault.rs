@@ -43,8 +43,8 @@ impl Fault {
 
 /// The loss of a sandbox, and its cause.
 ///
-/// The loss counts as the attempt's doing unless there is [`Evidence`] that the machine failed: an attempt controls what
-/// runs in its sandbox and could otherwise have its failure excluded.
+/// The loss counts as the attempt's doing unless there is [`Evidence`] that the machine failed: an attempt controls
+/// what runs in its sandbox and could otherwise have its failure excluded.
 #[derive(Debug, Clone)]
 pub struct Loss {
     message: String,

@@ -26,7 +26,8 @@ const SUITE: [&str; 4] = ["papers", "repos", "commands", "tasks"];
 /// Minimum size in bytes of a program that contains a suite.
 const SMALLEST: u64 = 1 << 20;
 
-/// Returns the files and folders below a folder that contain a suite or parts of one. Each folder is searched once per process.
+/// Returns the files and folders below a folder that contain a suite or parts of one. Each folder is searched once per
+/// process.
 pub(super) fn below(folder: &Path) -> Vec<PathBuf> {
     static FOUND: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);

@@ -29,8 +29,8 @@ pub fn parse_answer(raw: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Returns the object that [`parse_answer`] would parse, as written in the text. For texts with more than an answer,
-/// such as the output of a program.
+/// Returns the object that [`parse_answer`] would parse, as written in the text. For texts that contain more than an
+/// answer, such as the output of a program.
 #[must_use]
 pub fn find_answer(text: &str) -> Option<&str> {
     last_object(text).ok().map(|(written, _)| written)
@@ -102,7 +102,7 @@ fn object_end(bytes: &[u8], start: usize) -> Option<usize> {
 /// Returns the answer's value for each expected experiment, in their order, and the keys that match none.
 ///
 /// An experiment is found, in order of precedence, under its key ("Experiment 3"), its id, the key in another spelling
-/// ("experiment 3", "Experiment_3", "experiment3", "3"), or the id in other case. Two differing entries for one
+/// ("experiment 3", "Experiment_3", "experiment3", "3"), or the id in another case. Two differing entries for one
 /// experiment are an error, as it is unclear which one was meant.
 pub(super) fn place<'a>(
     answer: &'a Map<String, Value>,

@@ -59,7 +59,7 @@ fn written(value: &Value, most: usize) -> String {
             }
             format!("{{{}}}", parts.join(", "))
         }
-        // A marker stands for a number that is not finite.
+        // This marker represents a number that is not finite.
         Value::String(text) if not_finite(text).is_some() => "x".to_owned(),
         Value::String(_) => "\"text\"".to_owned(),
         Value::Bool(_) => "true or false".to_owned(),

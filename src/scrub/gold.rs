@@ -10,8 +10,8 @@ const LEAST_DIGITS: usize = 3;
 /// need not be considered.
 const SURE_DIGITS: usize = 5;
 
-/// Marks for removal those numbers, so far kept, that are roundings of gold values. Numbers with five or more digits are
-/// always marked. Shorter ones are not marked if chance alone would give as many matches among the text's other
+/// Marks for removal those numbers, so far kept, that are roundings of gold values. Numbers with five or more digits
+/// are always marked. Shorter ones are not marked if chance alone would give as many matches among the text's other
 /// numbers, as in a table of settings ([`roundings`]).
 pub(super) fn judge(text: &str, judged: &mut [NumberDecision], gold: &[f64]) {
     let values: Vec<f64> = gold.iter().copied().filter(|value| value.is_finite()).collect();

@@ -258,7 +258,7 @@ pub(super) fn is_versioned(word: &str) -> bool {
     )
 }
 
-/// Units of purchased or configured quantities, never of measured results.
+/// Whether a word is a unit of purchased or configured quantities, never of measured results.
 pub(super) fn is_hardware_unit(word: &str) -> bool {
     matches!(
         word,
@@ -289,7 +289,7 @@ pub(super) fn is_hardware_unit(word: &str) -> bool {
     )
 }
 
-/// Units of time.
+/// Whether a word is a unit of time.
 pub(super) fn is_time_unit(word: &str) -> bool {
     matches!(
         word,

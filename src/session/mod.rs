@@ -458,8 +458,8 @@ async fn make_part<'a>(
     }
 }
 
-/// Lets the run's verifiers choose at the samples whose attempts are complete; with fewer attempts the choice would
-/// have to be repeated.
+/// Lets the run's verifiers choose at the samples whose attempts are complete; a choice among fewer attempts would have
+/// to be repeated later.
 async fn choose(
     store: &Store,
     ledger: &Arc<Ledger>,

@@ -19,7 +19,7 @@ pub struct RunPlan {
     pub jobs: usize,
     /// Number of attempts whose agents use a model.
     pub asking: usize,
-    /// Maximum dollars of one such attempt.
+    /// Maximum dollars of one attempt that uses a model.
     pub cost: f64,
     /// Maximum dollars of all attempts, within the run's own limit.
     pub worst: f64,

@@ -231,7 +231,8 @@ impl ProofSetup {
         Ok(SessionOptions { families, baseline: false, unchecked: true, ..SessionOptions::on(machine) })
     }
 
-    /// Tries solutions, a few at a time, and caches their outcomes, so that an interrupted proof resumes where it stopped.
+    /// Tries solutions, a few at a time, and caches their outcomes, so that an interrupted proof resumes where it
+    /// stopped.
     async fn try_all(&self, id: &str, plan: &TrialPlan, observer: &dyn Observer) -> Result<Vec<TrialOutcome>> {
         let folder = self.machine.cache.join("trials");
         std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;

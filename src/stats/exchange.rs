@@ -2,9 +2,10 @@
 //!
 //! If the distributions are equal, every assignment of the pooled draws to the groups is equally likely, whatever the
 //! distribution is. The statistic of a value is the distance between two groups' means in standard deviations of the
-//! pool, and each value's p is the share of assignments in which the largest statistic of all values is at least its
-//! own (Westfall and Young, *Resampling-Based Multiple Testing*, 1993, single-step max-T). So the chance that any value
-//! of a right solution gets a p of at most the level is at most the level, for any number of values, correlated or not.
+//! pool, and each value's p is the share of assignments in which the largest statistic of all values is at least the
+//! value's own statistic (Westfall and Young, *Resampling-Based Multiple Testing*, 1993, single-step max-T). So the
+//! chance that any value of a right solution gets a p of at most the level is at most the level, for any number of
+//! values, correlated or not.
 
 use super::uniform::Uniform;
 

@@ -85,9 +85,9 @@ impl Mean {
     /// no spread, so single samples are merged: first those of the same paper, then the remaining ones, and if one is
     /// still left it joins the largest stratum.
     ///
-    /// For papers like these, it is the variance of a ratio of sums over papers (Cochran, "Sampling Techniques", 1977,
-    /// section 9A.1), with the number of papers minus one as degrees of freedom. A single paper says nothing about
-    /// others, so the variance for these papers is used.
+    /// For papers like these, the variance is that of a ratio of sums over papers (Cochran, "Sampling Techniques",
+    /// 1977, section 9A.1), with the number of papers minus one as degrees of freedom. A single paper says nothing
+    /// about others, so the variance for these papers is used.
     pub fn over(samples: &[SampleValue<'_>], population: Population) -> Option<Self> {
         let mut by_paper: BTreeMap<&str, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
         for sample in samples {

@@ -150,7 +150,7 @@ fn two_runs_that_never_differ_still_have_an_interval() {
     assert_eq!((widest.low, widest.high), (-1.0, 1.0));
 }
 
-/// The share of all sign assignments whose sum is as far from 0, by trying all of them.
+/// The share of all sign assignments whose sum is at least as far from 0, computed by trying all of them.
 fn flips_by_counting(differences: &[f64]) -> f64 {
     let seen = differences.iter().sum::<f64>().abs();
     let all = 1_u32 << differences.len();
@@ -177,7 +177,7 @@ fn the_sign_flip_test_counts_all_assignments_of_signs() {
 #[test]
 fn the_sign_flip_test_gives_fishers_own_result() {
     // Darwin's maize as analysed in "The Design of Experiments" (1935), section 21: differences in eighths of an inch.
-    // 1726 of 32768 sign assignments have a sum as far from 0 (835 further out and 28 equal on either side).
+    // 1726 of 32768 sign assignments have a sum at least as far from 0 (835 further out and 28 equal on either side).
     let eighths = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48].map(f64::from);
     close(sign_flip(&eighths), 1726.0 / 32768.0, 1e-12);
 }

@@ -54,7 +54,7 @@ pub struct FunctionEvidence {
 }
 
 impl FunctionEvidence {
-    /// Returns the killed share of the mutants that are not equivalent; `None` without such mutants.
+    /// Returns the killed share of the mutants that are not equivalent; `None` if every mutant is equivalent.
     #[must_use]
     pub fn score(&self) -> Option<f64> {
         let real = self.mutants.saturating_sub(self.equivalent);

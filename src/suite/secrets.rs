@@ -4,7 +4,7 @@ use std::path::Path;
 
 use walkdir::WalkDir;
 
-/// The folders of a suite with such texts.
+/// The folders of a suite that contain texts which no agent may see.
 const FOLDERS: [&str; 4] = ["papers", "repos", "commands", "tasks"];
 /// Maximum bytes of a file that is read. Longer ones are data.
 const LONGEST: u64 = 1 << 20;

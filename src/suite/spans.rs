@@ -63,8 +63,8 @@ struct ExperimentSpans {
     id: Spanned<String>,
 }
 
-/// Returns the line (from 1) of a part of a manifest: of a function's or region's name, an experiment's id, a mutant, a
-/// glob.
+/// Returns the line (from 1) of a part of a manifest: the line of a function's or region's name, an experiment's id, a
+/// mutant, or a glob.
 pub(super) fn line_of(part: ManifestPart, text: &str) -> Option<usize> {
     let manifest: ManifestSpans = toml::from_str(text).ok()?;
     let span = match part {

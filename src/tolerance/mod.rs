@@ -1,9 +1,9 @@
 //! How far a number may be from gold: the rules that a manifest can declare, and the comparison of one number.
 //!
-//! Everything about a rule is in this folder: its name in a manifest, its checks, its description, the bounds that follow
-//! from it, the comparison of a number with them, and the same comparison in Python for Harbor tasks (`tolerance.py`). A
-//! test holds the two comparisons together. `score` compares whole results and uses [`Tolerance::compare`] for their
-//! numbers.
+//! Everything about a rule is in this folder: its name in a manifest, its checks, its description, the bounds that
+//! follow from it, the comparison of a number with them, and the same comparison in Python for Harbor tasks
+//! (`tolerance.py`). A test holds the two comparisons together. `score` compares whole results and uses
+//! [`Tolerance::compare`] for their numbers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
@@ -184,8 +184,8 @@ impl Tolerance {
         Self { relative: f64::INFINITY, absolute: f64::INFINITY, counts: f64::INFINITY, repeats: Vec::new() }
     }
 
-    /// Compares a number with gold's. `repeats` are the values of gold's repeats at the same place: if the tolerance has
-    /// repeats, a number must be within their 95% prediction interval, CORE-Bench's published rule.
+    /// Compares a number with gold's. `repeats` are the values of gold's repeats at the same place: if the tolerance
+    /// has repeats, a number must be within their 95% prediction interval, CORE-Bench's published rule.
     pub(crate) fn compare(&self, gold: &Number, repeats: &[&Value], got: f64) -> NumberComparison {
         // serde_json's numbers are all 64-bit, so each has a double.
         let expected = gold.as_f64().unwrap_or(f64::NAN);

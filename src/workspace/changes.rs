@@ -1,9 +1,9 @@
-//! An attempt's changes: its tree compared with the snapshot and the masked files on top of it.
+//! The changes of an attempt, found by comparing its tree with the snapshot and the masked files on top of it.
 //!
-//! An overlay's changes are read from its upper layer alone (see the kernel's `Documentation/filesystems/overlayfs.rst`
-//! for whiteouts and opaque folders), so the cost depends on the changes and not on the repo's size. A copy is compared
-//! file by file. As in git, only files count, so an empty folder is not a change. Names that snapshots leave out
-//! (caches, version control) are left out here, too.
+//! With an overlay, the changes are read from the upper layer alone (see the kernel's
+//! `Documentation/filesystems/overlayfs.rst` for whiteouts and opaque folders), so the cost depends on the number of
+//! changes and not on the size of the repo. A copy is compared file by file. As in git, only files count, so an empty
+//! folder is not a change. Names that snapshots leave out (caches, version control) are left out here, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -24,14 +24,14 @@ use crate::error::{Error, Result};
 const LINK_MODE: u32 = 0o120_000;
 const FILE_MODE: u32 = 0o100_000;
 
-/// A file placed over the snapshot before the attempt started.
+/// A file that was placed over the snapshot before the attempt started.
 #[derive(Debug, Clone)]
 pub(super) struct Override {
     pub(super) bytes: Vec<u8>,
     pub(super) executable: bool,
 }
 
-/// The tree that the attempt was given.
+/// The tree as it was when the attempt started.
 #[derive(Clone, Copy)]
 pub(super) struct Base<'a> {
     pub(super) tree: &'a Path,
@@ -69,7 +69,7 @@ impl Base<'_> {
         if let Some(laid) = self.overrides.get(path) {
             return Ok(laid.bytes.len() as u64 == size && same(&mut &laid.bytes[..], file)?);
         }
-        // A snapshot that cannot be read is always the machine's failure, for any kind of error.
+        // A snapshot that cannot be read is always a failure of the machine, whatever the error.
         let mut original = File::open(self.tree.join(path)).map_err(io::Error::other)?;
         Ok(original.metadata()?.len() == size && same(&mut original, file)?)
     }
@@ -93,12 +93,12 @@ fn same(left: &mut impl Read, right: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// How the tree to compare relates to the base.
+/// Meaning of a path that is missing in the tree to compare.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
-    /// An overlay's upper layer: paths that are absent show the base.
+    /// The tree is an overlay's upper layer: for missing paths, the base is visible.
     Upper,
-    /// A complete tree: paths that are absent have been removed.
+    /// The tree is complete: missing paths have been removed.
     Whole,
 }
 
@@ -129,9 +129,9 @@ struct ChangeWalk<'a> {
     view: View,
     limits: &'a ChangeLimits,
     found: BTreeMap<String, FileChange>,
-    /// Base files and links whose path exists in the tree, changed or not.
+    /// Files and links of the base whose path also exists in the tree, changed or not.
     seen: BTreeSet<String>,
-    /// Base files and links that are not visible any more.
+    /// Files and links of the base that have been removed or hidden.
     gone: BTreeSet<String>,
     total: u64,
     /// Total length in bytes of the paths of listed new files.
@@ -142,7 +142,7 @@ struct ChangeWalk<'a> {
 type Walked = Result<(), (PathBuf, io::Error)>;
 
 impl ChangeWalk<'_> {
-    /// Reads a folder. `shows` says whether the base's folder at the same path is visible where this one has no entry.
+    /// Reads a folder. `shows` says whether entries that are missing in this folder are visible from the base's folder.
     fn folder(&mut self, folder: &OpenFolder, above: &str, shows: bool, depth: usize) -> Walked {
         for name in folder.entries().map_err(|error| (above.into(), error))? {
             let lossy = name.to_string_lossy();
@@ -157,7 +157,7 @@ impl ChangeWalk<'_> {
             match self.entry(folder, &name, &path, shows, depth) {
                 Ok(()) => {}
                 Err(Ok(deeper)) => return Err(deeper),
-                // Files that the attempt made unreadable are not a failure of the machine.
+                // The attempt may have made files unreadable, which is not a failure of the machine.
                 Err(Err(error)) if is_attempts_doing(&error) => self.skip(path),
                 Err(Err(error)) => return Err((PathBuf::from(&path), error)),
             }
@@ -176,10 +176,10 @@ impl ChangeWalk<'_> {
         let stat = folder.stat(name).map_err(Err)?;
         if is(&stat, SFlag::S_IFDIR) {
             let below = folder.folder(name).map_err(Err)?;
-            // In a copy, all attributes come from the attempt.
+            // Only an upper layer has overlay attributes; in a copy, all attributes were set by the attempt.
             let has = |attribute| self.view == View::Upper && below.overlay_attribute(attribute);
             if has("redirect") {
-                // Sandboxes mount with `redirect_dir=off`, so this attribute comes from the attempt.
+                // Sandboxes mount with `redirect_dir=off`, so the attempt must have set this attribute.
                 self.skip(path.to_owned());
                 return Ok(());
             }
@@ -208,7 +208,7 @@ impl ChangeWalk<'_> {
         Ok(())
     }
 
-    /// Records that a whiteout, or an entry of another kind, hides the base's file or whole folder at `path`.
+    /// Records that the base's file or folder at `path` is hidden, by a whiteout or by an entry of another type.
     fn hide(&mut self, path: &str) {
         match self.base.manifest.get(path) {
             None => {}
@@ -260,7 +260,8 @@ impl ChangeWalk<'_> {
         self.add(FileChange { path, kind: ChangeKind::Skipped, bytes: Vec::new(), executable: false });
     }
 
-    /// Lists a change, or only counts it if there are too many. Changes to files of the base are always listed.
+    /// Adds a change to the list, or only counts it if there are too many. Changes to files of the base are always
+    /// listed.
     fn add(&mut self, change: FileChange) {
         let known = self.base.overrides.contains_key(&change.path) || self.base.manifest.contains_key(&change.path);
         if known {
@@ -286,7 +287,8 @@ impl ChangeWalk<'_> {
         }
         let mut patch = Patch::new();
         for change in self.found.values().filter(|change| change.kind != ChangeKind::Skipped) {
-            // Read one byte beyond the limit of a new file, so that a long file is never taken for its own beginning.
+            // Read one byte more than the size limit for new files, so that an old file longer than the limit never
+            // equals its own beginning.
             let old = base
                 .content(&change.path, self.limits.file.saturating_add(1))
                 .map_err(|error| Error::io("read", &base.tree.join(&change.path), error))?;
@@ -299,7 +301,7 @@ impl ChangeWalk<'_> {
     }
 }
 
-/// Whether an error is due to the tree, which the attempt controls, rather than the machine.
+/// Whether an error is caused by the tree, which the attempt controls, and not by the machine.
 fn is_attempts_doing(error: &io::Error) -> bool {
     const OF_A_TREE: [i32; 7] =
         [libc::EACCES, libc::ELOOP, libc::ENAMETOOLONG, libc::ENOENT, libc::ENOTDIR, libc::EOPNOTSUPP, libc::EPERM];
@@ -307,8 +309,8 @@ fn is_attempts_doing(error: &io::Error) -> bool {
         || error.raw_os_error().is_some_and(|number| OF_A_TREE.contains(&number))
 }
 
-/// Whether an entry of an upper layer is a whiteout, which removes the base's entry: a character device 0/0, or an
-/// empty file with the `whiteout` attribute.
+/// Whether an entry of an upper layer is a whiteout, which hides the base's entry: a character device 0/0, or an empty
+/// file with the `whiteout` attribute.
 fn is_whiteout(folder: &OpenFolder, name: &OsStr, stat: &FileStat) -> bool {
     if is(stat, SFlag::S_IFCHR) {
         return stat.st_rdev == 0;

@@ -1,12 +1,13 @@
-//! A separate file system for an attempt's writes, which is full once the attempt has used up its disk limit.
+//! A separate file system for the files that an attempt writes. It becomes full when the attempt has used up its disk
+//! limit.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// A mounted file system that is only reachable through this descriptor and disappears when it is dropped, so that a
-/// killed process leaves nothing behind.
+/// A mounted file system that can only be reached through this descriptor. It disappears when the descriptor is closed,
+/// so that even a killed process leaves nothing behind.
 #[derive(Debug)]
 pub struct Disk {
     _mount: OwnedFd,
@@ -16,20 +17,20 @@ pub struct Disk {
 /// Location of a [`Disk`].
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OwnDisk {
-    /// Path of the root, for processes of this user on this machine while the disk exists.
+    /// Path of the file system's root, for processes of this user on this machine while the [`Disk`] exists.
     pub root: PathBuf,
-    /// The folder in whose file system the backing file is stored.
+    /// The folder that stores the file system's data in a file.
     pub stored_in: PathBuf,
 }
 
 impl Disk {
-    /// Wraps the descriptor of a mount.
+    /// Wraps the descriptor of a mounted file system.
     pub(crate) fn new(mount: OwnedFd, stored_in: &Path) -> Self {
         let root = format!("/proc/{}/fd/{}", std::process::id(), mount.as_raw_fd());
         Self { _mount: mount, place: OwnDisk { root: root.into(), stored_in: stored_in.to_owned() } }
     }
 
-    /// Returns its location.
+    /// Returns the location of the file system.
     #[must_use]
     pub fn place(&self) -> &OwnDisk {
         &self.place
@@ -37,7 +38,7 @@ impl Disk {
 }
 
 impl OwnDisk {
-    /// Opens its root, in order to find out later whether all writes succeeded.
+    /// Opens the root of the file system, to find out later whether all writes succeeded.
     pub(crate) fn open(&self) -> io::Result<File> {
         File::open(&self.root)
     }

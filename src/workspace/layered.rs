@@ -1,4 +1,4 @@
-//! The workspace of one attempt: created over a snapshot, compared with it, removed.
+//! The workspace of one attempt: how it is created from a snapshot, compared with the snapshot, and removed.
 
 use std::collections::BTreeMap;
 use std::fs::{OpenOptions, copy, create_dir, create_dir_all, remove_file, symlink_metadata};
@@ -15,10 +15,10 @@ use super::snapshot::{Node, Snapshot, file_mode, link, set_owner_and_mode};
 use super::{ChangeKind, ChangeLimits, Changes, Disk, FileChange, Layers, LayersKind};
 use crate::error::{Error, Result};
 
-/// Time that discarding a workspace waits for its removal.
+/// Maximum time that discarding a workspace waits for its removal, which otherwise continues in the background.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// A masked tree that one attempt may change freely.
+/// The masked tree of one attempt, which the attempt may change.
 #[derive(Debug)]
 pub struct Workspace {
     snapshot: Snapshot,
@@ -26,24 +26,24 @@ pub struct Workspace {
     dir: PathBuf,
     layers: Layers,
     owner: Option<(u32, u32)>,
-    /// The separate file system that contains the writable folders, if any.
+    /// The separate file system that contains the writable folders, if there is one.
     disk: Option<Disk>,
     removed: bool,
 }
 
 impl Drop for Workspace {
-    /// Removes the workspace of an attempt that was cut short.
+    /// Removes the workspace if the attempt did not end normally.
     fn drop(&mut self) {
         if !self.removed {
-            // If this fails, cleaning the scratch folder will remove the rest.
+            // Ignore a failure: the rest is removed when the scratch folder is cleaned.
             let _ = remove_tree(&self.dir);
         }
     }
 }
 
 impl Workspace {
-    /// Creates a workspace of `snapshot` in the new or empty folder `dir`, with `overrides` (path in the repo, and
-    /// bytes) on top. They replace files and keep their permissions, or add new ones, which are executable if they
+    /// Creates a workspace of `snapshot` in `dir`, a new or empty folder, with `overrides` (path in the repo, and
+    /// bytes) on top. Overrides replace files, whose permissions are kept, or add files, which are executable if they
     /// begin with `#!`. `owner` is the same as for [`Snapshot::take`].
     ///
     /// # Errors
@@ -59,8 +59,8 @@ impl Workspace {
         Self::create_on(snapshot, overrides, dir, kind, owner, None)
     }
 
-    /// Like [`create`](Self::create), with an overlay's writable layer on a separate file system. That file system is
-    /// removed with the workspace, which can then have only one sandbox.
+    /// Same as [`create`](Self::create), but with an overlay's writable layer on a separate file system. That file
+    /// system is removed with the workspace. Such a workspace can have only one sandbox.
     ///
     /// # Errors
     /// As [`Workspace::create`].
@@ -112,13 +112,13 @@ impl Workspace {
         &self.layers
     }
 
-    /// Files made by the repo's build, by their path in the workspace.
+    /// Files that the repo's build has made, as paths in the workspace.
     pub fn products(&self) -> impl Iterator<Item = &str> {
         self.snapshot.products().iter().map(String::as_str)
     }
 
-    /// Returns the changes since the workspace was created. The sandbox should be gone by now: if the tree changes
-    /// meanwhile, the host is safe but the result is inconsistent.
+    /// Returns the changes since the workspace was created. Call it after the sandbox has been destroyed: if the tree
+    /// changes meanwhile, the result is inconsistent, although the host is safe.
     ///
     /// # Errors
     /// Kind `Machine` if the tree cannot be read.
@@ -127,13 +127,13 @@ impl Workspace {
         collect(self.writable(), view, self.base(), limits)
     }
 
-    /// Path next to the workspace's own folders, and removed with it, for an upper layer that a running sandbox copies
-    /// out.
+    /// Path of a folder into which a running sandbox copies its upper layer. It is next to the workspace's own folders
+    /// and removed with them.
     pub(crate) fn aside(&self) -> PathBuf {
         self.dir.join("look")
     }
 
-    /// Returns the changes in the layer at [`aside`](Self::aside), and removes it.
+    /// Returns the changes in the copied layer at [`aside`](Self::aside), and removes that layer.
     ///
     /// # Errors
     /// As [`Workspace::changes`].
@@ -144,17 +144,17 @@ impl Workspace {
         Ok(changes)
     }
 
-    /// Returns the tree that the attempt was given.
+    /// Returns the tree as it was when the attempt started.
     fn base(&self) -> Base<'_> {
         Base { tree: self.snapshot.tree(), manifest: self.snapshot.manifest(), overrides: &self.overrides }
     }
 
-    /// Applies another attempt's changes to this fresh workspace before any sandbox uses it, for verification. Links
-    /// and other [`ChangeKind::Skipped`] changes are left out.
+    /// Applies another attempt's changes to this new workspace, for verification. Must be called before a sandbox uses
+    /// the workspace. Links and other [`ChangeKind::Skipped`] changes are left out.
     ///
-    /// Protected files stay as they are, and so does anything in conflict with that, such as a file replacing their
-    /// folder. Returns the paths of the changes that were ignored for that reason or because the path is too long for a
-    /// repo.
+    /// Protected files are not changed, and changes in conflict with them are ignored, such as a file in place of their
+    /// folder. Returns the paths of all changes that were ignored because of protected files, or because the path is
+    /// too long for a repo.
     ///
     /// # Errors
     /// Kind `Machine` if the files cannot be written.
@@ -179,7 +179,7 @@ impl Workspace {
             .collect();
         for change in accepted.iter().filter(|change| change.kind == ChangeKind::Removed) {
             let replaced = Path::new(&change.path).ancestors().skip(1).filter_map(Path::to_str);
-            // A folder that is replaced by a file is removed when that file is written.
+            // Files in a folder that is replaced by a file are removed when that file is written.
             if !replaced.into_iter().any(|above| written.contains_key(above)) {
                 self.take_away(&change.path)?;
             }
@@ -190,26 +190,26 @@ impl Workspace {
         Ok(ignored.into_iter().map(|change| change.path.clone()).collect())
     }
 
-    /// Removes the workspace, in the background if that takes long: an attempt may have left a deep tree of a hundred thousand
-    /// folders. What cannot be removed is swept with the scratch folder.
+    /// Removes the workspace, in the background if that takes long: an attempt may have left a hundred thousand nested
+    /// folders. What cannot be removed is removed later, with the scratch folder.
     pub(crate) fn discard(self) {
         let (removed, is_removed) = std::sync::mpsc::channel();
         std::thread::spawn(move || removed.send(self.remove()));
         let _ = is_removed.recv_timeout(AT_ONCE);
     }
 
-    /// Removes the workspace from the disk, whatever an attempt left in it.
+    /// Removes the workspace from the disk, even if an attempt left folders that are hard to remove.
     ///
     /// # Errors
     /// Kind `Machine` if an entry cannot be removed.
     pub fn remove(mut self) -> Result<()> {
         self.removed = true;
-        // The file system disappears with its descriptor, so that its files need not be removed one by one.
+        // Dropping the file system removes all of its files at once.
         drop(self.disk.take());
         remove_tree(&self.dir).map_err(|error| Error::io("remove", &self.dir, error))
     }
 
-    /// The folder that takes writes.
+    /// Returns the folder that receives all writes.
     fn writable(&self) -> &Path {
         match &self.layers {
             Layers::Overlay { upper, .. } | Layers::Image { upper, .. } => upper,
@@ -217,7 +217,7 @@ impl Workspace {
         }
     }
 
-    /// Copies the whole snapshot; the kernel shares blocks if the file system supports it (`copy_file_range`).
+    /// Copies the whole snapshot. If the file system supports it, the copies share their blocks (`copy_file_range`).
     fn fill(&self) -> Result<(), (PathBuf, io::Error)> {
         let (from, to) = (self.snapshot.tree(), self.writable());
         for (path, node) in self.snapshot.manifest() {
@@ -233,7 +233,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Writes a file at `path`, replacing whatever is there in the writable layer.
+    /// Writes a file at `path`. Replaces whatever the writable layer has at this path.
     fn write(&self, path: &str, bytes: &[u8], executable: bool) -> Result<()> {
         let target = self.writable().join(path);
         let write = || {
@@ -249,8 +249,8 @@ impl Workspace {
         write().map_err(|error| Error::io("write", &target, error))
     }
 
-    /// Removes a file, leaving a whiteout if the lower layer has that path. The kernel lets every user create whiteouts
-    /// since 5.8 (overlays without root came with 5.11).
+    /// Removes a file. If the lower layer has a file at this path, leaves a whiteout to hide it. Since Linux 5.8, every
+    /// user may create whiteouts (overlays without root came with 5.11).
     fn take_away(&self, path: &str) -> Result<()> {
         let target = self.writable().join(path);
         let take = || {
@@ -268,7 +268,7 @@ impl Workspace {
         take().map_err(|error: io::Error| Error::io("remove", &target, error))
     }
 
-    /// Creates the folders above `path`, replacing files and links.
+    /// Creates the folders that contain `path`, in place of any files and links.
     fn make_room(&self, path: &str) -> io::Result<()> {
         let mut here = self.writable().to_owned();
         let parts: Vec<&str> = path.split('/').collect();
@@ -286,10 +286,10 @@ impl Workspace {
     }
 }
 
-/// Whether a path is longer than the limit up to which attempts' trees are read.
+/// Whether a path is longer than the limit up to which the trees of attempts are read.
 fn is_too_long(path: &str) -> bool {
     const LONGEST_NAME: usize = 255;
-    // The last folder within the limit may contain names of any length.
+    // A name in the last folder within the limit may have any length.
     path.len() > LONGEST_PATH + 1 + LONGEST_NAME || path.split('/').any(|name| name.len() > LONGEST_NAME)
 }
 
@@ -298,7 +298,8 @@ fn is_inside(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Validates overrides and returns them by path. Masking must never leave the repo, follow a link or replace a folder.
+/// Checks overrides and returns them by path. Masking must never write outside of the repo, follow a link or replace a
+/// folder.
 fn check(snapshot: &Snapshot, overrides: &[(PathBuf, Vec<u8>)]) -> Result<BTreeMap<String, Override>> {
     let mut checked = BTreeMap::new();
     for (path, bytes) in overrides {

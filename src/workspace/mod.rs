@@ -1,8 +1,8 @@
-//! A masked copy-on-write tree for one attempt, and the attempt's changes in it.
+//! The file tree of one attempt: a masked copy of the repo that the attempt may change, and the changes it has made.
 //!
-//! A [`Snapshot`] is a clean, content-addressed copy of a repo (no `.git`, no caches, no links that lead out). Every
-//! attempt's [`Workspace`] builds on it: as an overlay's upper layer if the sandbox can mount one, otherwise as a full
-//! copy. Hard links are never used, because an edit through one would reach the original.
+//! A [`Snapshot`] is a clean, content-addressed copy of a repo (no `.git`, no caches, no links that lead out). Each
+//! attempt's [`Workspace`] is based on a snapshot: as the upper layer of an overlay if the sandbox can mount one,
+//! otherwise as a full copy. Hard links are never used, because an edit through a hard link would change the original.
 
 mod changes;
 mod disk;
@@ -23,15 +23,15 @@ pub use layered::Workspace;
 pub use patch::unified_diff;
 pub use snapshot::{Snapshot, repo_digest};
 
-/// Kind of workspace that a sandbox backend supports.
+/// The kind of workspace that a sandbox backend uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LayersKind {
-    /// An overlay, mounted by the sandbox inside its own mount namespace.
+    /// An overlay, which the sandbox mounts inside its own mount namespace.
     Overlay,
-    /// A full copy.
+    /// A full copy of the snapshot.
     Copy,
-    /// An image of the snapshot, on which a container runs; the attempt's changes are copied back at its end.
+    /// A container image of the snapshot. The attempt's changes are copied out of the container at its end.
     Image,
 }
 
@@ -39,30 +39,30 @@ pub enum LayersKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layers {
-    /// An overlay's folders.
+    /// The layers of an overlay.
     Overlay {
-        /// The snapshot, read-only.
+        /// The snapshot, which is read-only.
         lower: PathBuf,
-        /// The writable layer, which initially contains the masked files.
+        /// The writable layer, which contains the masked files at first.
         upper: PathBuf,
         /// The overlay's work folder.
         work: PathBuf,
         /// The separate file system that contains `upper` and `work`, if any.
         disk: Option<OwnDisk>,
     },
-    /// A full copy.
+    /// A full copy of the snapshot.
     Copy {
-        /// The copy.
+        /// The folder of the copy.
         dir: PathBuf,
     },
-    /// A container over an image of the snapshot.
+    /// A container that runs on an image of the snapshot.
     Image {
-        /// The snapshot, from which the image is made if it doesn't exist yet.
+        /// The snapshot's folder. The image is made from it if it does not exist yet.
         tree: PathBuf,
         /// The snapshot's digest, which identifies its image.
         digest: String,
-        /// A folder in the form of an overlay's upper layer: it contains the masked files at first, and the attempt's
-        /// changes once its sandbox is destroyed.
+        /// A folder in the format of an overlay's upper layer. It contains the masked files at first, and the attempt's
+        /// changes after its sandbox was destroyed.
         upper: PathBuf,
     },
 }
@@ -70,14 +70,14 @@ pub enum Layers {
 /// One file that an attempt changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
-    /// Path relative to the workspace, lossy if it is not UTF-8.
+    /// Path relative to the workspace; invalid UTF-8 is replaced.
     pub path: String,
     /// Kind of change.
     pub kind: ChangeKind,
-    /// New contents of a regular file; empty for removed files and for everything else.
+    /// New contents of a regular file; empty for all other kinds of changes.
     #[serde(skip)]
     pub bytes: Vec<u8>,
-    /// Whether the owner may execute it.
+    /// Whether the file's owner may execute it.
     pub executable: bool,
 }
 
@@ -87,36 +87,37 @@ pub struct FileChange {
 pub enum ChangeKind {
     /// A new regular file.
     Added,
-    /// A regular file with other bytes or another mode.
+    /// A regular file whose bytes or permissions have changed.
     Modified,
     /// A removed file.
     Removed,
-    /// A path that is never copied to verification: a link, FIFO, socket or device, a file that is too large or whose
-    /// name is not UTF-8, or anything behind a path that is too long or too deep.
+    /// A path that is not copied to verification: a link, FIFO, socket or device, a file that is too large or whose
+    /// name is not UTF-8, or anything below a path that is too long or too deep.
     Skipped,
 }
 
-/// All changes of an attempt compared with the masked tree that it was given.
+/// All changes of an attempt, compared with the masked tree that it started with.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// Changed files, sorted by path.
     pub files: Vec<FileChange>,
-    /// The changes as a unified diff for `git apply`; binary files are only named.
+    /// The changes as a unified diff for `git apply`. Of binary files it contains only the names.
     pub patch: Vec<u8>,
-    /// Number of new files beyond [`ChangeLimits::files`], which are neither listed nor kept.
+    /// Number of new files beyond [`ChangeLimits::files`]; these files are neither listed nor stored.
     pub unlisted: u64,
 }
 
-/// Limits on the changes that are kept of an attempt.
+/// Limits on the changes of an attempt that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeLimits {
-    /// Maximum bytes of one file; a longer one is [`ChangeKind::Skipped`].
+    /// Maximum bytes of one file. A longer file becomes [`ChangeKind::Skipped`].
     pub file: u64,
-    /// Maximum bytes of all files together; files beyond it, in the order of their paths, are skipped.
+    /// Maximum bytes of all files together. Files are counted in the order of their paths; those beyond the limit are
+    /// skipped.
     pub total: u64,
-    /// Maximum number of listed new files.
+    /// Maximum number of new files that are listed.
     pub files: usize,
-    /// Maximum total length in bytes of the paths of listed new files.
+    /// Maximum bytes of the paths of all listed new files together.
     pub names: usize,
 }
 

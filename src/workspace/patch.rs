@@ -1,20 +1,20 @@
-//! Unified diffs in git's format, as accepted by `git apply`.
+//! Unified diffs in git's format, which `git apply` accepts.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices_deadline, group_diff_ops};
 
-/// Lines of context around a change, as in git.
+/// Number of unchanged lines shown around a change, as in git.
 const CONTEXT: usize = 3;
 
-/// Maximum bytes of a text for which a diff is shown; longer files are only named.
+/// Maximum bytes of a text for which a diff is made. Of longer files the patch contains only the names.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Time limit for all diffs of a patch. After it diffs become coarser, but stay correct.
+/// Time limit for all diffs of a patch together. After it, diffs are coarser, but still correct.
 const TIME: Duration = Duration::from_secs(5);
 
-/// One side of a change: git's mode (`0o100644`, `0o100755`, or `0o120000` for a link) and the contents.
+/// One side of a change: the contents, and git's mode (`0o100644`, `0o100755`, or `0o120000` for a link).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PatchSide<'a> {
     pub(super) mode: u32,
@@ -45,13 +45,13 @@ impl Patch {
         self.text.into_bytes()
     }
 
-    /// Adds one file: a new one without `old`, a deleted one without `new`.
+    /// Adds one file. Without `old`, the file is new; without `new`, it was deleted.
     pub(super) fn add(&mut self, path: &str, old: Option<PatchSide<'_>>, new: Option<PatchSide<'_>>) {
         const FILE_TYPE: u32 = 0o170_000;
         if let (Some(before), Some(after)) = (old, new)
             && before.mode & FILE_TYPE != after.mode & FILE_TYPE
         {
-            // Git writes a link that became a file as two changes.
+            // As in git, a link that became a file is written as two changes.
             self.add(path, old, None);
             return self.add(path, None, new);
         }
@@ -77,7 +77,7 @@ impl Patch {
         if before == after {
             return;
         }
-        // A name with blanks is followed by a tab, so that readers don't parse the end of it as a time stamp.
+        // A name with spaces is followed by a tab, so that readers do not take the end of the name for a time.
         let name = |side: Option<PatchSide<'_>>, quoted: &str| match side {
             None => "/dev/null".to_owned(),
             Some(_) if quoted.contains(' ') && !quoted.starts_with('"') => format!("{quoted}\t"),
@@ -93,7 +93,7 @@ impl Patch {
     }
 }
 
-/// Returns the bytes as text if a diff of them is worth showing.
+/// Returns the bytes as text if they are text that is short enough for a diff.
 fn as_text(bytes: &[u8]) -> Option<&str> {
     if bytes.len() > LONGEST_TEXT || bytes.contains(&0) { None } else { std::str::from_utf8(bytes).ok() }
 }
@@ -126,14 +126,15 @@ fn hunks(text: &mut String, before: &str, after: &str, deadline: Instant) {
     }
 }
 
-/// Formats `start,length` for a hunk's header: lines count from 1, and an empty range is given by the line before it.
+/// Formats `start,length` for the header of a hunk. Lines count from 1; the start of an empty range is the line before
+/// it.
 fn range(start: usize, end: usize) -> String {
     let length = end - start;
     format!("{},{length}", if length == 0 { start } else { start + 1 })
 }
 
-/// Quotes a path like git: in double quotes with octal bytes if it contains quotes, backslashes, control characters or
-/// non-ASCII characters (git-config's `core.quotePath`).
+/// Quotes a path as git does: a path with quotes, backslashes, control characters or non-ASCII characters is put in
+/// double quotes, with bytes in octal (git-config's `core.quotePath`).
 fn quoted(prefix: &str, path: &str) -> String {
     if path.bytes().all(|byte| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\') {
         return format!("{prefix}{path}");

@@ -1,8 +1,9 @@
-//! A clean, content-addressed copy of a repo, on which every attempt's workspace is built.
+//! A clean, content-addressed copy of a repo, on which every attempt's workspace is based.
 //!
-//! Copies `repos/<id>/` to `<cache>/snapshots/<digest>-<owner>/tree`. Files get the mode 644 or 755 and folders 755, so
-//! that neither the digest nor an attempt depends on the umask of a checkout. The tree keeps its write permissions
-//! because an overlay shows the lower layer's modes; sandboxes only see it as an overlay's read-only lower layer.
+//! Copies `repos/<id>/` to `<cache>/snapshots/<digest>-<owner>/tree`. All files get the mode 644 or 755 and all folders
+//! 755, so that neither the digest nor an attempt depends on the umask with which the repo was checked out. The copy's
+//! write permissions are kept because they are visible through an overlay. Sandboxes cannot write to the copy, because
+//! they only mount it as the read-only lower layer.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,10 +20,10 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// Version; increased when digests or the layout on disk change.
+/// Version of the format; increase it when digests or the layout on disk change.
 const FORMAT: &[u8] = b"autoexperiment snapshot 1\n";
 
-/// Number of links followed before a chain counts as a loop; the kernel has the same limit.
+/// Maximum number of links to follow before a chain of links counts as a loop, as in the kernel.
 const MOST_LINKS: usize = 40;
 
 /// One entry of a snapshot.
@@ -30,13 +31,13 @@ const MOST_LINKS: usize = 40;
 pub(super) enum Node {
     /// A folder.
     Folder,
-    /// A regular file, and whether its owner may execute it.
+    /// A regular file.
     File { executable: bool },
-    /// A symbolic link with its target.
+    /// A symbolic link, with its target.
     Link(String),
 }
 
-/// All entries of a tree by path, with `/` between the parts.
+/// All entries of a tree, by path with `/` between the parts.
 pub(super) type TreeManifest = BTreeMap<String, Node>;
 
 /// A clean copy of a repo in the cache.
@@ -49,7 +50,7 @@ pub struct Snapshot {
     products: Arc<BTreeSet<String>>,
 }
 
-/// Computes the digest of a repo's [`Snapshot`] without making one.
+/// Computes the digest of a repo's [`Snapshot`] without making the snapshot.
 ///
 /// # Errors
 /// Kind `Suite`, as for [`Snapshot::take`].
@@ -58,10 +59,11 @@ pub fn repo_digest(repo: &Path) -> Result<String> {
 }
 
 impl Snapshot {
-    /// Returns the snapshot of `repo` in its current state, from `cache` if it is there already, copied otherwise.
+    /// Returns the snapshot of `repo` in its current state, from `cache` or newly copied.
     ///
-    /// `owner` is the host user as which a sandbox's processes run; the files are given to that user, which takes root.
-    /// Several processes or threads may call this at the same time and get the same snapshot.
+    /// `owner` is the user on the host as which the processes of a sandbox run. The files are given to that user, which
+    /// only root can do. Several processes or threads may call this function at the same time and get the same
+    /// snapshot.
     ///
     /// # Errors
     /// Kind `Suite` for a link that leads out of the repo, a special file, or a name that is not UTF-8; kind `Machine`
@@ -73,8 +75,8 @@ impl Snapshot {
         Ok(Self { content: digest.clone(), digest, tree, manifest: Arc::new(manifest), products })
     }
 
-    /// Adds the files made by a build in `products`, a folder with the repo's layout. Files of the repo itself are
-    /// unchanged, and so is its digest.
+    /// Adds the files that a build has made, from the folder `products`, which has the layout of the repo. Files of the
+    /// repo itself are not changed, and neither is its digest.
     ///
     /// # Errors
     /// As [`Snapshot::take`].
@@ -96,7 +98,8 @@ impl Snapshot {
         Ok(Self { digest: self.digest, content, tree, manifest: Arc::new(manifest), products: Arc::new(names) })
     }
 
-    /// Returns the snapshot without the files that match, links to them, and folders that contained nothing else.
+    /// Returns the snapshot without the files that match `left_out`, links to such files, and folders that are empty as
+    /// a result.
     ///
     /// # Errors
     /// As [`Snapshot::take`].
@@ -114,7 +117,7 @@ impl Snapshot {
             let inside = format!("{folder}/");
             manifest.range(inside.clone()..).next().is_some_and(|(path, _)| path.starts_with(&inside))
         };
-        // Inner folders come after outer ones, so that going backwards empties them first.
+        // Inner folders come after outer ones; remove them in reverse order, so that outer folders become empty.
         let folders: Vec<String> = manifest.iter().filter(|it| *it.1 == Node::Folder).map(|it| it.0.clone()).collect();
         for folder in folders.iter().rev() {
             if holds(&self.manifest, folder) && !holds(&manifest, folder) {
@@ -128,30 +131,30 @@ impl Snapshot {
         Ok(Self { digest, content, tree, manifest: Arc::new(manifest), products })
     }
 
-    /// Paths of the files and links that match.
+    /// Returns the paths of all files and links that match.
     #[must_use]
     pub fn matching(&self, globs: &globset::GlobSet) -> Vec<String> {
         let files = self.manifest.iter().filter(|(path, node)| **node != Node::Folder && globs.is_match(path));
         files.map(|(path, _)| path.clone()).collect()
     }
 
-    /// Returns the SHA-256 of all paths, kinds, execute permissions and contents of the repo in hex; the same on every
-    /// machine.
+    /// Returns the SHA-256 in hex of all paths, kinds, execute permissions and contents of the repo. It is the same on
+    /// every machine.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Returns the same digest over the copy including files made by a build, which may differ between machines.
+    /// Returns a digest computed in the same way, including files made by a build. It may differ between machines.
     pub fn content(&self) -> &str {
         &self.content
     }
 
-    /// Files that a build added, by their path in the repo.
+    /// Returns the files that a build has added, as paths in the repo.
     pub fn products(&self) -> &BTreeSet<String> {
         &self.products
     }
 
-    /// Returns the folder of the copy.
+    /// Returns the folder that contains the copy.
     pub fn tree(&self) -> &Path {
         &self.tree
     }
@@ -161,7 +164,7 @@ impl Snapshot {
     }
 }
 
-/// Returns a repo's path with links resolved, its entries, and its digest.
+/// Returns a repo's path with links resolved, the repo's entries, and its digest.
 fn examine(repo: &Path) -> Result<(PathBuf, TreeManifest, String)> {
     let repo = repo.canonicalize().map_err(|error| {
         Error::suite(format!("failed to read the repo `{}`", repo.display()))
@@ -173,8 +176,8 @@ fn examine(repo: &Path) -> Result<(PathBuf, TreeManifest, String)> {
     Ok((repo, manifest, digest))
 }
 
-/// Returns the folder in the cache with a copy of this digest, creating it if needed. `root` returns the folder that
-/// contains the original of a path.
+/// Returns the folder in the cache that contains the copy with this digest; makes the copy if necessary. `root`
+/// returns, for a path, the folder from which to copy it.
 fn copied<'a>(
     manifest: &TreeManifest,
     root: &impl Fn(&str) -> &'a Path,
@@ -213,7 +216,7 @@ fn copied<'a>(
     Ok(home.join("tree"))
 }
 
-/// Lists a repo's entries; fails for anything that could not be copied faithfully or leads out of it.
+/// Lists the entries of a repo. Fails for entries that cannot be copied exactly or lead out of the repo.
 fn read_manifest(repo: &Path) -> Result<TreeManifest> {
     let mut manifest = TreeManifest::new();
     let walk = walkdir::WalkDir::new(repo).min_depth(1).follow_links(false);
@@ -252,8 +255,8 @@ fn read_manifest(repo: &Path) -> Result<TreeManifest> {
     Ok(manifest)
 }
 
-/// Returns the target of the link at `relative`, after following it as the kernel would and checking that no step
-/// leaves `repo`.
+/// Returns the target of the link at `relative`. Follows the link as the kernel would, and checks that no step leads
+/// out of `repo`.
 fn check_link(repo: &Path, relative: &Path) -> Result<String> {
     let refuse = |what: String| {
         Error::suite(what).at(repo.join(relative), None).hint(
@@ -297,7 +300,8 @@ fn check_link(repo: &Path, relative: &Path) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// The path to which a link leads, without looking at the disk; only the repo's own links are checked.
+/// Returns the path to which a link leads, computed from the text of its target alone. Links along the way are not
+/// followed.
 fn led_to(path: &str, target: &str) -> PathBuf {
     let mut found = Path::new(path).parent().unwrap_or(Path::new("")).to_owned();
     for part in Path::new(target).components() {
@@ -314,7 +318,7 @@ fn parts_reversed(path: &Path) -> Vec<PathBuf> {
     path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
-/// Reads a whole repo once and returns its digest; copies it at the same time if `to` is given.
+/// Reads all files of a repo once and returns its digest. If `to` is given, also copies the files there.
 fn pour<'a>(
     manifest: &TreeManifest,
     root: &impl Fn(&str) -> &'a Path,
@@ -379,7 +383,7 @@ fn pour<'a>(
     Ok(hex(&hasher.finalize()))
 }
 
-/// Mode of a regular file in snapshots and workspaces.
+/// Returns the mode of a regular file in snapshots and workspaces.
 pub(super) const fn file_mode(executable: bool) -> u32 {
     if executable { 0o755 } else { 0o644 }
 }
@@ -393,7 +397,7 @@ pub(super) fn set_owner_and_mode(path: &Path, mode: u32, owner: Option<(u32, u32
     }
 }
 
-/// Creates a symbolic link with its owner.
+/// Creates a symbolic link and sets its owner.
 pub(super) fn link(target: &str, path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     symlink(target, path)?;
     match owner {

@@ -1,4 +1,4 @@
-//! Snapshots, workspaces and changes, tested on real file systems, with real overlays and git.
+//! Tests of snapshots, workspaces and changes on real file systems, with real overlays and git.
 
 mod apply;
 mod changes;

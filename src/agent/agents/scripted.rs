@@ -30,7 +30,7 @@ pub struct ScriptedAgent {
 struct ScriptedStep {
     /// The tool's name. Unknown names are allowed, because tests use them.
     tool: String,
-    /// Its arguments.
+    /// The tool's arguments.
     #[serde(default)]
     arguments: Value,
 }

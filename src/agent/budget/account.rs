@@ -38,7 +38,7 @@ impl fmt::Display for NotAsked {
     }
 }
 
-/// Why there is no reply.
+/// Why a model call gave no reply.
 #[derive(Debug)]
 pub(crate) enum Unanswered {
     /// The model was not called.

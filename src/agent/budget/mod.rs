@@ -13,7 +13,7 @@ use crate::agent::{End, LiveUsage};
 use crate::model::ledger::PayerLedger;
 use crate::model::{QueryFailed, Reply, Usage};
 
-/// Budget of one attempt.
+/// Limits on the steps, time, money and tokens of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Number of steps; a step is one reply of the model.
@@ -156,7 +156,7 @@ impl Budget {
         Duration::try_from_secs_f64(self.until.seconds).unwrap_or(Duration::MAX).saturating_sub(self.tool_time)
     }
 
-    /// Default time limit of one command: a third of the attempt's time, but between 10 seconds and 5 minutes.
+    /// Default time limit of one command: a third of the attempt's time, but at least 10 seconds and at most 5 minutes.
     #[must_use]
     pub fn command_limit(&self) -> Duration {
         command_limit(&self.limits)
@@ -181,14 +181,14 @@ impl Budget {
         Some(u32::try_from(left).unwrap_or(u32::MAX))
     }
 
-    /// Counts a step and the cost of its reply.
+    /// Counts a reply as a step, and adds its cost.
     pub fn charge_reply(&mut self, reply: &Reply, waited: Duration) {
         self.charge_step();
         self.charge_call(reply, waited);
         self.last = (reply.cost, reply.usage.input.saturating_add(reply.usage.output));
     }
 
-    /// Counts a step without a model call, such as a script's.
+    /// Counts a step without a model call, such as a step of a script.
     pub fn charge_step(&mut self) {
         self.steps += 1;
         self.publish_usage();

@@ -124,7 +124,7 @@ fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, Strin
     Ok(given)
 }
 
-/// Converts a value to the type its schema demands, if possible.
+/// Converts a value to the type that its schema demands, if possible.
 fn typed(schema: &Value, text: &str) -> Value {
     if schema["type"] == "string" {
         return Value::from(text);

@@ -10,7 +10,7 @@ pub const PATIENCE: Duration = if cfg!(test) { Duration::from_secs(5) } else { D
 /// Python session of an attempt, and its settings.
 #[derive(Debug, Default)]
 pub struct PythonSession {
-    /// The running session; `None` before its start and after its end.
+    /// The session; `None` before it is started and after it has ended.
     pub kernel: Option<Kernel>,
     /// Time limit of a call; `None` for the default of 5 minutes.
     pub patience: Option<Duration>,

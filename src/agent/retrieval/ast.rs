@@ -1,7 +1,7 @@
 //! Code related to a function, found by the syntax tree: callers of the function, other functions that these callers
 //! call, methods of its class and functions of its file.
 //!
-//! The functions that it calls itself are unknown, because its body is masked.
+//! Functions called by the function itself are unknown, because its body is masked.
 
 use std::collections::BTreeSet;
 use std::path::Path;

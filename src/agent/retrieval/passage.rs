@@ -8,7 +8,7 @@ const MOST: usize = 2400;
 /// A part of a paper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
-    /// The heading of its section.
+    /// Heading of the section that the passage belongs to.
     pub heading: String,
     /// The passage's text, without the heading.
     pub text: String,

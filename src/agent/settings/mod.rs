@@ -68,7 +68,7 @@ pub struct Settings {
     pub embedding: Option<String>,
     /// Address of an OpenAI-compatible server with the embedding model.
     pub embedding_url: Option<String>,
-    /// How functions written before are shown.
+    /// How the `fixed` agent shows functions that it has already written.
     pub fill: Fill,
     /// Rounds of repair.
     pub repair: u32,
@@ -89,7 +89,7 @@ pub struct Settings {
     pub protocol: ToolProtocol,
     /// Whether each step makes a single call, as in the paper.
     pub one_call: bool,
-    /// Tries within an attempt, each after a plan based on the previous one; 0 and 1 mean one try.
+    /// Number of tries within an attempt; each later try follows a plan based on the try before. 0 and 1 mean one try.
     pub reflexion: u32,
     /// Level of feedback after each round, from 0 (nothing) to 4; `None` for a single round.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ use crate::agent::Check;
 pub struct Task {
     /// The sample's id.
     pub sample: String,
-    /// Number of this attempt at the sample, from 0.
+    /// Number of this attempt, from 0, among the attempts at the sample.
     pub attempt: u32,
     /// The instructions for the agent, in Markdown.
     pub instructions: String,

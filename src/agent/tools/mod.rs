@@ -258,7 +258,7 @@ impl Session {
         Ok(FinishedCommand { exec, own_limit: is_own.then_some(wall) })
     }
 
-    /// Runs a script file with its interpreter in the current directory.
+    /// Runs a script file with the given interpreter in the current directory.
     async fn script(
         &mut self,
         interpreter: &str,

@@ -11,8 +11,8 @@ const RECENT: usize = 8;
 /// Token ids and log-probabilities of a call, as the server returned them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallTokens {
-    /// Step of the call that this one continues: the recent call with which its prompt has most in common. None if it
-    /// has nothing in common with any, or if the server returned no ids.
+    /// Step of the earlier call that this call continues: the recent call that has most in common with this prompt.
+    /// None if no recent call has anything in common with it, or if the server returned no ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u32>,
     /// Number of ids at the beginning of the prompt that are equal to the ids of the earlier call's prompt and reply.
@@ -22,7 +22,7 @@ pub struct CallTokens {
     /// rewritten.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: usize,
-    /// The prompt's ids after the leading ones.
+    /// Ids of the prompt that follow the shared ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompt: Vec<u32>,
     /// The reply's ids.
@@ -56,7 +56,7 @@ struct RecentCall {
 /// A call's tokens, including all of the prompt's.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WholeTokens {
-    /// The prompt's ids; empty if they are unknown.
+    /// Ids of the prompt; empty if they are unknown.
     pub prompt: Vec<u32>,
     /// For each of the prompt's ids, whether the model wrote it in an earlier call.
     pub written: Vec<bool>,

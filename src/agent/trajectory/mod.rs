@@ -37,7 +37,7 @@ pub enum Event {
         model: Option<String>,
         /// The sandbox backend.
         sandbox: String,
-        /// Time of the beginning, the same as in the attempt's record.
+        /// Start time of the attempt, equal to the start time in the attempt's record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         started: Option<jiff::Timestamp>,
     },
@@ -75,7 +75,7 @@ pub enum Event {
         /// Why the reply ended, in the server's words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         finish: Option<String>,
-        /// Version of the model's weights, or else of the server's set-up, if the server tells it.
+        /// Version of the model's weights, or else of the server's configuration, if the server reports one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         weights: Option<String>,
         /// Token ids and log-probabilities, if the server returned them.
@@ -100,7 +100,7 @@ pub enum Event {
         call_id: Option<String>,
         /// The tool's name.
         tool: String,
-        /// Its arguments.
+        /// The tool's arguments.
         arguments: Value,
         /// Text shown to the model.
         content: String,
@@ -133,7 +133,7 @@ pub enum Event {
         what: String,
         /// Tokens, if the provider reports them.
         usage: Usage,
-        /// Their cost in dollars.
+        /// Cost of these tokens in dollars.
         cost: f64,
         /// Seconds waited.
         seconds: f64,
@@ -177,13 +177,13 @@ pub enum Event {
     },
     /// An external agent or a Python function has ended.
     Program {
-        /// How it ended.
+        /// How the program or function ended.
         exit: crate::sandbox::Exit,
-        /// Its standard output; the middle is left out if it is long.
+        /// Standard output of the program or function; if it is long, its middle is left out.
         stdout: String,
-        /// Its standard error, cut in the same way.
+        /// Standard error of the program or function; if it is long, its middle is left out.
         stderr: String,
-        /// Seconds that it ran, not counting waits for the model.
+        /// Seconds that the program or function ran, without waits for the model.
         seconds: f64,
     },
     /// The agent begins another try, with a new conversation.
@@ -200,9 +200,9 @@ pub enum Event {
         from: usize,
         /// Number of removed messages.
         count: usize,
-        /// Bytes kept of the message before the removed ones; the note is appended to these.
+        /// Number of bytes kept of the message before the removed messages; the note is appended to these bytes.
         keep: usize,
-        /// Note that steps are missing, with a summary of them if there is one.
+        /// Note which says that steps are missing. It contains a summary of them, if there is one.
         note: String,
     },
     /// An observation was shortened to save space in the model's context.
@@ -212,7 +212,7 @@ pub enum Event {
         /// The shortened content.
         content: String,
     },
-    /// A notebook cell was run, by the agent or before it began; only in tasks that record cells.
+    /// A notebook cell was run, by the agent or before the agent began. Only in tasks that record cells.
     Cell(CellRecord),
     /// The agent reports an answer.
     Answer {
@@ -221,7 +221,7 @@ pub enum Event {
     },
     /// The agent stops.
     Ended {
-        /// Why it stopped.
+        /// Why the attempt stopped.
         end: End,
         /// Details about the end, such as an error message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -238,10 +238,10 @@ pub enum Event {
         /// The result, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
-        /// The end of its standard error, if it failed.
+        /// The end of the command's standard error, if the command failed.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         stderr: String,
-        /// Whether an earlier run's outcome was reused, because the same code had been run before.
+        /// Whether the result was taken from a cache, because the same code had been run before.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cached: bool,
     },
@@ -292,7 +292,7 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// Starts a new trajectory file, replacing that of an interrupted attempt.
+    /// Creates a trajectory file, replacing the trajectory of an interrupted attempt.
     ///
     /// # Errors
     /// Kind `Store` if the file cannot be created.

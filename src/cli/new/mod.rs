@@ -84,8 +84,8 @@ pub struct Arguments {
     /// protocols, as `{n=full:1000,curtailed:50}`, or with one value, as `{seed=0}`.
     #[arg(long = "command", value_name = "NAME=COMMAND", help_heading = "Experiments")]
     commands: Vec<String>,
-    /// File with one such line per experiment, or, if its name ends in `.toml`, with `[[experiment]]` tables as in a
-    /// manifest, where `description` and `result` are optional.
+    /// File with one line `NAME=COMMAND` per experiment, or, if its name ends in `.toml`, with `[[experiment]]` tables
+    /// as in a manifest, where `description` and `result` are optional.
     #[arg(long = "commands", value_name = "FILE", help_heading = "Experiments")]
     command_file: Option<PathBuf>,
     /// Regular expression with one group that reads a value from what the experiment prints.
@@ -121,7 +121,7 @@ pub struct Arguments {
     machine: MachineArguments,
 }
 
-/// Findings, for the tables and the list at the end.
+/// Findings about the new paper, for the tables and the list of remaining work that are printed at the end.
 struct DraftFindings {
     left_out: BTreeMap<PathBuf, &'static str>,
     tried: Vec<TrialResult>,
@@ -206,7 +206,8 @@ impl Arguments {
         Ok(())
     }
 
-    /// Does everything that runs something: builds the env, tries the commands, records gold, traces, proposes.
+    /// Does everything that runs something: builds the env, tries the commands, records gold, traces the experiments,
+    /// and proposes functions to mask.
     #[allow(clippy::too_many_arguments, reason = "the steps of one command")]
     async fn make(
         &self,

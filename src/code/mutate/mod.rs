@@ -73,7 +73,7 @@ pub enum MutantKind {
     Guard,
     /// A step of the method left out, or done once instead of repeatedly.
     Step,
-    /// Two steps swapped, so that the second reads an old value, or the first a new one.
+    /// Two steps swapped, so that one of them reads the wrong value: the old instead of the new, or the reverse.
     Order,
     /// A relative difference divided by the wrong value: `(a - b) / b` for `(a - b) / a`.
     Relative,
@@ -219,7 +219,7 @@ impl Module {
             .map_or(self.functions()[function].first_line, |statement| statement.start_position().row + 1)
     }
 
-    /// Adds a space where a change would merge two words, as in `return-x` without its sign.
+    /// Adds a space if a change would merge two words, such as `return` and `x` in `return-x` without the sign.
     fn keep_words_apart(&self, edit: &mut SourceEdit) {
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
         let source = self.source();

@@ -281,7 +281,8 @@ impl<'a> Finder<'a> {
         self.region(block, first, last, Some((from, to)))
     }
 
-    /// Returns the region of these statements of a block, or of all lines between the two offsets `lines`, if given.
+    /// Returns the region of these statements of a block. If the two offsets `lines` are given, the region consists of
+    /// all lines between them.
     fn region(
         &self,
         block: &StatementBlock<'a>,

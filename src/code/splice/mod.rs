@@ -413,8 +413,8 @@ fn does_something(tree: &Tree) -> bool {
     })
 }
 
-/// Whether the reply's body fits the file's signature: the parameters have the same names, not counting `self` or
-/// `cls`.
+/// Whether the reply's body fits the signature in the file, because the parameters have the same names. `self` and
+/// `cls` are not compared.
 fn same_parameters(own: Option<&[String]>, theirs: Option<&[String]>) -> bool {
     let (Some(own), Some(theirs)) = (own, theirs) else { return true };
     let receiver = |names: &[String]| names.first().is_some_and(|first| first == "self" || first == "cls");

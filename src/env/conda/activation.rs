@@ -1,7 +1,7 @@
-//! Determines how activating a prefix changes the environment, by activating it once.
+//! Determines the environment variables that activating a conda env sets, by activating it once.
 //!
-//! Bash runs the packages' scripts in an otherwise empty environment without the user's variables, so that the result
-//! is the same for everybody. It is stored with the env.
+//! Bash runs the activation scripts of the packages in an otherwise empty environment without the user's variables, so
+//! that the result is the same for everybody. The result is stored with the env.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,14 +16,14 @@ use rattler_shell::shell::Bash;
 use crate::env::prefix::SYSTEM_PATH;
 use crate::error::{Error, Result};
 
-/// Limits on time and output of all scripts together.
+/// Limits on time and output of all activation scripts together.
 const LIMITS: ProcessLimits = ProcessLimits { timeout: Duration::from_mins(1), output_limit: 4 << 20 };
 
-/// Variables set by the shell itself.
+/// Variables that the shell itself sets; they are ignored.
 const SHELL: [&str; 5] = ["_", "PWD", "OLDPWD", "SHLVL", "HOME"];
 
-/// Returns the variables of the activated prefix: those set by the packages, then those of the yml, exactly as written
-/// there. Scripts see the yml's variables.
+/// Returns the variables of the activated env: those set by the packages, then those of the `environment.yml`, exactly
+/// as written there. Activation scripts see the variables of the `environment.yml`.
 ///
 /// # Errors
 /// Kind `Machine` if a script fails, with its output.
@@ -34,7 +34,7 @@ pub(super) async fn activate(
 ) -> Result<BTreeMap<String, String>> {
     let activator = Activator::from_path(prefix, Bash::default(), platform)
         .map_err(|error| Error::machine("failed to read the env's activation scripts").because(error))?;
-    // Don't pass these through the activator, which would write them into a shell script where they would be expanded.
+    // Set these directly. The activator would write them into a shell script, where they would be expanded.
     let fixed = [("PATH", SYSTEM_PATH), ("HOME", "/nonexistent"), ("LC_ALL", "C.UTF-8")];
     let given = variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let start: EnvironmentSnapshot =

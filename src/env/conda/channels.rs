@@ -1,4 +1,4 @@
-//! Resolves the channels of an `environment.yml` to URLs, by the user's settings.
+//! Resolves the channels of an `environment.yml` to URLs, using the user's conda settings.
 
 use std::path::Path;
 
@@ -9,21 +9,23 @@ use super::address::{absolute, file_url, is_path, url};
 use super::settings::CondaSettings;
 use crate::error::{Error, Result};
 
-/// The directive that excludes the user's own channels.
+/// The entry in `channels` that excludes the user's own channels.
 const NODEFAULTS: &str = "nodefaults";
 
-/// A channel with its location.
+/// A channel, and the URLs where it can be found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::env) struct LocatedChannel {
-    /// The requested name, independent of this machine's alias: `conda-forge`, `conda-forge/label/dev`, or a URL.
+    /// The channel's name as requested: `conda-forge`, `conda-forge/label/dev`, or a URL. It does not depend on this
+    /// machine's settings.
     pub(in crate::env) name: String,
     /// The channel's URL, followed by its mirrors, if any. Never empty.
     pub(in crate::env) urls: Vec<ChannelUrl>,
 }
 
 impl CondaSettings {
-    /// Returns the channels to search, in order and without duplicates: those of the yml at `path`, given with their
-    /// lines, and the user's own unless the yml contains `nodefaults`. If neither has any, the channel is `defaults`.
+    /// Returns the channels to search, in order and without duplicates: those of the `environment.yml` at `path`, given
+    /// with their line numbers, and then the user's own, unless the file contains `nodefaults`. If this gives no
+    /// channel, returns `defaults`.
     ///
     /// # Errors
     /// Kind `Suite`, with file and line, for an invalid channel.
@@ -58,7 +60,7 @@ impl CondaSettings {
         Ok(located.into_iter().unique_by(|one| one.urls.clone()).collect())
     }
 
-    /// Locates the channel with this name in a lock file, by the current settings.
+    /// Locates the channel that a lock file names, using the current settings.
     ///
     /// # Errors
     /// Kind `Suite` for an invalid name.
@@ -67,7 +69,7 @@ impl CondaSettings {
             .map_err(|why| Error::suite(format!("channel `{name}` {why}")).at(lock, None))
     }
 
-    /// Resolves a name, which may refer to several channels.
+    /// Resolves a channel's name, which may mean several channels.
     fn find(&self, channel: &str, folder: &Path) -> Result<Vec<LocatedChannel>, String> {
         let several = match channel {
             "defaults" if !self.default_channels.is_empty() => Some(&self.default_channels),
@@ -75,7 +77,7 @@ impl CondaSettings {
         };
         match (several, channel) {
             (Some(channels), _) => channels.iter().map(|one| self.single(one, folder)).collect(),
-            // Their names on the public server, to which the alias points by default.
+            // On the public server, to which the URL prefix points by default, `defaults` consists of these channels.
             (None, "defaults") => ["main", "r"].iter().map(|one| self.single(one, folder)).collect(),
             (None, "local") => Err("is conda's folder of locally built packages, which is not supported".to_owned()),
             (None, _) => Ok(vec![self.single(channel, folder)?]),
@@ -115,7 +117,8 @@ impl CondaSettings {
         Ok(LocatedChannel { name: channel.to_owned(), urls })
     }
 
-    /// Resolves a name below its custom location, if it or a prefix of it has one, otherwise below the alias.
+    /// Resolves a channel's name: if the user's settings give a location for the name or a beginning of it, relative to
+    /// that location; otherwise relative to the URL prefix for channel names.
     fn below(&self, channel: &str) -> Result<ChannelUrl, String> {
         let mut begin = channel;
         loop {

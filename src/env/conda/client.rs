@@ -1,4 +1,4 @@
-//! HTTP client for channels, with timeouts, and without network access when offline.
+//! HTTP client for channels, with timeouts. When offline, it refuses network access.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 /// Timeout for connecting to a server.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Timeout for a server that sends nothing, unless `CONDA_REMOTE_READ_TIMEOUT_SECS` overrides it.
+/// Timeout for a server that sends nothing; `CONDA_REMOTE_READ_TIMEOUT_SECS` overrides it.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Timeout for checking whether a channel exists.
+/// Timeout for the request that checks whether a channel exists.
 const GREETING: Duration = Duration::from_secs(3);
 
 /// Creates an HTTP client for channels.
@@ -43,7 +43,7 @@ pub(super) async fn answers(channel: &ChannelUrl, client: &LazyClient) -> bool {
     for file in ["repodata.json.zst", "repodata.json"] {
         let Ok(url) = url.join(file) else { return false };
         match client.client().head(url).timeout(GREETING).send().await {
-            // Some servers don't support HEAD.
+            // Some servers do not support HEAD requests, so their refusal counts as an answer.
             Ok(response) if response.status().is_success() || response.status().as_u16() == 405 => return true,
             Ok(_) => {}
             Err(_) => return false,

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 
 use crate::error::{Error, causes, with_causes};
 
-/// Creates an error with the causes and a hint that fits them.
+/// Creates an error with these causes, and a hint that fits them.
 pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static) -> Error {
     let said = with_causes(&error);
     let holds = |words: &[&str]| words.iter().any(|word| said.to_lowercase().contains(word));
@@ -20,7 +20,7 @@ pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static
              damaged; lock the env again only if the channel replaced the package",
         );
     }
-    // The hash is compared only at the end, so a damaged archive fails to unpack before that.
+    // Hashes are compared after unpacking, so a damaged archive already fails when it is unpacked.
     if holds(&["failed to fetch"]) && is_unreadable(&error) && !holds(&["response body", "sending request"]) {
         return Error::suite(format!("{what}: a download is damaged, so its hash cannot match"))
             .because(error)
@@ -47,14 +47,14 @@ fn is_full(error: &(dyn StdError + 'static)) -> bool {
     io_kinds(error).any(full)
 }
 
-/// Whether a file's contents are not what its name suggests.
+/// Whether an error says that a file's contents do not fit the file's type.
 fn is_unreadable(error: &(dyn StdError + 'static)) -> bool {
     io_kinds(error).any(|kind| {
         matches!(kind, ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof | ErrorKind::Other)
     })
 }
 
-/// Kinds of the I/O errors among an error and its causes.
+/// Returns the kinds of all I/O errors among an error and its causes.
 fn io_kinds(error: &(dyn StdError + 'static)) -> impl Iterator<Item = ErrorKind> {
     let all = std::iter::once(error).chain(causes(error));
     all.filter_map(|error| error.downcast_ref::<std::io::Error>().map(std::io::Error::kind))

@@ -1,5 +1,5 @@
-//! Installs locked packages into a prefix: each is downloaded once, checked against its hash, unpacked into the package
-//! cache and linked from there.
+//! Installs locked packages into a prefix: downloads each package once, checks its hash, unpacks it into the package
+//! cache, and links its files from there.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// Number of parallel downloads.
 const DOWNLOADS: usize = 8;
 
-/// Installs the packages into an empty prefix at its final location. Post-link scripts are not run.
+/// Installs the packages into an empty prefix at its final location. The packages' post-link scripts are not run.
 ///
 /// # Errors
 /// Kind `Suite` for a package that does not match its hash, `Machine` for everything else.
@@ -31,8 +31,8 @@ pub(super) async fn install(
     on_progress: OnProgress<'_>,
 ) -> Result<()> {
     std::fs::create_dir_all(packages).map_err(|error| Error::io("create", packages, error))?;
-    // Check every cached file against its hash, so that files left incomplete by a killed process or modified by
-    // anybody are fetched again.
+    // Check each cached file against its hash, so that files that a killed process left incomplete, or that somebody
+    // modified, are downloaded again.
     let cache = PackageCache::new_layered([packages.to_owned()], false, ValidationMode::Full);
     if offline {
         refuse_missing(&cache, &records).await?;
@@ -54,7 +54,7 @@ pub(super) async fn install(
         .map_err(|error| explained("failed to install the conda packages", error))
 }
 
-/// Fails before any work if packages are unavailable offline, and names them.
+/// Fails before any work if packages are not in the cache and the network is off. The error names them.
 async fn refuse_missing(cache: &PackageCache, records: &[RepoDataRecord]) -> Result<()> {
     let index =
         cache.index().await.map_err(|error| Error::machine("failed to read the cache of packages").because(error))?;

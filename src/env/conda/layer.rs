@@ -1,7 +1,9 @@
-//! Caches the files that pip and the compiler add to conda's packages, by content, so that a removed env can be rebuilt
-//! quickly and without a network: `<cache>/conda/layers/<key>/`, with `files/` and, written last, `layer.json`.
+//! A cache of the files that pip and the compiler add to a prefix of conda packages. It allows a removed env to be
+//! rebuilt quickly and without a network. Each set of files is a layer: `<cache>/conda/layers/<key>/`, with `files/`
+//! and `layer.json`, which is written last. The key is a digest of the packages.
 //!
-//! Files are hard links; the few that contain the prefix's own path (commands in `bin`) are rewritten.
+//! Files are hard-linked into prefixes; the few files that contain the prefix's own path (commands in `bin`) are
+//! rewritten instead.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -17,26 +19,28 @@ use crate::workspace::remove_tree;
 /// Contents of `layer.json`.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Layer {
-    /// The prefix in which the layer was made.
+    /// The prefix from which the layer was made.
     prefix: PathBuf,
-    /// All files and links, relative to the prefix.
+    /// All files and links of the layer, relative to the prefix.
     files: Vec<PathBuf>,
-    /// Files that contain the prefix's path.
+    /// Files that contain the prefix's path, which must be replaced.
     rewritten: BTreeSet<PathBuf>,
-    /// SHA-256 of all names and contents in hex. The files are linked into prefixes, where somebody might modify them.
+    /// SHA-256 in hex of all names and contents. It shows whether somebody modified the files, which are hard-linked
+    /// into prefixes.
     digest: String,
 }
 
-/// The relevant part of a package's record in `conda-meta`.
+/// The part of a package's record in `conda-meta` that is read here: the names of its files.
 #[derive(Deserialize)]
 struct InstalledFiles {
     files: Vec<PathBuf>,
 }
 
-/// Adds the layer of this key to a prefix, and returns whether there is one.
+/// Adds the layer of this key to a prefix. Returns whether there is such a layer.
 ///
 /// # Errors
-/// Kind `Machine` if the layer cannot be used. A modified layer counts as missing. In both cases it is removed.
+/// Kind `Machine` if the layer cannot be used; the layer is then removed. A layer whose files were modified is removed
+/// too, but counts as missing.
 pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
     let home = layers.join(key);
     let Some(layer) = read(&home) else { return Ok(false) };
@@ -47,7 +51,7 @@ pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
     let applied = layer.files.iter().try_for_each(|file| {
         let (from, to) = (home.join("files").join(file), prefix.join(file));
         if to.symlink_metadata().is_ok() {
-            // The conda installer creates marker files of its own.
+            // conda's installer creates its own marker files, so skip those.
             return Ok(());
         }
         if let Some(parent) = to.parent() {
@@ -65,7 +69,7 @@ pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
     match applied {
         Ok(()) => Ok(true),
         Err(error) => {
-            // The rest of the layer would fail again.
+            // Remove the layer, because it would fail again.
             let _ = remove_tree(&home);
             Err(Error::machine("failed to use the cached packages of the env")
                 .because(error)
@@ -74,8 +78,8 @@ pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
     }
 }
 
-/// Caches everything in a prefix that doesn't come from a conda package. A prefix whose path is contained in a binary
-/// file isn't cached, and errors are ignored, because the env itself is complete.
+/// Caches all files of a prefix that do not come from a conda package. If a binary file contains the prefix's path,
+/// nothing is cached. Errors are ignored, because the env itself is complete.
 pub(super) fn keep(layers: &Path, key: &str, prefix: &Path) {
     let Some(layer) = survey(prefix) else { return };
     let home = layers.join(key);
@@ -92,14 +96,14 @@ pub(super) fn keep(layers: &Path, key: &str, prefix: &Path) {
         std::fs::write(scratch.path().join("layer.json"), serde_json::to_vec(&layer)?)?;
         let scratch = scratch.keep();
         std::fs::rename(&scratch, &home).inspect_err(|_| {
-            // A layer made by another process is equivalent.
+            // If another process has made the layer meanwhile, it is the same.
             let _ = remove_tree(&scratch);
         })
     };
     let _ = kept();
 }
 
-/// Finds the files that come from no conda package, and those among them that contain the prefix's path.
+/// Lists the files that do not come from a conda package, and those among them that contain the prefix's path.
 fn survey(prefix: &Path) -> Option<Layer> {
     let meta = prefix.join("conda-meta");
     let mut conda: BTreeSet<PathBuf> = BTreeSet::new();
@@ -131,11 +135,12 @@ fn survey(prefix: &Path) -> Option<Layer> {
         layer.files.push(file);
     }
     layer.digest = hex(&hasher.finalize());
-    // If conda's files have been removed, applying the layer would not repeat that, so don't cache it.
+    // If files of conda packages are missing, pip has removed them. Applying the layer could not remove them again, so
+    // there is no layer.
     conda.is_empty().then_some(layer)
 }
 
-/// Digest of the files and links below a folder.
+/// Returns a digest of files and links in a folder.
 fn digest(folder: &Path, files: &[PathBuf]) -> std::io::Result<String> {
     let mut hasher = Sha256::new();
     for file in files {
@@ -151,7 +156,7 @@ fn content(path: &Path, is_link: bool) -> std::io::Result<Vec<u8>> {
     if is_link { Ok(bytes(&std::fs::read_link(path)?).to_vec()) } else { std::fs::read(path) }
 }
 
-/// Adds a file or link to a layer's digest.
+/// Adds a file or link to a digest.
 fn take(hasher: &mut Sha256, file: &Path, is_link: bool, content: &[u8]) {
     for part in [bytes(file), &[u8::from(is_link)], content] {
         hasher.update((part.len() as u64).to_le_bytes());
@@ -168,7 +173,7 @@ fn bytes(path: &Path) -> &[u8] {
 }
 
 fn find(content: &[u8], wanted: &[u8]) -> Option<usize> {
-    // Look for the first byte before comparing the rest, which is fast.
+    // To be fast, search for the first byte before comparing the rest.
     let mut from = 0;
     while let Some(place) = content.get(from..)?.iter().position(|byte| *byte == wanted[0]) {
         let start = from + place;
@@ -253,7 +258,7 @@ mod tests {
         write(&prefix, "conda-meta/python.json", r#"{"files": []}"#);
         write(&prefix, "lib/six.py", "import sys");
         keep(&layers, "key", &prefix);
-        // Modify the cached file through its hard link.
+        // Modify the cached file through its hard link in the prefix.
         fs::write(prefix.join("lib/six.py"), "import os").unwrap();
         let other = place.path().join("other");
         assert!(!apply(&layers, "key", &other).unwrap());

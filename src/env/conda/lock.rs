@@ -1,9 +1,10 @@
-//! `conda.lock`: the exact packages of an env, next to its `environment.yml`.
+//! `conda.lock`: the exact packages of an env, stored next to its `environment.yml`.
 //!
-//! The file has the format of `rattler_lock`, which other tools can read, plus a section `autoexperiment` with the
-//! yml's digest and pip's packages with their hashes. A package's location is `channel:///NAME/SUBDIR/FILE`, with the
-//! channel's name instead of its address, so that one lock works with every mirror, alias and machine. Only channels
-//! that the yml itself gives by URL or path are stored as such.
+//! The file has the format of `rattler_lock`, which other tools can read, and in addition a section `autoexperiment`
+//! with the digest of the `environment.yml` and with pip's packages and their hashes. A package's location is written
+//! as `channel:///NAME/SUBDIR/FILE`, with the channel's name instead of its address, so that the lock works with every
+//! mirror, URL prefix and machine. A channel's address is stored only if the `environment.yml` itself gives it as a URL
+//! or path.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::env::environment::EnvironmentFile;
 use crate::error::{Error, Result};
 use crate::files::write_whole;
 
-/// Version of our section; increased when its meaning changes.
+/// Version of the section `autoexperiment`; increase it when the section's meaning changes.
 const FORMAT: u32 = 1;
 
 /// URL scheme of locations that contain a channel's name.
@@ -31,11 +32,11 @@ pub(super) struct CondaLock {
     pub(super) sections: Vec<PlatformPackages>,
 }
 
-/// The packages for one platform.
+/// The locked packages for one platform.
 #[derive(Debug, Clone)]
 pub(super) struct PlatformPackages {
     pub(super) platform: Subdir,
-    /// Conda packages, with the URLs in the lock.
+    /// Conda packages, with URLs as they are written in the lock.
     pub(super) records: Vec<RepoDataRecord>,
     pub(super) pip: Vec<PipPackage>,
 }
@@ -46,13 +47,13 @@ pub(super) struct PlatformPackages {
 pub(in crate::env) struct PipPackage {
     pub(in crate::env) name: String,
     pub(in crate::env) version: String,
-    /// Name of the file.
+    /// Name of the package's file.
     pub(in crate::env) file: String,
-    /// SHA-256 in hex.
+    /// SHA-256 of the file in hex.
     pub(in crate::env) sha256: String,
 }
 
-/// The parts of the file that this program adds.
+/// The section `autoexperiment` of the file.
 #[derive(Serialize, Deserialize)]
 struct CondaLockFile {
     autoexperiment: LockExtras,
@@ -62,7 +63,7 @@ struct CondaLockFile {
 #[serde(deny_unknown_fields)]
 struct LockExtras {
     format: u32,
-    /// SHA-256 of the solved yml in hex.
+    /// SHA-256 in hex of the `environment.yml` for which the packages were solved.
     environment: String,
     /// Packages from pip, by platform.
     pip: BTreeMap<String, Vec<PipPackage>>,
@@ -76,7 +77,7 @@ impl CondaLock {
     /// Reads the lock in `folder`.
     ///
     /// # Errors
-    /// Kind `Suite` if it is missing, broken, or made from another version of the yml.
+    /// Kind `Suite` if the lock is missing, broken, or made from another version of the `environment.yml`.
     pub(super) fn read(folder: &Path, source: &EnvironmentFile) -> Result<Self> {
         let path = Self::path(folder);
         let relock = format!("type `autoexperiment env lock --env conda {}`", source.id);
@@ -113,10 +114,10 @@ impl CondaLock {
         Ok(Self { channels, sections })
     }
 
-    /// Returns the section for a platform.
+    /// Returns the packages for a platform.
     ///
     /// # Errors
-    /// Kind `Suite` if it is missing.
+    /// Kind `Suite` if the lock has none for it.
     pub(super) fn section(
         &self,
         platform: Subdir,
@@ -130,7 +131,7 @@ impl CondaLock {
         })
     }
 
-    /// Writes the lock into `folder`, completely or not at all.
+    /// Writes the lock into `folder` atomically.
     pub(super) fn write(&self, folder: &Path, source: &EnvironmentFile) -> Result<PathBuf> {
         let path = Self::path(folder);
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
@@ -170,8 +171,8 @@ impl CondaLock {
     }
 }
 
-/// Converts a record for a lock, replacing its channel's address by the channel's name. `places` are the addresses at
-/// which the channels were found.
+/// Converts a package's record to the form in the lock, with the channel's name instead of its address. `places` are
+/// the addresses where the channels were found.
 pub(super) fn to_lock(
     mut record: RepoDataRecord,
     channels: &[LocatedChannel],
@@ -192,22 +193,23 @@ pub(super) fn to_lock(
     record
 }
 
-/// Returns the channel's part of a package's location, `CHANNEL/SUBDIR/FILE`.
+/// Returns the part of a package's location after the scheme, `CHANNEL/SUBDIR/FILE`.
 pub(super) fn channel_of(location: &str) -> Option<&str> {
     location.rsplitn(3, '/').nth(2)
 }
 
-/// Returns the name of a locked record's channel; `None` if the lock contains its address.
+/// Returns the name of the channel of a locked package; `None` if the lock contains the channel's address instead.
 pub(super) fn channel_name(record: &RepoDataRecord) -> Option<&str> {
     (record.url.scheme() == SCHEME).then(|| channel_of(record.url.path().trim_start_matches('/'))).flatten()
 }
 
-/// Returns the address of a locked record's channel, if the lock contains it.
+/// Returns the address of the channel of a locked package; `None` if the lock contains the channel's name instead.
 pub(super) fn channel_address(record: &RepoDataRecord) -> Option<String> {
     (record.url.scheme() != SCHEME).then(|| channel_of(record.url.as_str()).map(str::to_owned)).flatten()
 }
 
-/// Converts a record of a lock, looking up its channel's address on this machine by name.
+/// Converts a package's record from the form in the lock. Looks up the channel's address on this machine by the
+/// channel's name.
 ///
 /// # Errors
 /// Kind `Suite` for a location in an unknown form.

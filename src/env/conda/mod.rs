@@ -1,10 +1,10 @@
-//! The backend `conda`: packages of conda channels, solved, locked and installed by this program, and packages added by
-//! pip.
+//! The backend `conda`: packages from conda channels, which this program solves, locks and installs itself, and
+//! additional packages installed by pip.
 //!
-//! Only this module uses the libraries for conda packages. `environment.yml` ([`EnvironmentFile`]) and the user's configuration
-//! ([`settings`]) give specifications and channels ([`spec`]); these are solved ([`solve`]) and locked ([`lock`]). From
-//! the lock a prefix is built ([`install`], [`wheels`], [`layer`]) and activated once ([`activation`]), and the
-//! packages' origins are removed from it ([`origin`]).
+//! Only this module uses the libraries for conda packages. `environment.yml` ([`EnvironmentFile`]) and the user's
+//! configuration ([`settings`]) give specifications and channels ([`spec`]). These are solved ([`solve`]) and locked
+//! ([`lock`]). From the lock a prefix is built ([`install`], [`wheels`], [`layer`]) and activated once
+//! ([`activation`]). Finally, the addresses from which the packages came are removed from the prefix ([`origin`]).
 
 mod activation;
 mod address;
@@ -44,7 +44,7 @@ use settings::CondaSettings;
 use solve::{SolveOptions, check_machine};
 use spec::CondaRequest;
 
-/// Version of the build procedure; increase it so that environments built earlier are not reused.
+/// Version of the build procedure; increase it to prevent environments built earlier from being reused.
 const FORMAT: &str = "conda 1";
 
 /// The conda backend.
@@ -55,8 +55,8 @@ pub struct Conda {
 }
 
 impl Conda {
-    /// Opens the backend with the user's conda configuration. `alias` replaces its URL prefix for channel names. With
-    /// `offline`, only the cache and local channels are used.
+    /// Opens the backend with the user's conda configuration. `alias` replaces the configured URL prefix for channel
+    /// names. With `offline`, only the cache and channels on this machine are used.
     ///
     /// # Errors
     /// Kind `Usage` for an alias that is not a URL, `Machine` for a configuration that cannot be read.
@@ -65,7 +65,7 @@ impl Conda {
         Ok(Self { offline: offline || settings.offline, settings })
     }
 
-    /// Whether every channel of the packages locked for `folder` answers within a few seconds.
+    /// Whether all channels of the packages locked for `folder` answer within a few seconds.
     pub async fn answers(&self, folder: &Path) -> bool {
         let here = || {
             let source = EnvironmentFile::read(folder).ok()?;
@@ -75,7 +75,7 @@ impl Conda {
             let path = CondaLock::path(folder);
             let channels = names.into_iter().map(|name| Some(self.settings.locate_one(name, &path).ok()?.urls));
             let mut channels = channels.collect::<Option<Vec<_>>>()?;
-            // Channels that the yml gives by address.
+            // Channels that the lock contains by address, because the `environment.yml` gives their addresses.
             let given: BTreeSet<String> = section.records.iter().filter_map(lock::channel_address).collect();
             for address in given {
                 channels.push(vec![address.parse::<reqwest::Url>().ok()?.into()]);
@@ -96,7 +96,7 @@ impl Conda {
         }
     }
 
-    /// Returns the records of a section with their addresses on this machine.
+    /// Returns the records of locked packages with their addresses on this machine.
     async fn located(
         &self,
         section: &PlatformPackages,
@@ -112,8 +112,8 @@ impl Conda {
         section.records.iter().map(|record| from_lock(record.clone(), &places, lock)).collect()
     }
 
-    /// Builds into `home` unless another process has done so in the meantime. The remains of a killed build are removed
-    /// first, and those of a failed build at the end.
+    /// Builds into the folder `home`, unless another process has done so meanwhile. First removes the remains of a
+    /// killed build, and if this build fails, its own remains.
     async fn build_once(&self, build: &BuildInput<'_>, on_progress: OnProgress<'_>) -> Result<CompletionMarker> {
         let home = &build.home;
         let envs = home.parent().unwrap_or(home);
@@ -130,7 +130,7 @@ impl Conda {
         built
     }
 
-    /// Builds into the nonexistent folder `home` while holding its lock.
+    /// Builds into the folder `home`, which does not exist yet, while holding its lock.
     async fn build_into(
         &self,
         build: &BuildInput<'_>,
@@ -191,9 +191,9 @@ impl Conda {
     }
 }
 
-/// Removes the remains of a failed build. Other tasks of the installer may still write for a moment; files that appear
-/// later don't count as an env, since it has no marker, and the next build removes them. Errors are ignored in favour
-/// of the build's own error.
+/// Removes what a failed build left. Tasks of the installer may still write for a moment; files that appear after the
+/// removal do not count as an env, because there is no marker, and the next build removes them. Errors are ignored,
+/// because the error of the build itself is reported.
 async fn tidy(home: &Path) {
     const PAUSE: Duration = Duration::from_millis(100);
     for _ in 0..50 {
@@ -207,7 +207,7 @@ async fn tidy(home: &Path) {
 /// Name of the prefix's folder inside an env's folder.
 const PREFIX: &str = "conda";
 
-/// Input of a build.
+/// Inputs of a build.
 struct BuildInput<'a> {
     source: &'a EnvironmentFile,
     section: &'a PlatformPackages,
@@ -222,9 +222,9 @@ impl EnvBackend for Conda {
         "conda"
     }
 
-    /// Solves for this machine's platform. If there are packages for pip, conda's packages are installed into a
-    /// temporary folder in which pip solves, as it will later install. Sections of other platforms are kept if they
-    /// belong to the same yml.
+    /// Solves for this machine's platform only. If the env has packages for pip, conda's packages are installed into a
+    /// temporary folder and pip solves there, so that it finds the same packages as at installation. Sections of other
+    /// platforms are kept if they were made from the same `environment.yml`.
     async fn lock(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
         self.warn(on_progress);
         let source = EnvironmentFile::read(folder)?;
@@ -268,8 +268,9 @@ impl EnvBackend for Conda {
         CondaLock { channels, sections }.write(folder, &source)
     }
 
-    /// The cache key consists of the env's id and the digest of the installed packages, so neither the channels'
-    /// locations nor an equivalent change of the yml matters.
+    /// Returns the env, built if necessary. Its cache key consists of the env's id and the digest of the installed
+    /// packages. So the env is reused if the channels' locations change, or if the `environment.yml` changes without
+    /// effect on the packages.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
         let source = EnvironmentFile::read(folder)?;
         let lock = CondaLock::read(folder, &source)?;
@@ -307,7 +308,7 @@ impl EnvBackend for Conda {
     }
 }
 
-/// Whether the env of `folder` has a lock file for conda.
+/// Whether the env in `folder` has a lock file for conda.
 pub(super) fn is_locked(folder: &Path) -> bool {
     CondaLock::path(folder).exists()
 }
@@ -317,14 +318,14 @@ fn here() -> Result<Subdir> {
     Subdir::current().ok_or_else(|| Error::machine("conda does not support this platform").hint("use `--env venv`"))
 }
 
-/// Returns the folder of an env in the cache.
+/// Returns an env's folder in the cache.
 fn home(source: &EnvironmentFile, section: &PlatformPackages, cache: &Path) -> Result<PathBuf> {
     let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
     let key = hex(&Sha256::digest(format!("{}\n{}", source.id, digest(section, &source.variables))));
     Ok(cache.join("envs").join(&key[..32]))
 }
 
-/// Returns the version of Python among the packages.
+/// Returns the version of Python among the packages; an error if Python is not among them.
 fn python_of(records: &[RepoDataRecord], source: &EnvironmentFile) -> Result<String> {
     let python = records.iter().find(|record| record.package_record.name.as_normalized() == "python");
     python.map(|record| record.package_record.version.to_string()).ok_or_else(|| {
@@ -332,7 +333,7 @@ fn python_of(records: &[RepoDataRecord], source: &EnvironmentFile) -> Result<Str
     })
 }
 
-/// Whether pip replaces a conda package by another version, so that conda's files change.
+/// Whether pip replaces a conda package by another version, so that files of the conda package change.
 fn replaces_conda(section: &PlatformPackages) -> bool {
     let is_conda = |name: &str| {
         section.records.iter().any(|record| record.package_record.name.as_normalized().replace(['_', '.'], "-") == name)
@@ -340,13 +341,15 @@ fn replaces_conda(section: &PlatformPackages) -> bool {
     section.pip.iter().any(|package| is_conda(&package.name))
 }
 
-/// The folder of Python's packages. Only these are compiled; other packages contain their bytecode.
+/// Returns the folder of installed Python packages. Only its files are compiled to bytecode; other packages already
+/// contain theirs.
 fn site_packages(prefix: &Path, python: &str) -> PathBuf {
     let minor: Vec<&str> = python.split('.').take(2).collect();
     prefix.join("lib").join(format!("python{}", minor.join("."))).join("site-packages")
 }
 
-/// Digest of the installed packages, equal on all machines of a platform, wherever the packages came from.
+/// Returns a digest of the installed packages. It is equal on all machines of a platform, wherever the packages came
+/// from.
 fn digest(section: &PlatformPackages, variables: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     hasher.update(format!("{FORMAT}\nplatform {}\n", section.platform));

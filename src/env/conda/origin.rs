@@ -1,5 +1,5 @@
-//! Removes the origins of packages from a prefix, because addresses may contain a user name and password and agents can
-//! read the prefix. The result is the same on every machine.
+//! Removes the addresses from which packages came from a prefix. They may contain a user name and password, and agents
+//! can read the prefix. As a result, prefixes are also equal on every machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::lock::channel_of;
 use crate::error::{Error, Result};
 
-/// Rewrites `conda-meta`: addresses as in the lock, without this machine's folders and without the history.
+/// Rewrites the records in `conda-meta`: addresses become those in the lock; folders of this machine and the history
+/// are removed.
 ///
 /// # Errors
 /// Kind `Machine` if a file cannot be read or written.
@@ -21,8 +22,8 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
         .iter()
         .map(|record| {
             let mut url = record.url.clone();
-            // The address of a channel that the yml gives by URL may contain credentials. Without credentials,
-            // both calls succeed, too.
+            // If the `environment.yml` gives a channel by URL, the URL may contain credentials. Both calls also succeed
+            // if it does not.
             let _ = url.set_username("");
             let _ = url.set_password(None);
             (record.identifier.to_string(), url.to_string())
@@ -31,7 +32,7 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
     for entry in std::fs::read_dir(&meta).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.file_name().is_some_and(|name| name == "history") {
-            // Conda recognises a prefix by this file; its lines contain times.
+            // Empty this file instead of removing it, because conda recognises a prefix by it. Its lines contain times.
             replace(&path, b"").map_err(failed)?;
         }
         if path.extension().is_none_or(|extension| extension != "json") {
@@ -55,7 +56,7 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
     Ok(())
 }
 
-/// Replaces a file by a new one, because it may be a link to a shared file.
+/// Replaces a file by a new file instead of overwriting it, because it may be a hard link to a shared file.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::remove_file(path)?;
     std::fs::write(path, bytes)

@@ -1,7 +1,7 @@
-//! Forwards the conda libraries' progress as this crate's [`BuildProgress`].
+//! Forwards the progress of the conda libraries as this crate's [`BuildProgress`].
 //!
-//! The libraries' listeners run on other threads and outlive a borrow, but ours is a borrow. So events go through a
-//! channel and are forwarded while waiting for the work.
+//! The libraries call their listeners on other threads and require them to be owned, but [`OnProgress`] is a borrowed
+//! function. So the listeners send events to a channel, which is read while the work is awaited.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,15 +15,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::env::{BuildProgress, OnProgress};
 
-/// Minimum interval between events of a download.
+/// Minimum time between two progress events of a download.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Creates a channel of events.
+/// Creates a channel for progress events.
 pub(super) fn events() -> (UnboundedSender<BuildProgress>, UnboundedReceiver<BuildProgress>) {
     unbounded_channel()
 }
 
-/// Waits for some work, and forwards its events meanwhile.
+/// Awaits some work, and forwards its progress events meanwhile.
 pub(super) async fn forward_events<T>(
     work: impl Future<Output = T>,
     mut events: UnboundedReceiver<BuildProgress>,
@@ -44,12 +44,12 @@ pub(super) async fn forward_events<T>(
     }
 }
 
-/// Listener for downloads of channel indexes and for installations.
+/// Listener for the download of channel indexes and for installations.
 pub(super) struct BuildListener {
     events: UnboundedSender<BuildProgress>,
     packages: AtomicUsize,
     linked: AtomicUsize,
-    /// Names of the packages being added to the cache, by the number that the library gave them.
+    /// Names of the packages that are being added to the cache, by the library's number for them.
     names: Mutex<HashMap<usize, String>>,
     last: Mutex<Option<Instant>>,
 }
@@ -61,7 +61,7 @@ impl BuildListener {
     }
 
     fn send(&self, event: BuildProgress) {
-        // The receiver is gone if the work was cancelled.
+        // Sending fails if the work was cancelled; ignore that.
         let _ = self.events.send(event);
     }
 

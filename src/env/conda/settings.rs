@@ -1,8 +1,9 @@
-//! The user's conda configuration: `.condarc` files and `CONDA_*` variables, with conda's locations and precedence.
+//! The user's conda configuration: `.condarc` files and `CONDA_*` variables, found in conda's locations and with
+//! conda's precedence.
 //!
-//! Only settings that decide where packages come from are used: alias, channels, mirrors, priority, offline.
-//! Unsupported settings that would change what is installed or trusted are listed in [`CondaSettings::warnings`]. Proxies
-//! come from the environment (`HTTPS_PROXY`).
+//! Only settings that decide where packages come from are used: URL prefix (alias), channels, mirrors, priority,
+//! offline. [`CondaSettings::warnings`] lists unsupported settings that would change which packages are installed or
+//! trusted. Proxies are taken from the environment (`HTTPS_PROXY`).
 
 mod condarc;
 mod places;
@@ -21,23 +22,23 @@ pub(in crate::env) use places::CondarcLocations;
 /// Where packages come from, according to the user's conda configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::env) struct CondaSettings {
-    /// URL prefix of channel names, without a trailing slash. `None` means the library's default.
+    /// URL prefix for channel names, without a trailing slash. `None` means the library's default.
     pub(in crate::env) alias: Option<String>,
-    /// Channels appended to those of an `environment.yml` without `nodefaults`.
+    /// The user's channels, which are appended to those of an `environment.yml` unless it contains `nodefaults`.
     pub(in crate::env) channels: Vec<String>,
-    /// Channels behind the name `defaults`.
+    /// Channels meant by the name `defaults`.
     pub(in crate::env) default_channels: Vec<String>,
-    /// Locations of individual channels: a channel's URL is the location followed by the channel's name.
+    /// Locations of individual channels: the URL of a channel is its location followed by its name.
     pub(in crate::env) custom_channels: BTreeMap<String, String>,
-    /// Names that refer to several channels.
+    /// Names that mean several channels.
     pub(in crate::env) custom_multichannels: BTreeMap<String, Vec<String>>,
-    /// All URLs of a channel, the preferred first.
+    /// All URLs of a channel, the preferred one first.
     pub(in crate::env) mirrored_channels: BTreeMap<String, Vec<String>>,
     /// How the order of channels affects the choice of packages.
     pub(in crate::env) priority: Priority,
     /// Whether only `file:` channels and the cache may be used.
     pub(in crate::env) offline: bool,
-    /// Sentences about configured but unsupported settings.
+    /// Warnings about configured settings that are not supported.
     pub(in crate::env) warnings: Vec<String>,
 }
 
@@ -58,20 +59,21 @@ impl Default for CondaSettings {
 }
 
 impl CondaSettings {
-    /// Loads this machine's and user's settings; `alias` comes from the command line and takes precedence.
+    /// Loads the settings of this machine and user. `alias` is the command line's URL prefix for channel names, and
+    /// takes precedence.
     ///
     /// # Errors
-    /// Kind `Usage` for an alias that is not a URL, `Machine` for a `.condarc` that cannot be read or is invalid, with
-    /// its line.
+    /// Kind `Usage` for an alias that is not a URL; `Machine`, with the line, for a `.condarc` that cannot be read or
+    /// is invalid.
     pub(in crate::env) fn load(alias: Option<&str>) -> Result<Self> {
         Self::read(&CondarcLocations::here(), alias)
     }
 
-    /// Loads settings with the given files and variables.
+    /// Loads the settings from these files and variables.
     pub(in crate::env) fn read(places: &CondarcLocations, alias: Option<&str>) -> Result<Self> {
         let mut settings = Self::default();
-        // Lists are concatenated with the more important first; for maps and single values the more important source
-        // wins.
+        // Sources come in ascending order of precedence. Their lists are concatenated, with later sources first; in
+        // maps and for single values, later sources replace earlier ones.
         for file in places.files()? {
             settings.take(Condarc::read(&file, places)?);
         }
@@ -85,7 +87,7 @@ impl CondaSettings {
         Ok(settings)
     }
 
-    /// Adds the settings of a more important source.
+    /// Adds the settings of a source with higher precedence.
     fn take(&mut self, condarc: Condarc) {
         let Condarc { given, warnings } = condarc;
         let CondarcValues {
@@ -110,7 +112,7 @@ impl CondaSettings {
     }
 }
 
-/// Prepends a list to another, removing duplicates.
+/// Puts the list `important` before `list`, without duplicates.
 fn put_before(list: &mut Vec<String>, mut important: Vec<String>) {
     list.retain(|one| !important.contains(one));
     important.append(list);

@@ -1,4 +1,4 @@
-//! Solves specifications to exact packages: reads the channels' indexes and runs the solver.
+//! Solves specifications to exact packages: reads the indexes of the channels and runs the solver.
 
 use std::path::Path;
 
@@ -21,14 +21,14 @@ use crate::error::{Error, Result};
 /// Settings of a solve.
 pub(super) struct SolveOptions<'a> {
     pub(super) client: &'a LazyClient,
-    /// Folder for the channels' indexes.
+    /// Folder where indexes of channels are cached.
     pub(super) cache: &'a Path,
     pub(super) priority: Priority,
     pub(super) offline: bool,
 }
 
-/// Returns the packages that satisfy the specifications on a platform, and the address at which each channel was found,
-/// in the channels' order.
+/// Returns the packages that satisfy the specifications on a platform, and for each channel, in order, the address
+/// where it was found.
 ///
 /// # Errors
 /// Kind `Suite` with the solver's explanation if there is no solution; kind `Machine` if a channel does not answer.
@@ -97,7 +97,8 @@ pub(super) async fn solve(
     Ok((records, urls))
 }
 
-/// Returns the first of a channel's addresses that answers or, if none does, the first one, so that the error names it.
+/// Returns the first address of a channel that answers. If none answers, returns the first address, so that the later
+/// error names it.
 pub(super) async fn place(channel: &LocatedChannel, sources: &SolveOptions<'_>) -> ChannelUrl {
     if channel.urls.len() > 1 && !sources.offline {
         for url in &channel.urls {
@@ -109,9 +110,9 @@ pub(super) async fn place(channel: &LocatedChannel, sources: &SolveOptions<'_>) 
     channel.urls[0].clone()
 }
 
-/// Virtual packages that a solution may assume. The Linux baseline is the same everywhere, so that the lock doesn't
-/// depend on the machine that solves; graphics processors are those of this machine. `CONDA_OVERRIDE_*` take
-/// precedence.
+/// Returns the virtual packages (properties of the system, such as its C library) that a solution may require. For
+/// Linux, a fixed baseline is used, so that the lock doesn't depend on the machine that solves; graphics processors are
+/// those of this machine. Variables `CONDA_OVERRIDE_*` take precedence.
 fn assumed(platform: Subdir) -> Result<Vec<GenericVirtualPackage>> {
     let mut packages = detected()?;
     let baseline = VirtualPackages::baseline_for_platform(platform);
@@ -128,16 +129,17 @@ fn assumed(platform: Subdir) -> Result<Vec<GenericVirtualPackage>> {
     Ok(packages.into_generic_virtual_packages().collect())
 }
 
-/// Virtual packages of this machine.
+/// Detects the virtual packages of this machine.
 fn detected() -> Result<VirtualPackages> {
     VirtualPackages::detect(&VirtualPackageOverrides::from_env(), None)
         .map_err(|error| Error::machine("failed to detect this machine's virtual packages").because(error))
 }
 
-/// Checks that this machine provides the virtual packages that locked packages need (`__glibc >=2.17`, `__cuda`).
+/// Checks that this machine has the virtual packages that the locked packages need, such as `__glibc >=2.17` or
+/// `__cuda`.
 ///
 /// # Errors
-/// Kind `Machine`, naming the package and what it needs.
+/// Kind `Machine`, naming the package and the virtual package that it needs.
 pub(super) fn check_machine(records: &[RepoDataRecord]) -> Result<()> {
     use rattler_conda_types::{MatchSpec, Matches, ParseMatchSpecOptions};
     let here: Vec<GenericVirtualPackage> = detected()?.into_generic_virtual_packages().collect();

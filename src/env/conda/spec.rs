@@ -1,4 +1,4 @@
-//! The match specifications of an `environment.yml`.
+//! conda's match specifications in an `environment.yml`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::settings::CondaSettings;
 use crate::env::environment::EnvironmentFile;
 use crate::error::{Error, Result};
 
-/// Requested specifications, and the channels to search, the most important first.
+/// The requested specifications, and the channels to search, in order of priority.
 #[derive(Debug)]
 pub(super) struct CondaRequest {
     pub(super) specs: Vec<MatchSpec>,
@@ -17,8 +17,8 @@ pub(super) struct CondaRequest {
 }
 
 impl CondaRequest {
-    /// Reads the specifications. pip is added if there are packages for it, as conda does. A channel that only a
-    /// specification names (`conda-forge::numpy`) comes last.
+    /// Reads the specifications. As conda does, adds pip if there are packages to install with pip. A channel that is
+    /// named only in a specification (`conda-forge::numpy`) has the lowest priority.
     ///
     /// # Errors
     /// Kind `Suite`, with file and line.

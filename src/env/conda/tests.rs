@@ -1,4 +1,4 @@
-//! Specifications and lock files; tests that need a channel are in `tests/it/conda.rs`.
+//! Tests of specifications and lock files. Tests that need a channel are in `tests/it/conda.rs`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn six() -> PipPackage {
     }
 }
 
-/// Writes a lock for one platform into the folder.
+/// Writes a lock with packages for one platform into the folder.
 fn write_lock(folder: &Path, platform: Subdir) -> PlatformPackages {
     let source = EnvironmentFile::read(folder).unwrap();
     let channels = settings().locate(&source.path, &source.channels).unwrap();

@@ -1,6 +1,6 @@
-//! The `pip:` part of an env, in a prefix with conda's packages.
+//! The `pip:` part of an env that is otherwise made of conda packages.
 //!
-//! Downloaded files are cached by hash, `<cache>/wheels/<sha256>/<file>`, so that an env can be rebuilt without a
+//! Downloaded files are cached by hash in `<cache>/wheels/<sha256>/<file>`, so that an env can be rebuilt without a
 //! network.
 
 use std::fmt::Write as _;
@@ -12,13 +12,13 @@ use crate::env::pip;
 use crate::env::{BuildProgress, OnProgress};
 use crate::error::{Error, Result};
 
-/// Solves the requirements for pip.
+/// Solves the requirements for pip to exact packages.
 pub(super) async fn solve(python: &Path, lines: &[String], on_progress: OnProgress<'_>) -> Result<Vec<PipPackage>> {
     on_progress(BuildProgress::Task("solving for pip".into()));
     let scratch = scratch(&std::env::temp_dir())?;
     let requirements = write(scratch.path(), &(lines.join("\n") + "\n"))?;
     let solved = pip::solve_over(python, &requirements, scratch.path(), on_progress).await?;
-    // To build a source package, pip would fetch tools that are not in any lock.
+    // Refuse source packages: to build one, pip would download tools that are not locked.
     if let Some((package, file)) =
         solved.iter().find(|(_, file)| Path::new(file).extension().is_none_or(|kind| kind != "whl"))
     {
@@ -39,11 +39,11 @@ pub(super) async fn solve(python: &Path, lines: &[String], on_progress: OnProgre
         .collect())
 }
 
-/// Installs exactly these packages, downloading those missing from the cache. `home` is the folder of the env being
+/// Installs exactly these packages; downloads those that are not cached. `home` is the folder of the env that is being
 /// built.
 ///
 /// # Errors
-/// Kind `Suite` for a file that does not match its hash, `Machine` for one that cannot be downloaded.
+/// Kind `Suite` for a file that does not match its hash, `Machine` for a file that cannot be downloaded.
 pub(super) async fn install(
     python: &Path,
     packages: &[PipPackage],
@@ -82,7 +82,7 @@ pub(super) async fn install(
     pip::install_from(python, &list, &folders, taken, on_progress).await
 }
 
-/// Moves a downloaded file into the cache; pip may have saved it under another name than the index's.
+/// Moves a downloaded file into the cache. Fails if pip has downloaded a file of another name than the locked one.
 fn keep(from: &Path, package: &PipPackage, place: &Path) -> Result<()> {
     let file = from.join(&package.file);
     if !file.is_file() {

@@ -3,7 +3,7 @@
 //! ```text
 //! tasks/<sample>/instruction.md, task.toml
 //! tasks/<sample>/environment/   Dockerfile, requirements.txt, workspace/: everything that the agent gets
-//! tasks/<sample>/tests/         Dockerfile of an environment of its own, the masked repo, gold, verify.py, tolerance.py
+//! tasks/<sample>/tests/         the verifier's Dockerfile, the masked repo, gold, verify.py, tolerance.py
 //! tasks/<sample>/solution/      the gold agent's solution: the original files, solve.sh
 //! trajectories/<agent>/<sample>.<attempt>.json
 //! ```

@@ -1,4 +1,4 @@
-//! CORE-Bench's tasks: the values accepted for each question, derived from its gold results.
+//! CORE-Bench's tasks: the accepted values for each question, derived from the task's gold results.
 
 use std::path::Path;
 
@@ -10,24 +10,24 @@ use crate::error::{Error, Result};
 use crate::stats::{Interval, prediction_interval};
 use crate::tolerance::LEVEL;
 
-/// Condition for a right answer.
+/// The answers that are accepted as right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Accepted {
-    /// A number within this interval.
+    /// Any number in this interval.
     Within(Interval),
-    /// This value, if gold is not a number.
+    /// Exactly this value; used if gold is not a number.
     Equal(Value),
 }
 
-/// A task's questions with their accepted values, in order.
+/// The questions of a task with their accepted answers, in order.
 pub type Questions = Vec<(String, Accepted)>;
 
-/// Reads a JSON list of tasks and returns the accepted values by task and question, in the file's order.
+/// Reads a JSON list of tasks. Returns the accepted answers by task and question, in the file's order.
 ///
 /// # Errors
-/// An error that names the file if an entry is not a task or a question has fewer than two gold results or results of
-/// several types.
+/// An error that names the file if an entry is not a task, or if a question has fewer than two gold results or results
+/// of several types.
 pub fn accepted(file: &Path) -> Result<Vec<(String, Questions)>> {
     let text = std::fs::read_to_string(file).map_err(|error| Error::unreadable(file, error))?;
     let form = "the file must be a JSON list of tasks, each with `capsule_id` and `results`";

@@ -1,4 +1,4 @@
-//! ML-Bench's rows: static checks of their gold programs or of stored replies.
+//! ML-Bench's rows: static checks of the rows' gold programs or of stored replies.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,26 +15,26 @@ use crate::score::ml_bench::{ProgramKind, StaticCheck, read_arguments, shipped_c
 pub struct StaticChecks {
     /// Number of rows.
     pub rows: usize,
-    /// Results by the published rules.
+    /// Rows that pass by the published rules.
     pub shipped: PassingRows,
-    /// Results by the strict rules.
+    /// Rows that pass by the strict rules.
     pub strict: PassingRows,
     /// Rows without a reply, which count as failed.
     #[serde(skip)]
     pub unanswered: usize,
-    /// Replies that belong to no row.
+    /// Number of replies that belong to no row.
     #[serde(skip)]
     pub unasked: usize,
 }
 
-/// Numbers of passing rows. If a row has several replies, one that passes is enough.
+/// Numbers of passing rows. A row with several replies passes if one of them passes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct PassingRows {
-    /// Rows with the right values of all arguments.
+    /// Number of rows whose arguments all have the right values.
     pub arguments: usize,
-    /// Rows with the requested kind of program.
+    /// Number of rows whose program is of the requested kind.
     pub kind: usize,
-    /// Rows with both in the same reply.
+    /// Number of rows with a single reply for which both hold.
     pub both: usize,
 }
 
@@ -46,7 +46,7 @@ impl PassingRows {
     }
 }
 
-/// Checks the rows' gold programs or, if given, the replies.
+/// Checks the gold programs in `rows` or, if given, the replies in `replies`.
 ///
 /// # Errors
 /// An error with file and line for anything that is not a row or a reply.
@@ -81,7 +81,7 @@ pub fn check_rows(rows: &Path, replies: Option<&Path>) -> Result<StaticChecks> {
     Ok(checks)
 }
 
-/// The replies to each row, and whether that row has been read.
+/// For each row, by its key: the replies, and whether the row has been read.
 type Replies = HashMap<(String, String), (Vec<String>, bool)>;
 
 fn read_replies(path: &Path) -> Result<Replies> {
@@ -93,12 +93,12 @@ fn read_replies(path: &Path) -> Result<Replies> {
     Ok(replies)
 }
 
-/// Returns the key of a row: `id` alone is not unique.
+/// Returns the key of a row. The field `id` alone is not unique.
 fn key(row: &ImportedRow) -> Result<(String, String)> {
     Ok((row.id("github_id")?, row.id("id")?))
 }
 
-/// Returns the programs of a row or reply: one string or a list of strings.
+/// Returns the programs in a row or reply, which may be one string or a list of strings.
 fn outputs(row: &ImportedRow) -> Result<Vec<String>> {
     match row.get("output") {
         Some(Value::String(text)) => Ok(vec![text.clone()]),
@@ -106,7 +106,7 @@ fn outputs(row: &ImportedRow) -> Result<Vec<String>> {
             .iter()
             .map(|item| match item {
                 Value::String(text) => Ok(text.clone()),
-                // The provider gave no reply.
+                // Null means that the provider gave no reply.
                 Value::Null => Ok(String::new()),
                 other => Err(row.wrong(format!("`output` contains something other than text: `{}`", short(other)))),
             })

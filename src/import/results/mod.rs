@@ -1,5 +1,6 @@
-//! Rescores stored results of other benchmarks: SUPER's attempts, ML-Bench's rows and replies, ResearchCodeBench's
-//! snippets, CORE-Bench's gold. All but the last are JSON lines as written by Python, read one line at a time.
+//! Scores stored results of other benchmarks again: SUPER's attempts, ML-Bench's rows and replies, ResearchCodeBench's
+//! snippets, CORE-Bench's gold. All files except CORE-Bench's are JSON lines as written by Python, and are read line by
+//! line.
 
 mod core_bench;
 mod ml_bench;
@@ -12,7 +13,7 @@ pub use ml_bench::{PassingRows, check_rows};
 pub use research_code_bench::rates;
 pub use super_trajectories::rescore;
 
-/// Computes the mean; `None` without values.
+/// Returns the mean; `None` if there are no values.
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -1,7 +1,8 @@
-//! ResearchCodeBench's stored results: the published line and task rates.
+//! ResearchCodeBench's stored results, scored by the published line rate and task rate.
 //!
-//! Each completion number has its own rate over the model's snippets, and a model's rate is the mean of these, as
-//! published. Also as published, a snippet is left out if one of its completions has no result.
+//! A model has several completions per snippet, which are numbered. Each completion number has its own rate over the
+//! model's snippets, and the model's rate is the mean of these rates, as published. Also as published, a snippet is
+//! left out if one of its completions has no result.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,16 +14,16 @@ use super::mean;
 use super::rows::{ImportedRow, for_each, short};
 use crate::error::Result;
 
-/// A model's rates in percent; null if undefined.
+/// A model's rates in percent; null if there are no snippets to compute them from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ModelRates {
-    /// Lines in passing snippets as a share of all lines.
+    /// Number of lines in passing snippets, in percent of the lines of all snippets.
     pub line_rate: Option<f64>,
-    /// Passing snippets as a share of all snippets.
+    /// Number of passing snippets, in percent of all snippets.
     pub task_rate: Option<f64>,
 }
 
-/// Counts for one completion number of a model.
+/// Counts for one completion number of one model.
 #[derive(Debug, Default)]
 struct SnippetCounts {
     lines: u64,
@@ -31,14 +32,14 @@ struct SnippetCounts {
     passed_snippets: u64,
 }
 
-/// Result of one completion of a snippet.
+/// The result of one completion of a snippet.
 struct Completion {
     number: u64,
     lines: u64,
     passed: bool,
 }
 
-/// Reads a file of results and returns the rates by model, in the file's order, and the number of snippets left out.
+/// Reads a file of results. Returns the rates by model, in the file's order, and the number of snippets left out.
 ///
 /// # Errors
 /// An error with file and line for anything that is not a result.
@@ -78,7 +79,7 @@ pub fn rates(file: &Path) -> Result<(Vec<(String, ModelRates)>, usize)> {
     Ok((rates.collect(), left_out))
 }
 
-/// Returns the results of a snippet; `None` if one of them is missing.
+/// Returns the results of all completions of a snippet; `None` if a result is missing.
 fn completions(row: &ImportedRow) -> Result<Option<Vec<Completion>>> {
     row.text("snippet")?;
     let values = match row.get("value") {

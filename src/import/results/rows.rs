@@ -1,4 +1,4 @@
-//! Reads JSON lines as written by Python, with `NaN` and `Infinity`, one at a time; errors contain file and line.
+//! Reads JSON lines as written by Python, with `NaN` and `Infinity`, one line at a time. Errors name file and line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::score::read_python_json;
 
-/// An object of a file, with its position.
+/// An object in a file, with its file and line.
 #[derive(Debug)]
 pub(super) struct ImportedRow {
     fields: Map<String, Value>,
@@ -18,12 +18,12 @@ pub(super) struct ImportedRow {
 }
 
 impl ImportedRow {
-    /// Returns a field's value; `None` if it is absent or null.
+    /// Returns the value of a field; `None` if the field is absent or null.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.fields.get(name).filter(|value| !value.is_null())
     }
 
-    /// Whether the field exists, even as null.
+    /// Whether the field exists, even if it is null.
     pub(super) fn has(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }
@@ -44,7 +44,7 @@ impl ImportedRow {
         }
     }
 
-    /// Creates an error at this row.
+    /// Creates an error about this row.
     pub(super) fn wrong(&self, message: impl Into<String>) -> Error {
         Error::suite(message).at(&self.path, Some(self.line))
     }
@@ -59,11 +59,11 @@ pub(super) fn short(value: &Value) -> String {
     }
 }
 
-/// Calls `each` with the objects of a file, in order, skipping empty lines.
+/// Calls `each` with the objects in a file, in order. Empty lines are skipped.
 ///
 /// # Errors
-/// Kind `Suite`, with file and line, for a line that is not a JSON object and for a file without any; kind `Usage` or
-/// `Machine` if the file cannot be read; and the errors of `each`.
+/// Kind `Suite`, with file and line, for a line that is not a JSON object, and for a file without objects; kind `Usage`
+/// or `Machine` if the file cannot be read; and the errors of `each`.
 pub(super) fn for_each(path: &Path, mut each: impl FnMut(ImportedRow) -> Result<()>) -> Result<()> {
     let unreadable = |error| Error::unreadable(path, error);
     let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);

@@ -1,11 +1,11 @@
-//! SUPER's stored attempts: means of the stored values, with each value recomputed if its row contains the necessary
-//! data.
+//! SUPER's stored attempts: means of the stored values. Each value is also computed again, if its row contains the
+//! necessary data, and compared with the stored value.
 //!
 //! - `submitted`: from the last action and the submission.
 //! - Accuracy (`output_match`): from gold and the submission. Without a submission it is 0 for any gold.
 //! - Script (`entrypoint`), for masked tasks whose query names one script: from the steps that name it. Seconds are
 //!   stored without fractions, so a longest run of exactly ten seconds decides nothing.
-//! - Landmarks (`checkpoints`): never recomputed, since the rows have no outputs.
+//! - Landmarks (`checkpoints`): never, because the rows lack the outputs.
 
 use std::path::Path;
 
@@ -18,10 +18,10 @@ use crate::error::Result;
 use crate::score::read_python_json;
 use crate::score::super_bench::{SHORTEST_RUN, is_submitted, shipped_accuracy};
 
-/// Stored values that differ by less count as equal: floats may have been summed in another order.
+/// Maximum difference of values that count as equal: sums of floats depend on the order.
 const SAME: f64 = 1e-9;
 
-/// Means over the attempts that have the value.
+/// Means of the stored values, each over the attempts that have it.
 #[derive(Debug, Default, Serialize)]
 pub struct RescoredMeans {
     /// Number of attempts.
@@ -34,30 +34,30 @@ pub struct RescoredMeans {
     pub landmarks: Option<f64>,
     /// Share of attempts that executed the script.
     pub script: Option<f64>,
-    /// Tasks with a stored value that differs from the published rule, without repetitions, in order.
+    /// Tasks with a stored value that differs from the one computed by the published rule; each task once, in order.
     pub differs: Vec<String>,
-    /// Numbers of recomputed values.
+    /// Counts of the values that were computed again.
     #[serde(skip)]
     pub checked: RecomputedValues,
-    /// Descriptions of the differences.
+    /// Descriptions of the differing values.
     #[serde(skip)]
     pub differences: Vec<String>,
 }
 
-/// Numbers of stored values that were recomputed.
+/// Numbers of stored values that were computed again.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct RecomputedValues {
-    /// Recomputed values of `submitted`.
+    /// Number of values `submitted`.
     pub submitted: usize,
-    /// Recomputed accuracies with known gold.
+    /// Number of accuracies that were computed for attempts whose gold is known.
     pub accuracy: usize,
-    /// Recomputed accuracies without a submission.
+    /// Number of accuracies that were computed for attempts without a submission.
     pub nothing: usize,
-    /// Recomputed script results.
+    /// Number of script results that were computed.
     pub script: usize,
 }
 
-/// Reads files of stored attempts and rescores them.
+/// Reads files of stored attempts and scores the attempts again.
 ///
 /// # Errors
 /// An error with file and line for anything that is not an attempt.
@@ -71,7 +71,7 @@ pub fn rescore<P: AsRef<Path>>(files: &[P]) -> Result<RescoredMeans> {
     Ok(rescored)
 }
 
-/// Adds an attempt.
+/// Adds one attempt to the means.
 fn add(row: &ImportedRow, rescored: &mut RescoredMeans, values: &mut [Vec<f64>; 4]) -> Result<()> {
     let task = row.text("task_id")?;
     rescored.attempts += 1;
@@ -105,7 +105,7 @@ fn add(row: &ImportedRow, rescored: &mut RescoredMeans, values: &mut [Vec<f64>; 
     Ok(())
 }
 
-/// Returns a stored value under the first of these names that exists. NaN counts as absent, like null.
+/// Returns the stored value under the first of these names that the row has. NaN counts as absent, like null.
 fn stored(row: &ImportedRow, names: &[&str]) -> Result<Option<f64>> {
     let Some(stored) = row.get("stored") else { return Ok(None) };
     let Value::Object(stored) = stored else {
@@ -130,7 +130,7 @@ fn submitted(row: &ImportedRow) -> Option<bool> {
     Some(action.is_none_or(|action| action == "submit") && is_submitted(row.get("submission")))
 }
 
-/// Computes the accuracy by the published rule; `None` if gold is unknown or the rule raises an exception.
+/// Computes the accuracy by the published rule; returns `None` if gold is unknown or the rule raises an exception.
 fn accuracy(row: &ImportedRow, has_submitted: Option<bool>) -> Result<Option<f64>> {
     let Some(has_submitted) = has_submitted else { return Ok(None) };
     if !has_submitted {
@@ -138,7 +138,7 @@ fn accuracy(row: &ImportedRow, has_submitted: Option<bool>) -> Result<Option<f64
     }
     let gold = match (row.get("pseudo_gold").or_else(|| row.get("gold")), row.get("answer")) {
         (Some(gold), _) => gold.clone(),
-        // The published tasks store JSON in a string.
+        // In the published tasks, gold is JSON in a string.
         (None, Some(Value::String(text))) => {
             read_python_json(text).map_err(|error| row.wrong(format!("`answer` is not JSON: {error}")))?
         }
@@ -148,7 +148,7 @@ fn accuracy(row: &ImportedRow, has_submitted: Option<bool>) -> Result<Option<f64
     Ok(if is_submitted(Some(&gold)) { shipped_accuracy(&gold, row.get("submission")).ok() } else { None })
 }
 
-/// Whether the script of a masked task was executed; `None` if its steps don't decide that.
+/// Whether the script of a masked task was executed, as 0 or 1; `None` if the stored steps do not decide this.
 fn script(row: &ImportedRow) -> Option<f64> {
     let scripts = row.get("query_scripts")?.as_array()?;
     let [Value::String(script)] = scripts.as_slice() else { return None };
@@ -171,7 +171,7 @@ fn script(row: &ImportedRow) -> Option<f64> {
             (true, Some(seconds)) if seconds > SHORTEST_RUN => return Some(1.0),
             (true, Some(seconds)) => is_certain &= seconds < SHORTEST_RUN,
             (true, None) => is_certain = false,
-            // A module run by `python -m`; the row doesn't contain its name.
+            // A step that ran `python -m` may have run the script, but the row doesn't contain the module's name.
             (false, _) => is_certain &= !is(step, "python_m"),
         }
     }

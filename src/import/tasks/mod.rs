@@ -1,5 +1,5 @@
-//! Imports ResearchCodeBench's tasks into a new suite: papers with tagged regions, the hidden tests that decide, and one
-//! env for all.
+//! Imports ResearchCodeBench's tasks into a new suite: papers whose code has regions marked by comment tags, hidden
+//! tests that score an attempt, and one env for all papers.
 //!
 //! ```text
 //! <dir>/pset/papers.yaml                              title, dates, annotated files and context files of each paper
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! [`read`] parses and checks everything before [`write`] creates the suite, so that an error leaves nothing behind.
-//! [`needs`] finds the packages that a paper's tests import, and papers that cannot run here.
+//! [`needs`] finds the packages that a paper's tests import, and rejects papers that cannot run here.
 
 mod needs;
 mod read;
@@ -25,11 +25,11 @@ use crate::workspace::remove_tree;
 /// Result of importing a folder of tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportedTasks {
-    /// Papers of the new suite.
+    /// The papers in the new suite.
     pub papers: Vec<ImportedTask>,
-    /// Papers that cannot run here.
+    /// The papers that were not imported, because they cannot run here.
     pub refused: Vec<RefusedTask>,
-    /// Requirements of the env that all papers share.
+    /// Packages of the env that all papers share, as requirements.
     pub packages: Vec<String>,
 }
 
@@ -38,35 +38,34 @@ pub struct ImportedTasks {
 pub struct ImportedTask {
     /// The paper's id.
     pub paper: String,
-    /// Names of its regions, in the manifest's order.
+    /// Names of the paper's regions, in the manifest's order.
     pub regions: Vec<String>,
-    /// Number of regions that are nested in another one.
+    /// Number of regions that are nested in another region.
     pub nested: usize,
-    /// Lines of code of its regions, counted once.
+    /// Number of lines of code in the paper's regions. Lines in nested regions are counted once.
     pub lines: usize,
-    /// Hidden files.
+    /// Files that are hidden from agents.
     pub hidden: Vec<String>,
-    /// Number of numbers that were removed from its text.
+    /// Count of the numbers removed from the paper's text.
     pub scrubbed: usize,
-    /// Tags that do not mark whole statements, with their places.
+    /// Tags that do not mark whole statements, with file and line.
     pub left_out: Vec<String>,
 }
 
-/// A paper that was refused.
+/// A paper that was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RefusedTask {
     /// The paper's id.
     pub paper: String,
-    /// Why it cannot run here, with the place that shows it.
+    /// Why the paper cannot run here, with the file and line that shows it.
     pub reason: String,
 }
 
-/// Imports all papers of `folder` into the new suite `output`.
+/// Imports all papers of `folder` into the new suite `output`. An error leaves nothing behind.
 ///
 /// # Errors
-/// Kind `Usage` if the folder has no `papers.yaml` or `output` exists; kind `Suite`, with file and line, for everything in
-/// the folder that is missing or contradicts itself; kind `Machine` if the suite cannot be written. Nothing is left
-/// behind.
+/// Kind `Usage` if the folder has no `papers.yaml` or `output` exists; kind `Suite`, with file and line, for anything
+/// in the folder that is missing or contradictory; kind `Machine` if the suite cannot be written.
 pub fn import_tasks(folder: &Path, output: &Path) -> Result<ImportedTasks> {
     if output.symlink_metadata().is_ok() {
         return Err(Error::usage(format!("`{}` exists", output.display())).hint("name a folder that does not exist"));

@@ -1,11 +1,12 @@
-//! The packages that a paper's tests import, directly or through the paper's own code, and why a paper cannot run here.
+//! Finds the packages that a paper's tests import, directly or through the paper's own code, and the reasons why a
+//! paper cannot run here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::read::{PublishedTask, TEST};
 
-/// For each imported module the package to install, in the version with which the published tests were tried.
+/// For each imported module, the package to install, in the version with which the published tests were tried out.
 const PACKAGES: [(&str, &str); 15] = [
     ("IPython", "ipython==9.18.1"),
     ("PIL", "pillow==13.0.0"),
@@ -24,23 +25,23 @@ const PACKAGES: [(&str, &str); 15] = [
     ("typing_extensions", "typing_extensions==4.16.0"),
 ];
 
-/// Modules that no package of a current Python provides.
+/// Modules that no package provides for current versions of Python.
 const UNAVAILABLE: [&str; 4] = ["_gmflow_ops", "meltingpot", "mmcv", "mmgen"];
 
-/// Calls that load something from the network.
+/// Calls that download something, by which a paper that needs the network is recognised.
 const DOWNLOADS: [&str; 5] =
     ["torch.hub.load(", "requests.get(", "load_state_dict_from_url(", "urlretrieve(", "hf_hub_download("];
 
-/// Packages of a paper.
+/// Packages that a paper needs.
 #[derive(Debug, Default)]
 pub struct Needs {
-    /// Requirements of packages.
+    /// The packages to install, as requirements.
     pub packages: BTreeSet<String>,
-    /// Why it cannot run here, with the place that shows it.
+    /// Why the paper cannot run here, with the file and line that shows it.
     pub refused: Option<String>,
 }
 
-/// Finds what the tests of a paper need.
+/// Finds the packages that the tests of a paper need.
 pub fn needs(task: &PublishedTask) -> Needs {
     let folder = &task.folder;
     let mut needs = Needs::default();
@@ -90,13 +91,13 @@ pub fn needs(task: &PublishedTask) -> Needs {
     needs
 }
 
-/// The package to install for a module, if it is in the table.
+/// Returns the package to install for a module, if the table contains the module.
 fn package_of(module: &str) -> Option<&'static str> {
     PACKAGES.iter().find(|(name, _)| *name == module).map(|(_, package)| *package)
 }
 
-/// Dotted names that a line imports, also those that `from a import b` could mean: `a` and `a.b`. Relative names are
-/// resolved by the file's place.
+/// Returns the dotted names that a line imports. For `from a import b`, these are `a` and `a.b`, because `b` may be a
+/// module. Relative names are resolved by the path of the file.
 fn imported(code: &str, file: &Path) -> Vec<String> {
     let code = code.trim();
     let is_name =
@@ -126,7 +127,8 @@ fn imported(code: &str, file: &Path) -> Vec<String> {
     std::iter::once(base.clone()).chain(inner).collect()
 }
 
-/// Files of the paper that a dotted name means, with the packages around it.
+/// Returns the paper's files that Python reads when it imports this dotted name, including the files of packages that
+/// contain the module.
 fn files_of(folder: &Path, module: &str) -> Vec<PathBuf> {
     let parts: Vec<&str> = module.split('.').collect();
     let mut found = Vec::new();
@@ -138,7 +140,7 @@ fn files_of(folder: &Path, module: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a module is in the part of Python's standard library that published files use.
+/// Whether a module belongs to Python's standard library. Only modules that published files use are known.
 fn is_standard(name: &str) -> bool {
     const NAMES: [&str; 62] = [
         "__future__",

@@ -1,4 +1,4 @@
-//! Reads the published layout, and reports everything that is wrong with it.
+//! Reads the published folder of ResearchCodeBench, and reports all errors in it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,33 +13,33 @@ use crate::suite::PartialDate;
 /// Name of the file with the unit tests.
 pub const TEST: &str = "paper2code_test.py";
 
-/// End of the names of files with reference solutions.
+/// Suffix of the names of files with reference solutions.
 const REFERENCE: &str = "_ref.py";
 
-/// Names of the file with the paper's text.
+/// Possible names of the file with the paper's text.
 const TEXTS: [&str; 2] = ["paper2code_paper.tex", "paper2code_paper.md"];
 
-/// A published paper.
+/// A paper as published.
 pub struct PublishedTask {
-    /// Its id, which is its folder's name.
+    /// The paper's id, which is the name of its folder.
     pub id: String,
-    /// Its title.
+    /// The paper's title.
     pub title: String,
-    /// Address of its text.
+    /// Address of the paper's text.
     pub url: String,
     /// When the text became public.
     pub published: Option<PartialDate>,
     /// When the code became public.
     pub first_commit: Option<PartialDate>,
-    /// Its folder.
+    /// The paper's folder.
     pub folder: PathBuf,
-    /// File with its text.
+    /// File with the paper's text.
     pub text: PathBuf,
-    /// Paths of its reference solutions in the folder.
+    /// Paths of the files with reference solutions, relative to the folder.
     pub references: Vec<String>,
-    /// Files that are shown with the masked code.
+    /// Files that agents are shown in addition to the masked code.
     pub context: Vec<String>,
-    /// Files with tags, and what the tags mark.
+    /// Files with comment tags, and the regions that the tags mark.
     pub annotated: Vec<(Module, Vec<TaggedRegion>)>,
 }
 
@@ -75,10 +75,10 @@ impl PathList {
     }
 }
 
-/// Reads all papers of a folder, which is a copy of the benchmark's repository or its `pset`.
+/// Reads all papers in a folder, which is a copy of the benchmark's repository or of its folder `pset`.
 ///
 /// # Errors
-/// Kind `Usage` if there is no `papers.yaml`; kind `Suite` with all faults.
+/// Kind `Usage` if there is no `papers.yaml`; kind `Suite`, listing all errors found.
 pub fn read(folder: &Path) -> Result<Vec<PublishedTask>> {
     let places = [folder.join("pset"), folder.to_owned()];
     let root = places.into_iter().find(|place| place.join("papers.yaml").is_file()).ok_or_else(|| {
@@ -119,7 +119,7 @@ pub fn read(folder: &Path) -> Result<Vec<PublishedTask>> {
     }
 }
 
-/// Reads one paper. `place` is its entry in `papers.yaml`.
+/// Reads one paper. `place` is the file and line of its entry in `papers.yaml`.
 fn task(root: &Path, paper: ListedPaper, place: (&Path, Option<usize>)) -> Result<PublishedTask, Vec<Error>> {
     let folder = root.join(&paper.id);
     let wrong = |what: String| Error::suite(format!("paper `{}`: {what}", paper.id)).at(place.0, place.1);
@@ -186,7 +186,7 @@ fn task(root: &Path, paper: ListedPaper, place: (&Path, Option<usize>)) -> Resul
     })
 }
 
-/// Parses a file and its tags.
+/// Parses a file and the comment tags in it.
 fn regions(folder: &Path, file: &str) -> Result<(Module, Vec<TaggedRegion>), Vec<Error>> {
     let whole = |mut error: Error| {
         let line = error.place.take().and_then(|(_, line)| line);
@@ -220,7 +220,7 @@ fn regions(folder: &Path, file: &str) -> Result<(Module, Vec<TaggedRegion>), Vec
     if faults.is_empty() { Ok((module, found)) } else { Err(faults) }
 }
 
-/// Lists the reference solutions in a folder, sorted.
+/// Returns the names of the files with reference solutions in a folder, sorted.
 fn references(folder: &Path) -> Vec<String> {
     let walk = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
     let files = walk.filter(|entry| entry.file_type().is_file());

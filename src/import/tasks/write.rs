@@ -1,4 +1,4 @@
-//! Writes the suite: repos without texts and results, manifests, scrubbed texts, and one env.
+//! Writes the new suite: repos without texts and results, manifests, scrubbed texts, and one env.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,20 +13,21 @@ use crate::files::toml_string;
 use crate::suite::{LoadedPaper, Suite};
 use crate::workspace::is_left_out;
 
-/// The runner of the hidden tests, and its name in each repo.
+/// The script that runs the hidden tests: its name in each repo, and its text.
 const RUNNER: (&str, &str) = ("autoexperiment_hidden_tests.py", include_str!("hidden_tests.py"));
 
-/// The env of all papers.
+/// Id of the env that all papers share.
 const ENV: &str = "researchcodebench";
 
-/// Endings of files that are not copied to repos: texts and pictures, which contain results, and settings of the
+/// File extensions that are not copied to repos: texts and pictures, which contain results, and settings of the
 /// benchmark itself.
 const LEFT_OUT: [&str; 9] = ["bib", "gif", "ipynb", "jpg", "md", "pdf", "png", "tex", "sh"];
 
 /// Writes all papers that can run here into a new suite in `root`.
 ///
 /// # Errors
-/// Kind `Suite` if no paper can run, or one cannot be loaded as written; kind `Machine` if a file cannot be written.
+/// Kind `Suite` if no paper can run here, or if a paper cannot be loaded after it was written; kind `Machine` if a file
+/// cannot be written.
 pub fn write(tasks: &[PublishedTask], root: &Path) -> Result<ImportedTasks> {
     let mut imported = ImportedTasks::default();
     let mut packages = BTreeSet::new();
@@ -64,7 +65,7 @@ fn environment(packages: &[String]) -> String {
     format!("name: {ENV}\nchannels:\n  - conda-forge\n  - nodefaults\ndependencies:\n  - python>=3.12,<3.14\n{pip}")
 }
 
-/// Writes one paper and its repo.
+/// Writes the files of one paper and its repo.
 fn paper(task: &PublishedTask, suite: &Suite) -> Result<ImportedTask> {
     let (repo, dir) = (suite.repo_dir(&task.id), suite.paper_dir(&task.id));
     copy(&task.folder, &repo)?;
@@ -145,7 +146,7 @@ fn manifest(task: &PublishedTask, hidden: &[String], left_out: &mut Vec<String>)
     text
 }
 
-/// Copies the files of a paper that agents or tests need.
+/// Copies those files of a paper that agents or tests need.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     let is_kept = |entry: &walkdir::DirEntry| {
         let name = entry.file_name().to_string_lossy();

@@ -20,10 +20,10 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// Reads a folder with `tokenizer.json`, `model.safetensors` and `config.json`.
+    /// Reads a model's folder, which contains `tokenizer.json`, `model.safetensors` and `config.json`.
     ///
     /// # Errors
-    /// Kind `Machine` if it cannot be read.
+    /// Kind `Machine` if the folder cannot be read.
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let mut hash = Sha256::new();
         for file in ["tokenizer.json", "model.safetensors"] {

@@ -70,7 +70,7 @@ pub fn similarity(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
-/// Scales a vector to length 1; a zero vector stays as it is.
+/// Scales a vector to length 1. A zero vector is not changed.
 fn normalised(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|part| f64::from(*part).powi(2)).sum::<f64>().sqrt();
     if length > 0.0 {

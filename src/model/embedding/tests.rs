@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// Embeds a text as its length and its number of vowels, and counts the texts.
+/// An embedder for tests: the vector of a text is its length and its number of vowels. Counts the texts.
 #[derive(Default)]
 struct CountingEmbedder(AtomicUsize);
 

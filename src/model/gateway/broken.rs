@@ -13,13 +13,13 @@ impl PanicFlag {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns a guard that sets the flag if it is dropped by a panic.
+    /// Returns a guard that sets the flag if a panic drops it.
     pub(super) fn watch(&self) -> PanicGuard {
         PanicGuard(self.clone())
     }
 }
 
-/// Sets the flag if dropped by a panic.
+/// A guard that sets the flag if a panic drops it.
 pub(super) struct PanicGuard(PanicFlag);
 
 impl Drop for PanicGuard {

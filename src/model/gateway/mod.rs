@@ -164,7 +164,7 @@ enum ToolForm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Finish {
     Stop,
-    /// The reply reached this stop text.
+    /// The reply was ended at this stop text.
     Stopped(String),
     Length,
     ToolCalls,

@@ -1,4 +1,4 @@
-//! The protocols of external agents: each reads requests and writes replies in its own format.
+//! The protocols that external agents use. Each has its own format of requests and replies.
 
 use serde_json::Value;
 

@@ -58,7 +58,7 @@ impl Stream {
         }
     }
 
-    /// Returns the last events: the rest of the reply, its calls, and why it ended.
+    /// Returns the last events of a stream: the rest of the text, the tool calls, and the reason why the reply ended.
     pub(super) fn end(&mut self, reply: &Reply, finish: &Finish) -> String {
         let mut events = String::new();
         if let Some(reasoning) = reply.reasoning.as_ref().filter(|_| !self.reasoned) {

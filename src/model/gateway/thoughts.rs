@@ -20,7 +20,7 @@ pub(super) fn placeholder(token: &str) -> Option<Thought> {
     token.starts_with(PREFIX).then(|| Thought::Signature { signature: token.to_owned(), call_id: None })
 }
 
-/// Thoughts by their tokens.
+/// The model's thoughts, by the tokens that represent them.
 #[derive(Debug, Default)]
 pub(super) struct ThoughtStore(HashMap<String, Vec<Thought>>);
 
@@ -32,7 +32,7 @@ impl ThoughtStore {
         }
     }
 
-    /// Replaces tokens in messages by their thoughts, and removes unknown tokens.
+    /// Replaces the tokens in messages by the thoughts that they represent, and removes unknown tokens.
     pub(super) fn put_back(&self, messages: &mut [Message]) {
         for message in messages.iter_mut().filter(|message| !message.thoughts.is_empty()) {
             let mut thoughts = Vec::new();

@@ -61,7 +61,7 @@ pub enum LedgerEntry {
     },
     /// A call is about to be made.
     Reserved {
-        /// The call's number in this file.
+        /// Number of the call within this file.
         call: u64,
         /// The payer.
         #[serde(flatten)]
@@ -80,7 +80,7 @@ pub enum LedgerEntry {
     },
     /// A call has ended.
     Settled {
-        /// The call's number in this file.
+        /// Number of the call within this file.
         call: u64,
         /// Cost in dollars.
         #[serde(deserialize_with = "dollars")]
@@ -101,7 +101,7 @@ pub(crate) fn dollars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std:
     }
 }
 
-/// A ledger written by this process.
+/// A ledger file to which this process writes.
 #[derive(Debug)]
 pub struct Ledger {
     file: Mutex<OpenLedger>,
@@ -117,7 +117,8 @@ struct OpenLedger {
 }
 
 impl Ledger {
-    /// Opens a new or existing ledger. A torn last line is cut off: its call was not made, or its reply not used.
+    /// Opens a new or existing ledger. A torn last line is removed: either its call was not made or its reply was not
+    /// used.
     ///
     /// # Errors
     /// If the file cannot be opened or read.
@@ -127,7 +128,7 @@ impl Ledger {
         Ok(Self { file: Mutex::new(OpenLedger { appender, next, failed: None }) })
     }
 
-    /// Records what the run had spent before it had a ledger.
+    /// Records the money that the run had spent before it had a ledger.
     ///
     /// # Errors
     /// If the ledger cannot be written.

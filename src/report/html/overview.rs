@@ -200,7 +200,8 @@ fn ends(rows: &[&SummaryRow]) -> NumberTable {
 
 /// Compares contenders on the samples they share; returns the table and its legend.
 ///
-/// The contenders come in the order of the leaderboard, so that the first of each pair is the one that passes more often.
+/// The contenders come in the order of the leaderboard, so that the first of each pair is the one that passes more
+/// often.
 fn comparisons(material: &Material, places: &[LeaderboardRow]) -> (NumberTable, String) {
     let mut found = contenders(&material.records);
     let names: Vec<String> = places.iter().map(|place| contender_name(&place.agent, place.model.as_deref())).collect();

@@ -1,7 +1,7 @@
 //! The money that all shards of a run may spend together. The last entry for a shard is the total that this shard may
 //! spend, and these totals never add up to more than `--max-cost`. An entry is a file that only one process can create,
 //! and only after reading all earlier entries. So no two shards use the same money, and if a shard is killed, its entry
-//! still tells how much it may have spent.
+//! still shows how much the shard may have spent.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};

@@ -1,5 +1,6 @@
 //! Exact coverage of the interval of a rate, for single attempts at the samples of one paper: the number of passes is
-//! binomial, so the probabilities of all numbers whose interval contains the rate are added up.
+//! binomial, so the coverage is the sum of the probabilities of all numbers of passes whose interval contains the true
+//! rate.
 
 use std::ops::RangeInclusive;
 

@@ -18,7 +18,7 @@ pub(super) enum Chances {
     Same(f64),
     /// A beta distribution.
     Beta(f64, f64),
-    /// A share of samples that always pass; the others never do.
+    /// This share of the samples always passes; the others never pass.
     Always(f64),
 }
 

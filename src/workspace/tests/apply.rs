@@ -1,4 +1,4 @@
-//! Applying one workspace's changes to another, as verification does.
+//! Tests of applying the changes in one workspace to another one, as verification does.
 
 use proptest::prelude::*;
 
@@ -78,7 +78,7 @@ fn links_are_not_applied() {
     }
 }
 
-/// Generates a random edit as a line of shell.
+/// Generates random edits, each a line of shell.
 fn any_edit() -> impl Strategy<Value = String> {
     let path = prop::sample::select(vec![
         "main.py",
@@ -126,7 +126,7 @@ proptest! {
         for kind in KINDS {
             let fresh = place.workspace(&format!("fresh-{kind:?}"), kind);
             fresh.apply(&found, |_| false).unwrap();
-            // New links are not applied, and anything they would replace stays as it was.
+            // Do not compare new links, which are not applied, and the paths that they replace.
             let Some(mut shows) = mounted_contents(&fresh) else { continue };
             let mut wanted = mounted_contents(&copy).unwrap();
             for line in lines(&found).iter().filter_map(|line| line.strip_prefix("S ")) {

@@ -1,4 +1,4 @@
-//! Reading changes.
+//! Tests of reading an attempt's changes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::support::{KINDS, TestRepo, changes, edit, files, lines, mounted_contents, overrides, sh};
 use crate::workspace::{ChangeKind, ChangeLimits, Changes, FileChange, LayersKind, Workspace};
 
-/// Runs a script in a fresh workspace of every kind and checks the list of changes.
+/// Runs a script in a new workspace of every kind, and checks the list of changes.
 fn check(script: &str, expected: &[&str]) {
     for kind in KINDS {
         let place = TestRepo::with_repo();
@@ -110,7 +110,7 @@ fn names_that_are_not_utf8_and_trees_that_are_too_deep_are_skipped() {
     );
 }
 
-/// Makes a path that is too long for any system call, by one call per name.
+/// Returns a script that makes a path too long for any system call, one folder at a time, and then runs `last`.
 fn deep(last: &str) -> String {
     let name = "n".repeat(250);
     format!("i=0; while [ $i -lt 17 ]; do mkdir {name}; cd -P {name}; i=$((i+1)); done; {last}")
@@ -199,7 +199,7 @@ fn a_deep_and_shut_tree_of_many_files_is_removed() {
         &dir.join("tree"),
         "mkdir many; cd many; seq 3000 | xargs touch; ln -s ../../../outside link; ln -s ../../../repo tree",
     );
-    // Longer than any path that the kernel accepts in one call.
+    // This makes a path longer than the kernel accepts in one call.
     let script = "import os\nfor i in range(700):\n    os.mkdir('deeper'); os.chdir('deeper')\nopen('f', 'w').close()\nos.chmod('.', 0)";
     std::fs::write(place.dir.path().join("deep.py"), script).unwrap();
     sh(&dir.join("tree"), "python3 ../../deep.py; chmod 000 many");
@@ -213,7 +213,7 @@ fn a_deep_and_shut_tree_of_many_files_is_removed() {
 #[test]
 #[ignore = "needs root to become an ordinary user"]
 fn an_ordinary_user_reads_and_removes_files_without_permissions() {
-    // Runs as another user, which takes a separate process.
+    // Run these tests as another user, which requires a separate process.
     let place = TestRepo::with_repo();
     sh(place.dir.path(), "chown -R 65534:65534 .");
     let test = std::env::current_exe().unwrap();
@@ -238,7 +238,7 @@ fn an_ordinary_user_reads_and_removes_files_without_permissions() {
     }
 }
 
-/// Applies the patch with git to the original tree and compares the result with the changed tree.
+/// Applies the patch to the original tree with git, and compares the result with the changed tree.
 fn git_reproduces(script: &str) {
     let place = TestRepo::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);

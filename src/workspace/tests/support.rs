@@ -1,4 +1,4 @@
-//! Trees for the tests, and programs that check them.
+//! Test support: file trees, and functions that change and compare them.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -25,7 +25,7 @@ impl TestRepo {
         Self { dir, repo, cache }
     }
 
-    /// The repo of most tests: text, binary, empty, executable, nested and linked files.
+    /// Creates the repo that most tests use, with text, binary, empty, executable, nested and linked files.
     pub fn with_repo() -> Self {
         let place = Self::new();
         place.file("main.py", b"import pkg\nprint(pkg.f())\n");
@@ -59,7 +59,7 @@ impl TestRepo {
     }
 }
 
-/// A masked source that replaces a file, and a new file.
+/// Returns overrides: a masked source that replaces a file of the repo, and a new file.
 pub fn overrides() -> Vec<(PathBuf, Vec<u8>)> {
     vec![
         ("pkg/__init__.py".into(), b"def f():\n    raise NotImplementedError\n".to_vec()),
@@ -67,8 +67,8 @@ pub fn overrides() -> Vec<(PathBuf, Vec<u8>)> {
     ]
 }
 
-/// Runs a shell script in the workspace, mounting an overlay in its own mount namespace. Panics if none can be mounted,
-/// or returns `None` if AUTOEXPERIMENT_WITHOUT_OVERLAY is set.
+/// Runs a shell script in the workspace. For an overlay, mounts it in a separate mount namespace. If overlays cannot be
+/// mounted, panics, or returns `None` if AUTOEXPERIMENT_WITHOUT_OVERLAY is set.
 pub fn edit(workspace: &Workspace, script: &str) -> Option<Output> {
     match workspace.layers() {
         Layers::Copy { dir } => Some(sh(dir, script)),
@@ -109,7 +109,8 @@ pub fn sh(dir: &Path, script: &str) -> Output {
     output
 }
 
-/// Returns the contents of a workspace when mounted: path to execute permission and content, or to a link's target.
+/// Returns the contents of a workspace as a sandbox would see them: for each path, the execute permission and the
+/// contents or the link's target.
 pub fn mounted_contents(workspace: &Workspace) -> Option<BTreeMap<String, (bool, Vec<u8>)>> {
     let copy = TempDir::new().unwrap();
     let target = copy.path().display();
@@ -118,7 +119,7 @@ pub fn mounted_contents(workspace: &Workspace) -> Option<BTreeMap<String, (bool,
     Some(files(copy.path()))
 }
 
-/// Returns all files and links below a folder.
+/// Returns all files and links in a folder.
 pub fn files(root: &Path) -> BTreeMap<String, (bool, Vec<u8>)> {
     walkdir::WalkDir::new(root)
         .min_depth(1)
@@ -148,7 +149,7 @@ pub fn lines(changes: &Changes) -> Vec<String> {
     changes.files.iter().map(|change| format!("{} {}", letter(change.kind), change.path)).collect()
 }
 
-/// Returns the changes with the default limits.
+/// Returns the changes, with the default limits.
 pub fn changes(workspace: &Workspace) -> Changes {
     workspace.changes(&ChangeLimits::default()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Taking snapshots.
+//! Tests of taking snapshots.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 

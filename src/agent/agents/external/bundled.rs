@@ -1,4 +1,4 @@
-//! External agents that come with this program; their manifests and envs are compiled in.
+//! The external agents that come with this program. Their manifests and envs are compiled into it.
 
 use std::path::{Path, PathBuf};
 
@@ -88,7 +88,7 @@ impl BundledFiles {
             if std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
                 continue;
             }
-            // Another process may be reading the file, so it is replaced as a whole.
+            // Replace the file as a whole, because another process may be reading it.
             write_whole(&path, text.as_bytes())?;
         }
         Ok(folder)

@@ -285,7 +285,7 @@ fn not_started(name: &str, fault: &Fault) -> AttemptEnd {
     AttemptEnd::lost("", EvidenceKind::NotStarted.because(format!("`{name}` cannot be started: {fault}")))
 }
 
-/// Generates a key that other users of this machine can't guess.
+/// Generates a key that other users of this machine cannot guess.
 fn random_key() -> String {
     use rand::RngExt as _;
     format!("sandbox-{:032x}", rand::rng().random::<u128>())

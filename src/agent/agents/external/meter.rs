@@ -82,7 +82,7 @@ pub(super) struct Meter<'a> {
     pub(super) refused: Option<End>,
     /// The end that the last call's failure would give the attempt; `None` if the last call succeeded.
     pub(super) failed: Option<AttemptEnd>,
-    /// Why the program was stopped, if it was.
+    /// Why the program was stopped; `None` if it was not.
     pub(super) stopped: Option<AttemptEnd>,
 }
 

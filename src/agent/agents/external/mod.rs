@@ -37,7 +37,7 @@ pub struct ExternalAgent {
 pub struct BundledAgent {
     /// The agent's name, as in `cli:NAME`.
     pub name: String,
-    /// One line about the agent.
+    /// Description of the agent in one line.
     pub about: String,
     /// Package index, package and version.
     pub source: String,

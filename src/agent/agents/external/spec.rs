@@ -7,8 +7,8 @@ use std::str::FromStr;
 use super::bundled;
 use crate::error::{Error, Result};
 
-/// An external agent and its mode, written `NAME` or `FOLDER` (with a `/`, containing a manifest), optionally followed
-/// by `,mode=NAME`.
+/// An external agent and its mode: a name or a folder, optionally followed by `,mode=NAME`. A folder must be written
+/// with a `/` and contain a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalAgentSpec {
     pub(super) which: String,

@@ -257,7 +257,7 @@ impl Fixed {
         Ok((!named.is_empty()).then_some(named))
     }
 
-    /// Splices a reply into its file and writes the file into the sandbox.
+    /// Splices a reply into the function's file, and writes the file into the sandbox.
     async fn put(
         &self,
         place: usize,

@@ -51,7 +51,7 @@ impl Child {
         let group = process.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
         if let Some(pid) = group {
             hold_to(pid, memory)?;
-            // If the machine runs out of memory, the kernel should kill this process and its children rather than the
+            // If the machine runs out of memory, the kernel should kill this process and its child processes, not the
             // harness.
             let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), "1000");
         }
@@ -103,7 +103,7 @@ impl Child {
         (exit, String::from_utf8_lossy(&printed).into_owned())
     }
 
-    /// Kills the process and everything it started.
+    /// Kills the process and all processes that it started.
     fn kill(&mut self) {
         if let Some(group) = self.group {
             let _ = killpg(group, Signal::SIGKILL);

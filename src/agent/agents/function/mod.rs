@@ -37,7 +37,7 @@ pub struct FunctionAgent {
 struct About {
     /// Whether the function takes a model.
     model: bool,
-    /// Version of the Python that runs it.
+    /// Version of the Python that runs the function.
     python: String,
 }
 

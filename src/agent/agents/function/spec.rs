@@ -16,7 +16,7 @@ pub struct FunctionSpec {
 }
 
 impl FunctionSpec {
-    /// Returns the same function with its file made absolute by `here`.
+    /// Returns the same function, with its file made absolute by `here`.
     ///
     /// # Errors
     /// Returns the errors of `here`.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::agent::{Budget, Replication, Task};
 use crate::model::{Message, Model, Sampling, Tool};
 
-/// A request of the function, or its end.
+/// A request of the function, or its last message.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum FunctionRequest {

@@ -12,7 +12,7 @@ pub struct MlAgentLimits {
     pub words: usize,
     /// Maximum number of repos considered.
     pub repos: usize,
-    /// Maximum replies per repo until there is a program.
+    /// Maximum number of replies per repo.
     pub replies: usize,
     /// Characters shown of a repo's documentation for planning.
     pub docs: usize,

@@ -14,7 +14,7 @@ use crate::model::Model;
 pub struct OneReply {
     /// The whole task as one prompt, including the format of the reply.
     pub prompt: String,
-    /// The task without the name of its repo, for an agent that has to find the repo.
+    /// The task without the name of its repo, for agents that have to find the repo.
     pub unplaced: String,
     /// Language of the code block that holds the program.
     pub fence: &'static str,
@@ -39,13 +39,13 @@ impl OneReply {
     }
 }
 
-/// A repo as shown to an agent that has to choose one.
+/// A repo, as it is shown to an agent that has to choose a repo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownRepo {
-    /// Its id.
+    /// The repo's id.
     pub id: String,
-    /// Its documentation.
+    /// The repo's documentation.
     pub docs: String,
-    /// Paths and contents of its files.
+    /// Paths and contents of the repo's files.
     pub files: Vec<(String, String)>,
 }

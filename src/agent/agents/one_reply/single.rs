@@ -1,4 +1,4 @@
-//! `single`: one model call without tools; the reply is the answer.
+//! `single`: makes one model call without tools. The reply is the answer.
 
 use async_trait::async_trait;
 

@@ -40,7 +40,7 @@ pub struct React {
 
 /// Inputs and state of one of the tries of an attempt.
 struct ReactTry {
-    /// The try's limits, as stated in its prompt.
+    /// The limits of this try, as its prompt states them.
     limits: Limits,
     /// Text of the next prompt about the previous try.
     lesson: Option<String>,
@@ -136,7 +136,7 @@ impl React {
         }
     }
 
-    /// Runs one try, from the prompts to an end.
+    /// Runs one try of an attempt, from the prompts to its end.
     async fn work(&self, task: &Task, model: &dyn Model, work: &mut ReactTry, context: &mut Context<'_>) -> AttemptEnd {
         let tool_calling = &self.tool_calling;
         let ReactTry { limits, lesson, request, session } = work;

@@ -11,7 +11,7 @@ const SHOWN: usize = 1500;
 /// Maximum characters of the whole text.
 const WHOLE: usize = 40_000;
 
-/// Renders messages one after another.
+/// Renders all messages, one after another.
 #[must_use]
 pub fn render(messages: &[Message]) -> String {
     let mut text = String::new();

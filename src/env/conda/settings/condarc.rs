@@ -1,4 +1,4 @@
-//! Settings from one source: a `.condarc` file, or the `CONDA_*` variables.
+//! Settings from one source: a single `.condarc` file, or the `CONDA_*` variables.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,24 +12,25 @@ use super::super::address::{absolute, checked_alias, is_path};
 use super::places::CondarcLocations;
 use crate::error::{Error, Result};
 
-/// Which packages of a lower-priority channel are candidates if a higher-priority one has a package with the same name.
+/// Which packages of a lower-priority channel may be chosen if a higher-priority channel has a package of the same
+/// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::env) enum Priority {
-    /// None of the lower-priority channel's packages.
+    /// None from the lower-priority channel.
     Strict,
-    /// All of its packages, as if channels had no order.
+    /// All from the lower-priority channel, as if channels had no order.
     Disabled,
 }
 
-/// Settings of one source.
+/// The settings in one source.
 #[derive(Debug, Default)]
 pub(super) struct Condarc {
     pub(super) given: CondarcValues,
-    /// Unsupported settings in this source.
+    /// Warnings about unsupported settings in this source.
     pub(super) warnings: Vec<String>,
 }
 
-/// The supported settings. An empty list means that the setting is absent.
+/// The supported settings. An empty list means that the source does not set it.
 #[derive(Debug, Default)]
 pub(super) struct CondarcValues {
     pub(super) channel_alias: Option<String>,
@@ -44,7 +45,7 @@ pub(super) struct CondarcValues {
 
 type List = Option<Vec<String>>;
 
-/// The keys of a file that are read. Most of conda's keys concern other things.
+/// The keys of a file that are read. Most of conda's keys concern other matters.
 #[derive(Default, Deserialize)]
 struct File {
     channel_alias: Option<Spanned<String>>,
@@ -68,7 +69,7 @@ struct File {
     create_default_packages: List,
 }
 
-/// A string, number or boolean, as text.
+/// A string, a number or a boolean, kept as text.
 struct Scalar(String);
 
 impl<'de> Deserialize<'de> for Scalar {
@@ -102,13 +103,13 @@ impl<'de> Deserialize<'de> for Scalar {
 }
 
 impl Condarc {
-    /// Reads a file.
+    /// Reads a `.condarc` file.
     ///
     /// # Errors
     /// Kind `Machine`, with the file and, if known, the line.
     pub(super) fn read(path: &Path, places: &CondarcLocations) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
-        // A file without keys parses as null.
+        // A file without keys is parsed as null.
         let file: Option<File> = serde_saphyr::from_str(&text).map_err(|error| {
             let line = error.location().map(|location| location.line() as usize);
             Error::machine(error.without_snippet().to_string())
@@ -128,7 +129,7 @@ impl Condarc {
             &wrong,
         )?;
 
-        // A channel's path is relative to the file that contains it, not to the working directory.
+        // A channel's path is relative to the `.condarc` file, not to the working directory.
         let folder = path.parent().unwrap_or(Path::new("/"));
         let place = |channel: String| {
             let channel = places.expanded(channel.trim());
@@ -194,7 +195,7 @@ impl Condarc {
         Ok(condarc)
     }
 
-    /// Adds the single-valued settings, which both files and variables have.
+    /// Adds those settings that have a single value; both files and variables have them.
     #[expect(clippy::too_many_arguments, reason = "each is a setting")]
     fn single(
         &mut self,
@@ -214,7 +215,7 @@ impl Condarc {
         if let Some((priority, line)) = priority {
             self.given.channel_priority = Some(match priority.to_lowercase().as_str() {
                 "strict" => Priority::Strict,
-                // The solver has no `flexible` mode; conda itself recommends strict.
+                // The solver does not support `flexible`; use `strict`, which conda itself recommends.
                 "flexible" | "true" => {
                     self.warnings.push("channel priority `flexible` is taken as `strict`".to_owned());
                     Priority::Strict
@@ -231,7 +232,7 @@ impl Condarc {
                 truth(&offline).ok_or_else(|| wrong(line, format!("offline `{offline}` is not true or false")))?;
             self.given.offline = Some(truth);
         }
-        // Certificates are always verified against the system's authorities.
+        // Certificates are always verified, against the system's authorities, so warn about other settings.
         if let Some((ssl_verify, _)) = ssl_verify
             && truth(&ssl_verify) != Some(true)
             && !["<truststore>", "truststore"].contains(&ssl_verify.as_str())
@@ -249,7 +250,7 @@ fn filled(list: &List) -> bool {
     list.as_ref().is_some_and(|list| !list.is_empty())
 }
 
-/// Returns a text with its line.
+/// Returns a text and its line.
 fn known(text: &Spanned<String>) -> (String, Option<usize>) {
     (text.value.clone(), Some(text.referenced.line() as usize))
 }
@@ -258,7 +259,7 @@ fn word(scalar: &Spanned<Scalar>) -> (String, Option<usize>) {
     (scalar.value.0.clone(), Some(scalar.referenced.line() as usize))
 }
 
-/// Parses a boolean as in YAML 1.1 and conda's variables.
+/// Parses a boolean as YAML 1.1 and conda's variables allow.
 fn truth(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "yes" | "on" | "y" | "1" => Some(true),

@@ -1,4 +1,4 @@
-//! Locations of conda's configuration.
+//! Where conda's configuration is found.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use super::super::address::absolute;
 use crate::error::{Error, Result};
 
-/// The machine's files and the process's environment variables.
+/// The machine's configuration files and this process's environment variables.
 #[derive(Debug, Clone)]
 pub(in crate::env) struct CondarcLocations {
-    /// The folder that contains `etc` and `var`: `/`, or another one in tests.
+    /// The folder that contains `etc` and `var`: `/`, except in tests.
     pub(super) root: PathBuf,
     /// Variables of the environment.
     pub(super) variables: BTreeMap<String, String>,
 }
 
-/// Names of a configuration file in conda's folders, and of a folder of such files.
+/// Names of configuration files in conda's folders, and of a folder with such files.
 const NAMES: [&str; 3] = [".condarc", "condarc", "condarc.d"];
 
 impl CondarcLocations {
@@ -27,7 +27,7 @@ impl CondarcLocations {
         Self { root: PathBuf::from("/"), variables: std::env::vars_os().filter_map(text).collect() }
     }
 
-    /// Returns a variable that is set and not empty.
+    /// Returns an environment variable that is set and not empty.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -36,8 +36,8 @@ impl CondarcLocations {
         self.variable("HOME").map(Path::new)
     }
 
-    /// Returns the folder in which conda is installed, from its shell hook's variables: the executable is in a
-    /// subfolder of it.
+    /// Returns the folder in which conda is installed: the parent of the folder of conda's executable, which a variable
+    /// of conda's shell hook names.
     fn conda_root(&self) -> Option<PathBuf> {
         let of_program = |program: &str| Some(Path::new(program).parent()?.parent()?.to_owned());
         (self.variable("CONDA_ROOT").map(PathBuf::from))
@@ -45,7 +45,7 @@ impl CondarcLocations {
             .or_else(|| self.variable("MAMBA_ROOT_PREFIX").map(PathBuf::from))
     }
 
-    /// Expands variables written as `${TOKEN}` or `$TOKEN`; unset variables are left as written.
+    /// Expands environment variables written as `${TOKEN}` or `$TOKEN`; unset variables are left as written.
     pub(super) fn expanded(&self, text: &str) -> String {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
@@ -67,8 +67,8 @@ impl CondarcLocations {
         expanded + rest
     }
 
-    /// Returns all existing configuration files, least important first: the machine's, conda's own, the user's, the
-    /// active environment's, and the one named by `CONDARC`.
+    /// Returns all existing configuration files, in ascending order of precedence: the machine's, conda's own, the
+    /// user's, the active environment's, and the file named by `CONDARC`.
     ///
     /// # Errors
     /// Kind `Machine` if a folder of such files cannot be read, or if `CONDARC` names a missing file.
@@ -104,13 +104,13 @@ impl CondarcLocations {
     }
 }
 
-/// Adds conda's configuration files in a folder.
+/// Adds all configuration files in one of conda's folders.
 fn add_all(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     NAMES.iter().map(|name| folder.join(name)).filter(|path| path.exists()).try_for_each(|path| add(&path, found))
 }
 
-/// Adds a file, or the `.yml` and `.yaml` files of a folder, sorted by name. A file that was found before moves to the
-/// end, where it is more important.
+/// Adds a file, or the `.yml` and `.yaml` files of a folder, sorted by name. A file that was already found moves to the
+/// end, where it has higher precedence.
 fn add(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     let mut files = vec![path.to_owned()];
     if path.is_dir() {

@@ -1,4 +1,4 @@
-//! Sources of settings, their precedence, and the resulting channel locations.
+//! Tests of the sources of conda settings, their precedence, and the resulting locations of channels.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::{CondaSettings, CondarcLocations, Priority};
 use crate::error::{Error, FailureKind, Result};
 
-/// A separate machine and user for tests.
+/// A machine and a user that exist only for a test.
 struct SettingsFixture(TempDir);
 
 impl SettingsFixture {
@@ -25,7 +25,7 @@ impl SettingsFixture {
         self.0.path().join(path)
     }
 
-    /// Returns locations with these variables, in whose values `LAB` is replaced by the lab's folder.
+    /// Returns the fixture's locations with these variables, in whose values `LAB` is replaced by the fixture's folder.
     fn places(&self, variables: &[(&str, &str)]) -> CondarcLocations {
         let lab = self.0.path().display().to_string();
         let home = [("HOME", "LAB/home")];
@@ -45,7 +45,7 @@ fn user(text: &str) -> CondaSettings {
     SettingsFixture::new(&[("home/.condarc", text)]).read(&[], None).unwrap()
 }
 
-/// Returns the URLs of channels, with mirrors of the same channel joined by bars.
+/// Returns the URLs of the channels. Mirrors of one channel are joined by bars.
 fn located(settings: &CondaSettings, channels: &[&str]) -> Result<Vec<String>> {
     let channels: Vec<(String, usize)> =
         channels.iter().zip(3..).map(|(one, line)| ((*one).to_owned(), line)).collect();
@@ -178,7 +178,7 @@ fn custom_channels_multichannels_and_mirrors_are_resolved() {
             "https://m1.example/cf/|https://m3.example/cf/",
         ]
     );
-    // The lock contains the channel's name, so any mirror works.
+    // The lock contains the channel's name, so any mirror of it may be used.
     let one = settings.locate_one("mine", Path::new("conda.lock")).unwrap();
     assert_eq!((one.name.as_str(), one.urls[0].as_str()), ("mine", "https://b.example/x/mine/"));
 }

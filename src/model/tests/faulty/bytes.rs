@@ -3,13 +3,13 @@
 use super::super::server::CannedAnswer;
 use super::{ProtocolCase, hold};
 
-/// An answer with a good status line, these headers, and exactly these bytes as its body.
+/// Returns an answer with a successful status line, these headers, and exactly these bytes as its body.
 fn behind(headers: &str, body: impl AsRef<[u8]>) -> CannedAnswer {
     let head = format!("HTTP/1.1 200 OK\r\n{headers}connection: close\r\n\r\n");
     CannedAnswer::Raw([head.as_bytes(), body.as_ref()].concat())
 }
 
-/// A complete stream with these contents.
+/// Returns a complete stream with this text as its contents.
 pub(super) fn events(written: &str) -> CannedAnswer {
     behind("content-type: text/event-stream\r\n", written)
 }

@@ -15,7 +15,7 @@ pub struct PastTurns {
 }
 
 impl PastTurns {
-    /// Adds a turn: the model's reply and its observation.
+    /// Adds a turn, which is a reply of the model and the observation that follows.
     pub fn add(&mut self, said: String, observation: String) {
         self.turns.push((said, observation));
     }
