@@ -10,6 +10,7 @@ mod compare;
 mod console;
 mod course;
 mod csv;
+mod curriculum;
 mod dates;
 mod difficulty;
 pub(crate) mod figures;
@@ -38,6 +39,7 @@ pub(crate) use compare::{Contender, ContenderComparison, compare, compare_consol
 pub(crate) use console::lines_console;
 pub use console::{brief_console, console};
 pub(crate) use course::Course;
+pub use curriculum::{CurriculumPart, curriculum_console, curriculum_course};
 pub use csv::csv;
 pub(crate) use csv::csv_line;
 pub(crate) use dates::{by_date, by_date_console};

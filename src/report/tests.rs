@@ -50,6 +50,7 @@ pub(crate) fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: b
         gpu: None,
         cached_replies: 0,
         refused_requests: 0,
+        curriculum: None,
     }
 }
 

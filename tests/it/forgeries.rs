@@ -12,6 +12,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::engine::{Engine, Kind, on_engines};
+use crate::support::episodes::{Served, gold};
 use crate::support::{Lab, PROGRAM, json_lines};
 
 on_engines! {
@@ -286,15 +287,9 @@ fn code(body: &str) -> String {
 
 /// Writes the forgers as scripted agents that answer with gold if they know it. Returns their options for `run`.
 fn agents(lab: &Lab) -> Vec<String> {
-    let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
-    let result = |id: &str| find(&gold, id).unwrap_or_else(|| panic!("no gold of `{id}` in {gold:#}"));
-    let (means, spread) = (result("means"), result("spread"));
-    let fill = |text: &str| text.replace("@MEANS@", &means.to_string()).replace("@SPREAD@", &spread.to_string());
-    let answer = json!({ "Experiment 1": means, "Experiment 2": spread });
-    let aside = ASIDE.iter().map(|(_, script)| fill(&format!("{PRELUDE}{script}")));
-    let scripts = aside.chain(INSIDE.iter().map(|(_, body)| code(body)));
+    let answer = json!({ "Experiment 1": gold(lab, "means"), "Experiment 2": gold(lab, "spread") });
     let mut options = Vec::new();
-    for (number, script) in scripts.enumerate() {
+    for (number, (_, script)) in scripts(lab).into_iter().enumerate() {
         let steps = [
             json!({ "tool": "command_line", "arguments": { "command": script } }),
             json!({ "tool": "final_answer", "arguments": { "answer": answer } }),
@@ -306,11 +301,12 @@ fn agents(lab: &Lab) -> Vec<String> {
     options
 }
 
-/// Returns the gold result of an experiment, wherever the file keeps it.
-fn find(gold: &Value, id: &str) -> Option<Value> {
-    let fields = gold.as_object()?;
-    let own = fields.get(id).and_then(|own| own.get("result"));
-    own.cloned().or_else(|| fields.values().find_map(|value| find(value, id)))
+/// Returns the forgers' names and scripts, filled with gold.
+fn scripts(lab: &Lab) -> Vec<(&'static str, String)> {
+    let (means, spread) = (gold(lab, "means").to_string(), gold(lab, "spread").to_string());
+    let fill = |text: &str| text.replace("@MEANS@", &means).replace("@SPREAD@", &spread);
+    let aside = ASIDE.iter().map(|(name, script)| (*name, fill(&format!("{PRELUDE}{script}"))));
+    aside.chain(INSIDE.iter().map(|(name, body)| (*name, code(body)))).collect()
 }
 
 /// Runs all forgers at a sample whose result is printed and at one whose result is a file.
@@ -349,6 +345,41 @@ fn no_forgery_passes(lab: &Lab, sandbox: &str, change: impl FnOnce(&mut Command)
 #[ignore = "takes a minute"]
 fn no_forgery_passes_locally() {
     no_forgery_passes(&Lab::new(), "local", |_| ());
+}
+
+/// The same forgers as clients of `serve`: each is rewarded nothing.
+#[test]
+#[ignore = "takes a minute"]
+fn no_forgery_is_rewarded_by_a_server_of_episodes() {
+    let lab = Lab::new();
+    let answer = json!({ "Experiment 1": gold(&lab, "means"), "Experiment 2": gold(&lab, "spread") });
+    let served = Served::start(&lab, &["--jobs", "2", "--reward", "share"]);
+    let mut client = served.client();
+    let mut wrong = Vec::new();
+    for sample in ["tiny_1", "tiny_2"] {
+        for (name, script) in scripts(&lab) {
+            client.reset(&json!({ "sample": sample }));
+            client.shell(&script);
+            let last = client.submit(&answer);
+            // A share of the checks may be right without the masked function, but never all of them.
+            let is_failed = last["done"] == true && last["metadata"]["pass"] == false && last["reward"] != 1.0;
+            if !is_failed || last["metadata"]["reported"]["pass"] != true {
+                wrong.push(format!("{name}: {last:#}"));
+            }
+        }
+    }
+    client.reset(&json!({ "sample": "tiny_1" }));
+    for file in ["means", "spread"] {
+        let original = lab.read(&format!("repos/tiny/tiny/{file}.py"));
+        client.step("write_file", &json!({ "path": format!("tiny/{file}.py"), "content": original }));
+    }
+    assert_eq!(client.submit(&answer)["reward"], 1.0, "passing is possible");
+    assert!(wrong.is_empty(), "{}: {}", wrong.len(), wrong.join("\n"));
+    drop(client);
+    served.stop();
+    let records = lab.records("s");
+    assert_eq!(records.iter().filter(|record| record["pass"] == true).count(), 1);
+    println!("{} episodes of forgers: 0 passes", records.len() - 1);
 }
 
 /// Without namespaces, root's sandboxes run as another user, who must be able to reach the interpreter and the env.

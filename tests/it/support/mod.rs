@@ -4,6 +4,7 @@ pub mod browser;
 #[cfg(feature = "conda")]
 pub mod channel;
 pub mod engine;
+pub mod episodes;
 #[cfg(feature = "conda")]
 pub mod http;
 pub mod judge;

@@ -1,0 +1,196 @@
+//! The MCP server: both generations of the protocol over stdio, streamable HTTP, and what it never shows.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::Lab;
+use crate::support::episodes::{Served, gold};
+
+/// Metadata that each request of the revision without sessions carries.
+fn modern() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// An assistant on the other end of stdin and stdout.
+struct Assistant {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    next: u64,
+    /// Whether requests carry [`modern`].
+    is_modern: bool,
+    /// Everything that the server wrote.
+    heard: String,
+}
+
+impl Assistant {
+    fn start(lab: &Lab, is_modern: bool) -> Self {
+        let mut command = lab.command(&["mcp", "--name", "s", "--no-baseline", "-n", "1,2", "--client", "helper"]);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let stdin = process.stdin.take();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        let mut assistant = Self { process, stdin, stdout, next: 1, is_modern, heard: String::new() };
+        if is_modern {
+            let found = assistant.ask("server/discover", json!({}));
+            assert!(found["supportedVersions"].to_string().contains("2026-07-28"), "{found:#}");
+        } else {
+            let hello = json!({
+                "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" },
+            });
+            let found = assistant.ask("initialize", hello);
+            assert_eq!(found["protocolVersion"], "2025-06-18", "{found:#}");
+            assert_eq!(found["serverInfo"]["name"], "autoexperiment");
+            assistant.write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        }
+        assistant
+    }
+
+    fn write(&mut self, message: &Value) {
+        writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn answer_to(&mut self, method: &str, mut params: Value) -> Value {
+        if self.is_modern {
+            params["_meta"] = modern();
+        }
+        let id = self.next;
+        self.next += 1;
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        loop {
+            let mut line = String::new();
+            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the server has ended");
+            self.heard.push_str(&line);
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.answer_to(method, params);
+        assert!(answer.get("error").is_none(), "{method}: {answer:#}");
+        answer["result"].clone()
+    }
+
+    /// Calls a tool; returns its text, and whether that is an error.
+    fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
+        let result = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+        (text, result["isError"] == true)
+    }
+
+    fn called(&mut self, tool: &str, arguments: Value) -> Value {
+        let (text, is_error) = self.call(tool, arguments);
+        assert!(!is_error, "{tool}: {text}");
+        serde_json::from_str(&text).unwrap_or(Value::String(text))
+    }
+}
+
+impl Drop for Assistant {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+fn an_assistant_attempts_a_sample(is_modern: bool) {
+    let lab = Lab::new();
+    let mut assistant = Assistant::start(&lab, is_modern);
+    let tools = assistant.ask("tools/list", json!({}))["tools"].clone();
+    let tools = tools.as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    for name in ["list_papers", "draw_samples", "start_attempt", "command_line", "write_file", "submit", "result", "report"] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    let shell = tools.iter().find(|tool| tool["name"] == "command_line").unwrap();
+    assert!(shell["inputSchema"]["required"].to_string().contains("attempt"), "{shell:#}");
+    let papers = assistant.called("list_papers", json!({}));
+    assert_eq!(papers["papers"][0]["paper"], "tiny", "{papers:#}");
+    let resources = assistant.ask("resources/list", json!({}));
+    assert_eq!(resources["resources"][0]["uri"], "paper://tiny", "{resources:#}");
+    let text = assistant.ask("resources/read", json!({ "uri": "paper://tiny" }));
+    assert!(text["contents"][0]["text"].as_str().unwrap().len() > 100, "{text:#}");
+    let missing = assistant.answer_to("resources/read", json!({ "uri": "paper://../gold" }));
+    assert!(missing["error"]["code"].is_i64(), "{missing:#}");
+    let drawn = assistant.called("draw_samples", json!({ "n": 1, "count": 3, "seed": 4 }));
+    assert_eq!(drawn["samples"].as_array().unwrap().len(), 3, "{drawn:#}");
+    let begun = assistant.called("start_attempt", json!({ "sample": "tiny_0" }));
+    let attempt = begun["attempt"].as_str().unwrap().to_owned();
+    assert!(begun["task"].as_str().unwrap().contains("arithmetic"), "{begun:#}");
+    let original = lab.read("repos/tiny/tiny/means.py");
+    assistant.called("write_file", json!({ "attempt": attempt, "path": "tiny/means.py", "content": original }));
+    let shown = assistant.called("command_line", json!({ "attempt": attempt, "command": "cat tiny/means.py" }));
+    assert!(shown.as_str().unwrap().contains("total += value"), "{shown}");
+    let waiting = assistant.called("result", json!({ "attempt": attempt }));
+    assert!(waiting["state"].as_str().unwrap().contains("your next call"), "{waiting:#}");
+    let known = assistant.heard.clone();
+    for (id, value) in [("means", gold(&lab, "means")), ("spread", gold(&lab, "spread"))] {
+        let numbers: Vec<String> =
+            value.as_object().unwrap().values().filter(|it| it.is_f64()).map(ToString::to_string).collect();
+        assert!(!numbers.is_empty() && numbers.iter().all(|number| !known.contains(number)), "{id}: gold was shown");
+    }
+    let answer = json!({ "Experiment 1": gold(&lab, "means"), "Experiment 2": gold(&lab, "spread") }).to_string();
+    let ended = assistant.called("submit", json!({ "attempt": attempt, "answer": answer }));
+    assert_eq!((&ended["pass"], &ended["reward"]), (&json!(true), &json!(1.0)), "{ended:#}");
+    assert_eq!(assistant.called("result", json!({ "attempt": attempt }))["pass"], true);
+    assert!(assistant.called("report", json!({})).as_str().unwrap().contains("serve:helper"));
+    // Mistakes are errors of the tool, which the assistant sees.
+    for (tool, arguments, what) in [
+        ("command_line", json!({ "attempt": attempt, "command": "ls" }), "the episode is over"),
+        ("command_line", json!({ "command": "ls" }), "`attempt` is missing"),
+        ("command_line", json!({ "attempt": "tiny_0.0-0", "command": "ls" }), "no such attempt"),
+        ("start_attempt", json!({ "sample": "tiny_99" }), "tiny_99"),
+        ("start_attempt", json!({ "paper": "tiny" }), "wrong arguments"),
+        ("draw_samples", json!({ "paper": "x" }), "no paper"),
+    ] {
+        let (text, is_error) = assistant.call(tool, arguments);
+        assert!(is_error && text.contains(what), "{tool}: {text}");
+    }
+    // An attempt that is left open ends with the server.
+    let open = assistant.called("start_attempt", json!({ "sample": "tiny_1" }));
+    assistant.called("command_line", json!({ "attempt": open["attempt"], "command": "echo begun" }));
+    drop(assistant);
+    let records = lab.records("s");
+    let of = |key: &str| records.iter().map(|record| record[key].clone()).collect::<Vec<_>>();
+    assert_eq!((of("agent"), of("pass")), (vec![json!("serve:helper"); 2], vec![json!(true), json!(false)]));
+}
+
+#[test]
+fn an_assistant_of_the_revision_without_sessions_attempts_a_sample() {
+    an_assistant_attempts_a_sample(true);
+}
+
+#[test]
+fn an_assistant_of_earlier_revisions_attempts_a_sample() {
+    an_assistant_attempts_a_sample(false);
+}
+
+#[test]
+fn over_http_only_programs_of_this_machine_or_with_the_token_are_served() {
+    let lab = Lab::new();
+    let token = "0123456789abcdef";
+    let served =
+        Served::run(lab.command(&["mcp", "--listen", "127.0.0.1:0", "--token", token, "--no-baseline", "--name", "s"]));
+    assert!(served.address.ends_with("/mcp"), "{}", served.address);
+    let question = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "list_papers", "arguments": {}, "_meta": modern() },
+    });
+    let accept = "Accept: application/json, text/event-stream";
+    let headers = ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: list_papers", accept];
+    assert_eq!(served.http("POST", "/mcp", Some(&question), &headers).0, 401);
+    let authorization = format!("Authorization: Bearer {token}");
+    let headers = [headers.as_slice(), &[authorization.as_str()]].concat();
+    let (status, body) = served.http("POST", "/mcp", Some(&question), &headers);
+    assert_eq!(status, 200, "{body}");
+    assert!(body.to_string().contains("tiny"), "{body}");
+    let refused = lab.fails(2, &["mcp", "--listen", "0.0.0.0:0", "--no-baseline"]);
+    assert!(refused.contains("--token"), "{refused}");
+}
