@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::RUNNER;
 use super::functions::Candidate;
 use super::layout::Layout;
+use super::manifest::{IDS, unguarded_command};
 use super::survey::{Plan, SurveyedTest};
 use crate::agent::TaskExperiment;
 use crate::audit::{Bench, ExperimentOutcome, Trial};
@@ -16,9 +16,6 @@ use crate::code::{Mutant, choose};
 use crate::error::{Error, FailureKind, Result};
 use crate::score::score_experiment;
 use crate::suite::{FunctionEvidence, ResultRule, Stdout};
-
-/// File that tells the runner which tests to run.
-const IDS: &str = "autoexperiment_ids.json";
 
 /// Maximum tests per group, and seconds of all tests, that measure one function.
 const MOST_TESTS: usize = 12;
@@ -214,9 +211,7 @@ impl Gates {
     async fn outcome(&self, files: &[(PathBuf, Vec<u8>)], ids: &[String]) -> Result<ExperimentOutcome> {
         let seconds: f64 = ids.iter().filter_map(|id| self.tests.get(id)).map(|test| test.seconds).sum();
         let limit = (SLOWER * (self.overhead + seconds)).max(LEAST_LIMIT);
-        let command =
-            format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded", self.layout.exports());
-        let experiment = self.experiment(command, limit)?;
+        let experiment = self.experiment(unguarded_command(&self.layout), limit)?;
         let mut files = files.to_vec();
         files.push((PathBuf::from(IDS), serde_json::to_vec(ids).unwrap_or_default()));
         self.bench.run(&Trial { files: &files, experiment: &experiment }).await

@@ -330,7 +330,7 @@ impl Workshop {
             self.write_paper(prepared, &test_files, &plan, &functions)?;
             let ready = self.ready(suite, id, observer).await?;
             let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
-            match record(&bench, &plan, self.machine.backend.name(), observer).await? {
+            match record(&bench, &prepared.layout, &plan, self.machine.backend.name(), observer).await? {
                 Recorded::Gold(gold) => break (bench, plan, examined, *gold),
                 Recorded::Varying(failed, varying) if round < ROUNDS => {
                     *entry.funnel.tests_left_out.entry("varies".to_owned()).or_default() += failed.len();
