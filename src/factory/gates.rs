@@ -24,7 +24,7 @@ const MOST_SECONDS: f64 = 6.0;
 /// Seed that selects mutants; the same as that of `verify`.
 const MUTANT_SEED: u64 = 0;
 
-/// Time limit of a run, as a multiple of the usual time, and at least so many seconds.
+/// Time limit of a run: a multiple of its usual time, and a minimum in seconds.
 const SLOWER: f64 = 5.0;
 const LEAST_LIMIT: f64 = 10.0;
 
@@ -200,8 +200,8 @@ impl Gates {
         chosen
     }
 
-    /// Runs these tests with changed files, and returns those whose outcome or values differ from gold; all of them if there
-    /// is no result.
+    /// Runs these tests with changed files, and returns those whose outcome or values differ from gold. Without a result,
+    /// returns all of them.
     async fn failing(&self, files: &[(PathBuf, Vec<u8>)], ids: &[String]) -> Result<BTreeSet<String>> {
         let outcome = self.outcome(files, ids).await?;
         let Ok(result) = outcome.result else { return Ok(ids.iter().cloned().collect()) };

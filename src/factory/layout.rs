@@ -84,7 +84,7 @@ pub(super) fn find(folder: &Path) -> Result<Layout> {
         let named: Vec<String> = found.iter().filter(|module| told.contains(module)).cloned().collect();
         let like: Vec<String> =
             found.iter().filter(|module| module.to_lowercase().replace('.', "_") == own).cloned().collect();
-        // What the build says, then a module of the package's name, then anything.
+        // Prefer the modules that the build lists, then a module named like the package.
         let (rank, chosen) = if !named.is_empty() {
             (3, named)
         } else if !like.is_empty() {
@@ -179,8 +179,7 @@ impl Layout {
     }
 }
 
-/// Top-level modules and packages of a folder. A folder of packages without an `__init__.py` of its own is a namespace, and
-/// stands for itself.
+/// Top-level modules and packages of a folder, with namespaces: folders of packages without an `__init__.py`.
 fn modules(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {

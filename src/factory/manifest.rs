@@ -11,7 +11,7 @@ use crate::draft::manifest::CompiledCode;
 use crate::draft::metadata::PackageFacts;
 use crate::files::toml_string;
 
-/// Tolerance of the sums that stand for floating-point values, relative and absolute.
+/// Relative and absolute tolerance of the sums into which floating-point values are folded.
 const TOLERANCE: (&str, &str) = ("1e-5", "1e-9");
 
 /// Input of a package's manifest.

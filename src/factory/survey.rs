@@ -81,7 +81,7 @@ pub(super) struct SurveyOptions {
 pub(super) struct StableTests {
     /// Tests that pass in every survey, as in the first one.
     pub(super) kept: BTreeMap<String, SurveyedTest>,
-    /// Those of them whose values vary.
+    /// Kept tests whose values vary.
     pub(super) without_values: BTreeSet<String>,
     /// Number of tests left out, by reason.
     pub(super) left_out: BTreeMap<String, usize>,
