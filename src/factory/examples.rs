@@ -60,8 +60,8 @@ pub(super) fn without_outputs(text: &str) -> (String, usize) {
     (kept, removed)
 }
 
-/// Removes the outputs of examples from the docstrings of a Python file. Returns `None` if there are none, or if the file
-/// would not have the same functions afterwards.
+/// Removes the outputs of examples from the docstrings of a Python file. Returns `None` if nothing changes, or if the file would
+/// not have the same functions afterwards.
 pub(super) fn source_without_outputs(module: &Module) -> Option<(Vec<u8>, usize)> {
     let source = std::str::from_utf8(module.source()).ok()?;
     if !source.contains(">>>") && !source.contains("In [") {

@@ -57,7 +57,7 @@ const PLOT_CALLS: [&str; 6] = ["plt.", "pyplot.", "ax.", "fig.", "axes.", ".save
 /// Maximum number of lines that show how an undocumented function is called.
 const MOST_CALLS_SHOWN: usize = 3;
 
-/// A function that is worth masking, as far as its code tells.
+/// A function whose code looks worth masking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Candidate {
     /// Its selector.
@@ -125,11 +125,19 @@ pub(super) fn examine(
                 lines: lines(module, place),
                 description,
                 documented,
-                tests: tests.clone(),
+                tests: tests.iter().filter(|id| !is_own_doctest(id, &name)).cloned().collect(),
             });
         }
     }
     found
+}
+
+/// Whether a test is the doctest in the docstring of the function `name` (`path.py::Class.method`), which agents see.
+fn is_own_doctest(id: &str, name: &str) -> bool {
+    let (Some((file, test)), Some((own, function))) = (id.split_once("::"), name.split_once("::")) else {
+        return false;
+    };
+    file == own && test.strip_suffix(function).is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
 /// Whether a file is not part of what a package does: vendored code, its command line, or generated code.

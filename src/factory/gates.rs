@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::RUNNER;
 use super::functions::Candidate;
 use super::layout::Layout;
+use super::manifest::{IDS, unguarded_command};
 use super::survey::{Plan, SurveyedTest};
 use crate::agent::TaskExperiment;
 use crate::audit::{Bench, ExperimentOutcome, Trial};
@@ -17,9 +17,6 @@ use crate::error::{Error, FailureKind, Result};
 use crate::score::score_experiment;
 use crate::suite::{FunctionEvidence, ResultRule, Stdout};
 
-/// File that tells the runner which tests to run.
-const IDS: &str = "autoexperiment_ids.json";
-
 /// Maximum tests per group, and seconds of all tests, that measure one function.
 const MOST_TESTS: usize = 12;
 const MOST_SECONDS: f64 = 6.0;
@@ -27,7 +24,7 @@ const MOST_SECONDS: f64 = 6.0;
 /// Seed that selects mutants; the same as that of `verify`.
 const MUTANT_SEED: u64 = 0;
 
-/// Time limit of a run, as a multiple of the usual time, and at least so many seconds.
+/// Time limit of a run: a multiple of its usual time, and a minimum in seconds.
 const SLOWER: f64 = 5.0;
 const LEAST_LIMIT: f64 = 10.0;
 
@@ -203,8 +200,8 @@ impl Gates {
         chosen
     }
 
-    /// Runs these tests with changed files, and returns those whose outcome or values differ from gold; all of them if there
-    /// is no result.
+    /// Runs these tests with changed files, and returns those whose outcome or values differ from gold. Without a result,
+    /// returns all of them.
     async fn failing(&self, files: &[(PathBuf, Vec<u8>)], ids: &[String]) -> Result<BTreeSet<String>> {
         let outcome = self.outcome(files, ids).await?;
         let Ok(result) = outcome.result else { return Ok(ids.iter().cloned().collect()) };
@@ -214,9 +211,7 @@ impl Gates {
     async fn outcome(&self, files: &[(PathBuf, Vec<u8>)], ids: &[String]) -> Result<ExperimentOutcome> {
         let seconds: f64 = ids.iter().filter_map(|id| self.tests.get(id)).map(|test| test.seconds).sum();
         let limit = (SLOWER * (self.overhead + seconds)).max(LEAST_LIMIT);
-        let command =
-            format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded", self.layout.exports());
-        let experiment = self.experiment(command, limit)?;
+        let experiment = self.experiment(unguarded_command(&self.layout), limit)?;
         let mut files = files.to_vec();
         files.push((PathBuf::from(IDS), serde_json::to_vec(ids).unwrap_or_default()));
         self.bench.run(&Trial { files: &files, experiment: &experiment }).await

@@ -84,7 +84,7 @@ pub(super) fn find(folder: &Path) -> Result<Layout> {
         let named: Vec<String> = found.iter().filter(|module| told.contains(module)).cloned().collect();
         let like: Vec<String> =
             found.iter().filter(|module| module.to_lowercase().replace('.', "_") == own).cloned().collect();
-        // What the build says, then a module of the package's name, then anything.
+        // Prefer the modules that the build lists, then a module named like the package.
         let (rank, chosen) = if !named.is_empty() {
             (3, named)
         } else if !like.is_empty() {
@@ -127,13 +127,39 @@ impl Layout {
         if let Some(head) = head {
             write(&repo.join("PKG-INFO"), &format!("{}\n", head.trim_end()))?;
         }
-        for file in version_files(sources) {
+        for file in version_files(sources).into_iter().chain(self.imported_versions(repo)) {
             let path = repo.join(&file);
             if !path.exists() && path.parent().is_some_and(Path::is_dir) {
                 write(&path, &version_file(&self.version))?;
             }
         }
         Ok(())
+    }
+
+    /// Modules with the version that the package imports and the sources do not have, because the build writes them.
+    fn imported_versions(&self, repo: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for module in &self.modules {
+            let folder = self.root.join(module.split('.').collect::<PathBuf>());
+            let Some(code) = text(repo, &folder.join("__init__.py").display().to_string()) else { continue };
+            let names = r"(_?_?version(?:_info)?(?:__)?|_version_meson)";
+            let package = regex::escape(module);
+            let import = Regex::new(&format!(
+                r"(?m)^\s*(?:from\s+(?:\.|{package}\.){names}\s+import|from\s+(?:\.|{package})\s+import\s+{names}\s*$|import\s+{package}\.{names})"
+            ));
+            let captures = import.ok().map(|import| {
+                import
+                    .captures_iter(&code)
+                    .map(|it| it.iter().skip(1).flatten().next().map(|name| name.as_str().to_owned()))
+                    .collect::<Vec<_>>()
+            });
+            for name in captures.into_iter().flatten().flatten() {
+                if !repo.join(&folder).join(&name).is_dir() {
+                    found.push(folder.join(format!("{name}.py")));
+                }
+            }
+        }
+        found
     }
 
     /// Shell code that lets Python import the package from the workspace, whatever the working folder is later.
@@ -153,8 +179,7 @@ impl Layout {
     }
 }
 
-/// Top-level modules and packages of a folder. A folder of packages without an `__init__.py` of its own is a namespace, and
-/// stands for itself.
+/// Top-level modules and packages of a folder, with namespaces: folders of packages without an `__init__.py`.
 fn modules(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
@@ -286,7 +311,10 @@ fn version_file(version: &str) -> String {
         .map(|part| part.parse::<u64>().map_or_else(|_| format!("'{part}'"), |number| number.to_string()))
         .collect();
     let tuple = format!("({},)", parts.join(", "));
-    format!("__version__ = version = '{version}'\n__version_tuple__ = version_tuple = {tuple}\n")
+    format!(
+        "__version__ = version = full_version = short_version = '{version}'\n__version_tuple__ = version_tuple = {tuple}\n\
+         __git_version__ = git_revision = 'unknown'\nrelease = True\n\n\ndef get_versions():\n    return {{'version': version}}\n"
+    )
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -328,6 +356,22 @@ mod tests {
             assert_eq!((found.name.as_str(), found.version.as_str()), ("my-pkg", "1.2"));
         }
         assert!(find(sources(&[("README", "")]).path()).unwrap_err().message.contains("no importable package"));
+    }
+
+    #[test]
+    fn a_version_module_that_only_a_build_writes_is_written() {
+        let init = "from . import version\nfrom .core import f\nfrom p._version import __version__\n";
+        let folder = sources(&[
+            ("pyproject.toml", "[project]\nname = 'p'\nversion = '3.1'\n"),
+            ("p/__init__.py", init),
+            ("p/version.py", "own"),
+        ]);
+        let layout = find(folder.path()).unwrap();
+        layout.complete(folder.path(), folder.path()).unwrap();
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(read("p/_version.py").starts_with("__version__ = version = full_version = short_version = '3.1'\n"));
+        assert_eq!(read("p/version.py"), "own");
+        assert!(!folder.path().join("p/core.py").exists());
     }
 
     #[test]

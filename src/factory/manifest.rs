@@ -11,7 +11,7 @@ use crate::draft::manifest::CompiledCode;
 use crate::draft::metadata::PackageFacts;
 use crate::files::toml_string;
 
-/// Tolerance of the sums that stand for floating-point values, relative and absolute.
+/// Relative and absolute tolerance of the sums into which floating-point values are folded.
 const TOLERANCE: (&str, &str) = ("1e-5", "1e-9");
 
 /// Input of a package's manifest.
@@ -34,6 +34,14 @@ pub(super) struct PackageManifest<'a> {
     pub(super) plan: &'a Plan,
     /// Functions to mask.
     pub(super) functions: &'a [ListedFunction],
+}
+
+/// File that tells the runner which tests to run.
+pub(super) const IDS: &str = "autoexperiment_ids.json";
+
+/// The command that runs the tests listed in [`IDS`] on code that is trusted.
+pub(super) fn unguarded_command(layout: &Layout) -> String {
+    format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded", layout.exports())
 }
 
 /// The command that runs a group of tests.

@@ -161,7 +161,7 @@ impl Factory {
         }
         self.list.packages = order.iter().filter_map(|package| entries.get(package).cloned()).collect();
         let whole = self.list.clone();
-        // What failed through no fault of the package is tried again by the next command.
+        // The next command tries again what failed because of this machine or the index.
         self.list.packages.retain(|entry| !unfinished.contains(&entry.package));
         self.list.save(&path)?;
         let html = self.workshop.suite.root().join("factory.html");

@@ -80,7 +80,7 @@ const LEAK: f64 = 0.6;
 /// Number of combinations of two or three functions that are tried.
 const COMBINATIONS: usize = 20;
 
-/// What the packages of one command share.
+/// Resources shared by the packages of one command.
 pub(super) struct Workshop {
     /// The new suite.
     pub(super) suite: Suite,
@@ -330,7 +330,7 @@ impl Workshop {
             self.write_paper(prepared, &test_files, &plan, &functions)?;
             let ready = self.ready(suite, id, observer).await?;
             let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
-            match record(&bench, &plan, self.machine.backend.name(), observer).await? {
+            match record(&bench, &prepared.layout, &plan, self.machine.backend.name(), observer).await? {
                 Recorded::Gold(gold) => break (bench, plan, examined, *gold),
                 Recorded::Varying(failed, varying) if round < ROUNDS => {
                     *entry.funnel.tests_left_out.entry("varies".to_owned()).or_default() += failed.len();
@@ -437,7 +437,7 @@ impl Workshop {
         let mut passed: Vec<(usize, Passed)> = Vec::new();
         let (mutants, least) = (self.settings.mutants, self.settings.least_score);
         loop {
-            // As many at once as could all be kept, so that the choice does not depend on which one ends first.
+            // Start only measurements that could all be kept, so that the choice does not depend on their order.
             while running.len() < self.slots + 1 && passed.len() + running.len() < self.settings.most {
                 let Some(place) = todo.next() else { break };
                 let (gates, candidate) = (Arc::clone(&gates), examined.candidates[place].clone());

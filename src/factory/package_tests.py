@@ -897,10 +897,11 @@ def unit_of(ident, units, classes):
 # Values that functions of the package return to the tests.
 
 MASK = (1 << 64) - 1
-# Limits of one test: returned values, and parts of one value.
+# Limits of one test: returned values, parts of one value, and parts of all values.
 MOST_VALUES = 400
-MOST_PARTS = 20000
-DEEPEST = 8
+MOST_PARTS = 1500
+MOST_PARTS_IN_ALL = 20000
+DEEPEST = 6
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 UNSTABLE_ATTRIBUTE = re.compile(r"cache|lock|memo|weak|thread|time_?stamp|_id$|^id$", re.IGNORECASE)
 
@@ -919,7 +920,7 @@ class Summary:
 
     def __init__(self, private=()):
         self.hash, self.sums, self.floats, self.parts = hashlib.blake2b(digest_size=8), [0.0, 0.0, 0.0], 0, 0
-        self.count, self.active = 0, set()
+        self.count, self.all_parts, self.active = 0, 0, set()
         # Folders whose names differ between runs.
         self.private = private
 
@@ -930,9 +931,10 @@ class Summary:
     def value(self, value):
         """Adds a returned value."""
         self.count += 1
-        if self.count <= MOST_VALUES:
+        if self.count <= MOST_VALUES and self.all_parts < MOST_PARTS_IN_ALL:
             self.parts = 0
             self.add(value, 0)
+            self.all_parts += self.parts
         else:
             self.mark("more", self.count)
 

@@ -1,11 +1,15 @@
 //! Records the gold of groups of tests: ten runs of each, beside each other, so that the machine is busy.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::layout::Layout;
+use super::manifest::{IDS, unguarded_command};
 use super::survey::{Plan, is_close};
+use crate::agent::TaskExperiment;
 use crate::audit::{Bench, Trial};
 use crate::error::{Error, FailureKind, Result};
 use crate::masked::gold::stamp;
@@ -13,8 +17,12 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::round;
 use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
-/// Number of runs of each group.
-pub(super) const REPEATS: usize = 10;
+/// Number of guarded runs of each group, and of further runs of all tests without the guard: ten in all.
+const GUARDED: usize = 4;
+const UNGUARDED: usize = 6;
+
+/// Time limit in seconds of a run without the guard.
+const LIMIT: f64 = 600.0;
 
 /// Gold, or the tests that must leave the plan first.
 #[derive(Debug)]
@@ -25,60 +33,73 @@ pub(super) enum Recorded {
     Varying(BTreeSet<String>, BTreeSet<String>),
 }
 
-/// Runs every group [`REPEATS`] times.
+/// Runs every group [`GUARDED`] times as verification does, and all tests [`UNGUARDED`] times without the guard, all beside each
+/// other.
 ///
 /// # Errors
 /// Kind `Baseline` if a group gives no result.
 pub(super) async fn record(
     bench: &Arc<Bench>,
+    layout: &Layout,
     plan: &Plan,
     backend: &str,
     observer: &dyn Observer,
 ) -> Result<Recorded> {
     let experiments = &bench.ready().experiments;
-    let total = REPEATS * experiments.len();
+    let total = GUARDED * experiments.len() + UNGUARDED;
     let mut running = tokio::task::JoinSet::new();
-    for repeat in 0..REPEATS {
+    for _ in 0..GUARDED {
         for (place, experiment) in experiments.iter().enumerate() {
             let (bench, experiment) = (Arc::clone(bench), experiment.clone());
             running.spawn(async move {
                 let trial = Trial { files: &[], experiment: &experiment };
-                (repeat, place, bench.run_afresh(&trial).await)
+                (Some(place), bench.run_afresh(&trial).await)
             });
         }
     }
-    let mut runs: BTreeMap<usize, BTreeMap<usize, (Value, f64)>> = BTreeMap::new();
+    let all: Vec<&String> = plan.groups.values().flatten().collect();
+    let ids = vec![(PathBuf::from(IDS), serde_json::to_vec(&all).unwrap_or_default())];
+    for _ in 0..if experiments.is_empty() { 0 } else { UNGUARDED } {
+        let (bench, ids) = (Arc::clone(bench), ids.clone());
+        let experiment =
+            TaskExperiment { command: unguarded_command(layout), time_limit: LIMIT, ..experiments[0].clone() };
+        running.spawn(async move {
+            let trial = Trial { files: &ids, experiment: &experiment };
+            (None, bench.run_afresh(&trial).await)
+        });
+    }
+    let mut runs: BTreeMap<usize, Vec<(Value, f64)>> = BTreeMap::new();
+    let mut values: BTreeMap<&String, Value> = BTreeMap::new();
     let (mut failed, mut varying) = (BTreeSet::new(), BTreeSet::new());
     let mut done = 0;
     while let Some(ended) = running.join_next().await {
-        let (repeat, place, outcome) = ended.map_err(|error| Error::internal("a run was aborted").because(error))?;
+        let (place, outcome) = ended.map_err(|error| Error::internal("a run was aborted").because(error))?;
         let outcome = outcome?;
-        let id = &experiments[place].id;
         let result = outcome.result.map_err(|why| {
             let last = outcome.stderr.lines().last().unwrap_or_default().trim().to_owned();
-            Error::new(
-                FailureKind::Baseline,
-                format!("its tests `{id}` give no result: {why} {last}").trim().to_owned(),
-            )
+            let what = place.map_or("its tests", |_| "a group of its tests");
+            Error::new(FailureKind::Baseline, format!("{what} gives no result: {why} {last}").trim().to_owned())
         })?;
         done += 1;
         let stage = Stage::new("recording gold of", &bench.loaded().paper.id);
         observer.on(RunEvent::Stage(stage.counted(done, total, "runs")));
-        let first = runs.get(&place).and_then(|known| known.values().next()).map(|(value, _)| value);
-        for test in plan.groups.get(id).into_iter().flatten() {
-            if result.pointer_of("tests", test).and_then(Value::as_str) != Some("passed") {
+        let group = place.and_then(|place| plan.groups.get(&experiments[place].id));
+        let tests: Vec<&String> = group.map_or_else(|| all.clone(), |ids| ids.iter().collect());
+        for test in tests {
+            let found = |key: &str| result.get(key).and_then(|all| all.get(test));
+            let value = found("values").cloned().unwrap_or_default();
+            if found("tests").and_then(Value::as_str) != Some("passed") {
                 failed.insert(test.clone());
-            } else if let Some(first) = first
-                && !is_close(
-                    first.pointer_of("values", test).unwrap_or(&Value::Null),
-                    result.pointer_of("values", test).unwrap_or(&Value::Null),
-                )
-            {
+            } else if !values.get(test).is_none_or(|first| is_close(first, &value)) {
                 varying.insert(test.clone());
+            } else {
+                values.entry(test).or_insert(value);
             }
         }
-        runs.entry(place).or_default().insert(repeat, (result, outcome.wall));
-        if !failed.is_empty() && done >= 2 * experiments.len() {
+        if let Some(place) = place {
+            runs.entry(place).or_default().push((result, outcome.wall));
+        }
+        if !failed.is_empty() && done > total / 2 {
             // The plan changes anyway.
             break;
         }
@@ -88,19 +109,19 @@ pub(super) async fn record(
     }
     let mut results = BTreeMap::new();
     for (place, runs) in runs {
-        let mut values = runs.values();
-        let Some((first, _)) = values.next() else { continue };
-        if let Some((other, _)) = values.find(|(other, _)| !is_close(first, other)) {
+        let mut others = runs.iter();
+        let Some((first, _)) = others.next() else { continue };
+        if let Some((other, _)) = others.find(|(other, _)| !is_close(first, other)) {
             let what = differing(first, other).unwrap_or_default();
             return Err(Error::new(FailureKind::Baseline, format!("its tests vary: `{what}` differs between runs")));
         }
-        let spread = runs.values().map(|(other, _)| largest_difference(first, other)).fold(0.0, f64::max);
+        let spread = runs.iter().map(|(other, _)| largest_difference(first, other)).fold(0.0, f64::max);
         results.insert(
             experiments[place].id.clone(),
             GoldResult {
                 command: experiments[place].command.clone(),
                 result: first.clone(),
-                seconds: runs.values().map(|(_, wall)| round(*wall)).collect(),
+                seconds: runs.iter().map(|(_, wall)| round(*wall)).collect(),
                 spread,
                 repeats: Vec::new(),
             },
@@ -116,17 +137,6 @@ pub(super) async fn record(
         base: ready.base.clone(),
         results: BTreeMap::from([(Protocol::Curtailed, results)]),
     })))
-}
-
-trait PointerOf {
-    /// The entry of a test, whose id may contain any character.
-    fn pointer_of(&self, key: &str, test: &str) -> Option<&Value>;
-}
-
-impl PointerOf for Value {
-    fn pointer_of(&self, key: &str, test: &str) -> Option<&Value> {
-        self.get(key)?.get(test)
-    }
 }
 
 /// Names the first top-level key in which two results differ.

@@ -81,7 +81,7 @@ const TOOLS: [&str; 62] = [
     "wheel",
 ];
 
-/// What an environment of a package's tests contains.
+/// Requirements of a package's test environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Requirements {
     /// Requirements of the package itself.
@@ -263,7 +263,7 @@ fn without_extras(requirement: &str) -> (String, Vec<String>) {
     }
     let mut rest = extra.replace_all(condition, "").into_owned();
     if named.len() > 1 {
-        // Alternatives of extras; other conditions beside them are rare.
+        // Alternatives of extras are rarely combined with other conditions.
         rest.clear();
     }
     let rest = rest.trim().trim_start_matches("and ").trim_end_matches(" and").replace("()", "");

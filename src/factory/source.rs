@@ -35,7 +35,7 @@ pub enum PackageSource {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceRecord {
-    /// What to pass to `factory` to get the same sources: `name==1.2`, a path, or an address.
+    /// Argument of `factory` that gives the same sources: `name==1.2`, a path, or an address.
     pub package: String,
     /// Name of the archive, for archives.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -82,7 +82,7 @@ impl PackageSource {
     /// Parses what the user wrote.
     ///
     /// # Errors
-    /// Kind `Usage` if it is none of the forms.
+    /// Kind `Usage` for a text in another form.
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.trim();
         let path = Path::new(text);

@@ -13,6 +13,8 @@ use crate::files::hex;
 use crate::masked::ready::ReadyPaper;
 use crate::run::machine::Machine;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault};
+use crate::score::read_result;
+use crate::suite::{ResultRule, Stdout};
 
 /// Time limit of one survey of all tests.
 const LIMIT: Duration = Duration::from_mins(15);
@@ -79,7 +81,7 @@ pub(super) struct SurveyOptions {
 pub(super) struct StableTests {
     /// Tests that pass in every survey, as in the first one.
     pub(super) kept: BTreeMap<String, SurveyedTest>,
-    /// Those of them whose values vary.
+    /// Kept tests whose values vary.
     pub(super) without_values: BTreeSet<String>,
     /// Number of tests left out, by reason.
     pub(super) left_out: BTreeMap<String, usize>,
@@ -120,13 +122,19 @@ pub(super) async fn survey(
     };
     sandbox.destroy().await.map_err(lost)?;
     tokio::task::block_in_place(|| workspace.remove())?;
-    let text = written.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
-    let last = text.lines().rev().find(|line| line.starts_with('{')).unwrap_or_default();
-    serde_json::from_str(last).map_err(|_| {
+    let bytes = written.unwrap_or_default();
+    // Python writes numbers that JSON does not have.
+    let read = read_result(&ResultRule::JsonLine(Stdout::Stdout), &bytes, None);
+    let parsed = read.map_err(|_| None).and_then(|value| serde_json::from_value(value).map_err(Some));
+    parsed.map_err(|broken| {
         let said = String::from_utf8_lossy(&exec.stderr);
         let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
         match exec.exit {
             Exit::TimedOut => failed(&format!("its tests took more than {} minutes", LIMIT.as_secs() / 60)),
+            _ if broken.is_some() => failed(&format!(
+                "its tests gave a broken result: {}",
+                broken.map(|it| it.to_string()).unwrap_or_default()
+            )),
             _ if said.is_empty() => failed("its tests gave no result"),
             _ => failed(&format!("its tests gave no result: {said}")),
         }
@@ -161,8 +169,9 @@ pub(super) fn stable(surveys: &[Survey]) -> StableTests {
         found.kept.insert(id.clone(), test.clone());
     }
     for reason in first.files.values() {
-        let reason = reason.lines().last().unwrap_or_default();
-        let reason: String = reason.chars().take(120).collect();
+        let telling = |line: &&str| line.contains("Error") || line.contains("Exception");
+        let reason = reason.lines().rev().find(telling).or(reason.lines().next()).unwrap_or_default();
+        let reason: String = reason.trim().trim_start_matches("E ").trim().chars().take(160).collect();
         *found.left_out.entry(format!("file not collected: {reason}")).or_default() += 1;
     }
     found

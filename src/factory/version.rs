@@ -1,4 +1,4 @@
-//! Versions of packages, ordered as indexes order them (PEP 440), as far as choosing the newest release needs.
+//! Versions of packages, ordered as in package indexes (PEP 440). Covers what choosing the newest release needs.
 
 use std::cmp::Ordering;
 
