@@ -1,9 +1,9 @@
 //! Detects the encoding of a Python file, and makes a text of the same length that tree-sitter can read.
 //!
-//! The rules are those of PEP 263 and of Python's tokenizer: a byte order mark, or a comment such as `# -*- coding:
-//! latin-1 -*-` on the first line, or on the second line if the first is blank or a comment; UTF-8 otherwise.
-//! tree-sitter reads UTF-8 with `\n` or `\r\n`. For other files it is given a substitute text in which every byte has
-//! the same offset as in the file, so that offsets in the text are valid for the file.
+//! The rules are those of PEP 263 and of Python's tokenizer: a byte order mark, or a comment such as
+//! `# -*- coding: latin-1 -*-` on the first line, or on the second line if the first is blank or a comment; UTF-8
+//! otherwise. tree-sitter reads UTF-8 with `\n` or `\r\n`. For other files it is given a substitute text in which every
+//! byte has the same offset as in the file, so that offsets in the text are valid for the file.
 
 use std::borrow::Cow;
 

@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Comments between the colon and the first statement, and comments after the last statement that are indented deeper
-//! than `def`, describe the body and are removed with it. A comment after the colon is removed, too, unless it is a `#
-//! type:` comment, which is part of the signature. Comments above the function are kept. A masked generator raises the
-//! error when it is called, not at its first `next()`, so that the caller notices at once.
+//! than `def`, describe the body and are removed with it. A comment after the colon is removed, too, unless it is a
+//! `# type:` comment, which is part of the signature. Comments above the function are kept. A masked generator raises
+//! the error when it is called, not at its first `next()`, so that the caller notices at once.
 //!
 //! A [`Region`] of a function can be masked alone: `raise NotImplementedError` then replaces its statements, at their
 //! indentation.

@@ -223,8 +223,8 @@ fn section(text: &str, name: &str, key: &str) -> Option<Vec<String>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns the strings in a literal list that is an argument of `setup`, such as `install_requires=[...]` or `"name":
-/// [...]`.
+/// Returns the strings in a literal list that is an argument of `setup`, such as `install_requires=[...]` or
+/// `"name": [...]`.
 fn called(text: &str, key: &str) -> Option<Vec<String>> {
     let list = Regex::new(&format!(r#"{key}["']?\s*[=:]\s*[\[(]([^\[\]()]*(?:\[[^\]]*\][^\[\]()]*)*)[\])]"#)).ok()?;
     let string = Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#).ok()?;

@@ -87,8 +87,8 @@ pub fn values(value: &Value) -> usize {
     }
 }
 
-/// Suggests options for reading the numbers in a text. For `loss: 0.25`, the option is `--regex 'table.loss=loss:
-/// ([-+.0-9e]+)'`.
+/// Suggests options for reading the numbers in a text. For `loss: 0.25`, the option is
+/// `--regex 'table.loss=loss: ([-+.0-9e]+)'`.
 fn suggestion(id: &str, stdout: &str) -> Option<String> {
     // A label and a number: separated by a colon or an equals sign, or by a space if the number has a decimal point.
     static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {

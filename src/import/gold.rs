@@ -124,8 +124,8 @@ fn sampled(samples: &[Value], paper: &str, command: &str) -> Option<Value> {
     None
 }
 
-/// Splits a sample's script into commands, by the name that the script prints before each of them, as in `echo
-/// Experiment 1`.
+/// Splits a sample's script into commands, by the name that the script prints before each of them, as in
+/// `echo Experiment 1`.
 fn commands(script: &str) -> BTreeMap<String, String> {
     let mut commands: BTreeMap<String, String> = BTreeMap::new();
     let mut name = None;

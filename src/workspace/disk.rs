@@ -19,7 +19,7 @@ pub struct Disk {
 pub struct OwnDisk {
     /// Path of the file system's root, for processes of this user on this machine while the [`Disk`] exists.
     pub root: PathBuf,
-    /// The folder that stores the file system's data in a file.
+    /// A folder on the disk that stores the data of this file system.
     pub stored_in: PathBuf,
 }
 

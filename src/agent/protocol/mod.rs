@@ -119,8 +119,8 @@ fn written(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<
     Some(ParsedCall { id: None, name, arguments })
 }
 
-/// Interprets an object without a name key as a call: either the tool's name has another key, as in `{"command":
-/// "list_files", "arguments": {..}}`, or it is itself the key, as in `{"list_files": {..}}`.
+/// Interprets an object without a name key as a call: either the tool's name has another key, as in
+/// `{"command": "list_files", "arguments": {..}}`, or it is itself the key, as in `{"list_files": {..}}`.
 fn misnamed(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option<ParsedCall> {
     if let Some(key) = ARGUMENTS.iter().find(|key| map.get(**key).is_some_and(Value::is_object)) {
         let arguments = object(&map.shift_remove(*key)?);

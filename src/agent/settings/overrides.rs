@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 pub struct Overrides(Vec<(&'static str, String)>);
 
 impl Overrides {
-    /// Whether the agent's name is followed by no settings.
+    /// Whether no settings follow the agent's name.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()

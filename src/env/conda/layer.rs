@@ -135,7 +135,7 @@ fn survey(prefix: &Path) -> Option<Layer> {
         layer.files.push(file);
     }
     layer.digest = hex(&hasher.finalize());
-    // If files of conda packages are missing, pip has removed them. Applying the layer could not remove them again, so
+    // If files of conda packages are missing, something has removed them. Applying the layer could not repeat that, so
     // there is no layer.
     conda.is_empty().then_some(layer)
 }

@@ -1,10 +1,10 @@
 //! Tests of request options: one call per reply, effort, probes; and of how the results of several calls are sent.
 //!
-//! The rules are the providers' own. OpenAI ("Function calling", parallel function calling): `parallel_tool_calls:
-//! false` gives zero or one call, is refused without tools, and is always refused by the `o` models. Anthropic
-//! ("Parallel tool use"): `disable_parallel_tool_use` in `tool_choice`; the results of all calls of a reply are in the
-//! one message after it. Gemini ("Parallel function calling"): the next turn has as many function responses as there
-//! were calls; parallel calls cannot be switched off.
+//! The rules are the providers' own. OpenAI ("Function calling", parallel function calling):
+//! `parallel_tool_calls: false` gives zero or one call, is refused without tools, and is always refused by the `o`
+//! models. Anthropic ("Parallel tool use"): `disable_parallel_tool_use` in `tool_choice`; the results of all calls of a
+//! reply are in the one message after it. Gemini ("Parallel function calling"): the next turn has as many function
+//! responses as there were calls; parallel calls cannot be switched off.
 
 use serde_json::{Value, json};
 

@@ -28,8 +28,8 @@ use visible_code::{described, described_part, others, source, stub, visible_code
 
 /// Maximum number of relevant files that the model may name, as in the original.
 const MOST_FILES: usize = 10;
-/// Maximum number of times that the model is asked for a function because its reply cannot be spliced in. Whether the
-/// code runs is checked in the repair rounds.
+/// Maximum number of times that the model is asked for a function, until one of its replies can be spliced in. Whether
+/// the code runs is checked in the repair rounds.
 const MOST_ASKED: usize = 2;
 /// Maximum tokens of the reply that names the relevant files.
 const LIST_TOKENS: u32 = 400;

@@ -36,8 +36,8 @@ impl CondarcLocations {
         self.variable("HOME").map(Path::new)
     }
 
-    /// Returns the folder in which conda is installed: the parent of the folder of conda's executable, which a variable
-    /// of conda's shell hook names.
+    /// Returns the folder in which conda is installed, as the variables of conda's shell hook state. `CONDA_EXE` names
+    /// the executable, which is in a subfolder.
     fn conda_root(&self) -> Option<PathBuf> {
         let of_program = |program: &str| Some(Path::new(program).parent()?.parent()?.to_owned());
         (self.variable("CONDA_ROOT").map(PathBuf::from))
