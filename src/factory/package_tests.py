@@ -1101,7 +1101,8 @@ class Summary:
         for name, part in sorted(attributes(value, kind).items()):
             if isinstance(name, str) and not UNSTABLE_ATTRIBUTE.search(name) and not name.startswith("__"):
                 self.mark("attribute", name)
-                self.add(part, depth + 1)
+                # Objects refer to ever more objects: at most three within each other.
+                self.add(part, depth + 2)
 
     def numpy(self, value, kind, depth):
         numpy = sys.modules.get("numpy")
