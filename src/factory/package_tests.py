@@ -995,7 +995,7 @@ class Summary:
                 return self.container(value, kind, depth)
             finally:
                 self.active.discard(id(value))
-        if isinstance(value, type):
+        if issubclass(kind, type):
             return self.mark("type", class_name(value))
         self.active.add(id(value))
         try:
@@ -1074,7 +1074,7 @@ class Summary:
                 return self.add((value.span(), value.groups()), depth)
             if kind.__name__ == "Pattern":
                 return self.mark("Pattern", value.pattern)
-            if not isinstance(value, BaseException):
+            if not issubclass(kind, BaseException):
                 return self.mark("object", class_name(kind))
         if library in ("pathlib", "ntpath", "posixpath"):
             return self.text(str(value))
