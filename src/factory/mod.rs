@@ -134,20 +134,19 @@ impl Factory {
                 on_done(entry);
             }
         }
-        let gate = Arc::new(Semaphore::new(self.jobs));
+        let mut todo = todo.into_iter();
         let mut running = tokio::task::JoinSet::new();
-        for package in todo {
-            let (gate, workshop, observer) = (Arc::clone(&gate), Arc::clone(&self.workshop), Arc::clone(&observer));
-            running.spawn(async move {
-                let _slot = gate.acquire_owned().await;
-                let (entry, is_final) = workshop.make(&package, &*observer).await;
-                (entry, is_final)
-            });
-        }
+        let mut start = |running: &mut tokio::task::JoinSet<_>| {
+            let Some(package) = todo.next() else { return };
+            let (workshop, observer) = (Arc::clone(&self.workshop), Arc::clone(&observer));
+            running.spawn(async move { workshop.make(&package, &*observer).await });
+        };
+        (0..self.jobs).for_each(|_| start(&mut running));
         let path = self.workshop.suite.root().join(LIST);
         let mut unfinished = Vec::new();
         while let Some(ended) = running.join_next().await {
             let (entry, is_final) = ended.map_err(|error| Error::internal("a package was aborted").because(error))?;
+            start(&mut running);
             on_done(&entry);
             let package = entry.package.clone();
             if !is_final {

@@ -532,7 +532,7 @@ class Alterations:
         return isinstance(node, (ast.List, ast.Tuple)) and not node.elts or isinstance(node, ast.Dict) and not node.keys
 
     def alter(self, node):
-        """Changes one constant of a literal in place, and returns the literal."""
+        """Changes all constants of a literal, because a comparison may ignore some, and returns the literal."""
         if isinstance(node, ast.Call):
             node.args[0] = self.alter(node.args[0])
             return node
@@ -549,21 +549,19 @@ class Alterations:
             if not node.keys:
                 node.keys, node.values = [ast.Constant("key")], [ast.Constant(self.chance.randrange(1, 9))]
                 return node
-            place = self.chance.randrange(len(node.keys))
-            node.values[place] = self.alter(node.values[place])
+            node.values = [self.alter(value) for value in node.values]
             return node
         if not node.elts:
             node.elts = [ast.Constant(self.chance.randrange(1, 9))]
             return node
-        place = self.chance.randrange(len(node.elts))
-        node.elts[place] = self.alter(node.elts[place])
+        node.elts = [self.alter(part) for part in node.elts]
         return node
 
     def other(self, value):
         """Another value that looks as natural as this one."""
         pick = self.chance
         if value is None:
-            return pick.choice([0, True, "none"])
+            return pick.randrange(2, 99)
         if isinstance(value, bool):
             return not value
         if isinstance(value, int):
@@ -586,13 +584,14 @@ class Alterations:
                 return pick.choice("aeinst") if isinstance(value, str) else b"a"
             text = value if isinstance(value, str) else value.decode("latin-1")
             places = [place for place, sign in enumerate(text) if sign.isalnum()] or range(len(text))
-            place = pick.choice(list(places))
-            sign = text[place]
-            pool = "0123456789" if sign.isdigit() else "abcdefghiklmnoprstuvw"
-            pool = pool.upper() if sign.isupper() else pool
-            # Two characters change, so that a comparison that ignores case or order still sees the difference.
-            other = pick.choice([one for one in pool if one.lower() != sign.lower()])
-            text = text[:place] + other + text[place + 1 :]
+            places = list(places)
+            # The first, the middle and the last one, because a comparison may ignore a part, the case or the order.
+            for place in {places[0], places[len(places) // 2], places[-1]}:
+                sign = text[place]
+                pool = "0123456789" if sign.isdigit() else "abcdefghiklmnoprstuvw"
+                pool = pool.upper() if sign.isupper() else pool
+                other = pick.choice([one for one in pool if one.lower() != sign.lower()])
+                text = text[:place] + other + text[place + 1 :]
             return text if isinstance(value, str) else text.encode("latin-1")
         return value
 
@@ -996,7 +995,7 @@ class Summary:
                 return self.container(value, kind, depth)
             finally:
                 self.active.discard(id(value))
-        if isinstance(value, type):
+        if issubclass(kind, type):
             return self.mark("type", class_name(value))
         self.active.add(id(value))
         try:
@@ -1075,7 +1074,7 @@ class Summary:
                 return self.add((value.span(), value.groups()), depth)
             if kind.__name__ == "Pattern":
                 return self.mark("Pattern", value.pattern)
-            if not isinstance(value, BaseException):
+            if not issubclass(kind, BaseException):
                 return self.mark("object", class_name(kind))
         if library in ("pathlib", "ntpath", "posixpath"):
             return self.text(str(value))
@@ -1101,7 +1100,8 @@ class Summary:
         for name, part in sorted(attributes(value, kind).items()):
             if isinstance(name, str) and not UNSTABLE_ATTRIBUTE.search(name) and not name.startswith("__"):
                 self.mark("attribute", name)
-                self.add(part, depth + 1)
+                # Objects refer to ever more objects: at most three within each other.
+                self.add(part, depth + 2)
 
     def numpy(self, value, kind, depth):
         numpy = sys.modules.get("numpy")

