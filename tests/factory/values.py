@@ -65,6 +65,7 @@ def main():
     assert digest({1: "a", 2: "b"}) == digest({2: "b", 1: "a"})
     assert digest({"x", "y", "z"}) == digest({"z", "y", "x"})
     assert digest("/tmp/tests-abc/file <object at 0x7f00deadbeef>") == digest("<temporary>/file <object at 0x7f00cafecafe>")
+    assert all(map(math.isfinite, digest([1e308] * 300, 1e300, -1e200)["numbers"]))
     cycle = [1]
     cycle.append(cycle)
     digest(cycle)
@@ -76,6 +77,7 @@ def main():
     assert digest(array) != digest(array.ravel()) and digest(array) != digest(array.astype("float32"))
     assert digest(array)["exact"] == digest(numpy.where(numpy.isnan(array), array, array * 1.1))["exact"]
     assert digest(numpy.float64(2.5)) == digest(2.5) and digest(numpy.int64(3)) == digest(3)
+    assert all(map(math.isfinite, digest(numpy.full(1000, 1.7e308))["numbers"]))
     assert digest(numpy.arange(4)) != digest(numpy.arange(4)[::-1])
 
 
