@@ -64,7 +64,7 @@ pub struct EpisodeHost {
     observer: Arc<dyn Observer>,
 }
 
-/// A record to be stored, and who waits for that.
+/// A record to be stored, with the channel on which its episode waits.
 type StoredRecord = (AttemptRecord, oneshot::Sender<()>);
 
 /// Options of a host.
@@ -79,7 +79,7 @@ pub struct HostOptions {
 /// Why an episode was not started.
 #[derive(Debug)]
 pub enum NotStarted {
-    /// As many episodes run as may, or too little memory is left.
+    /// The maximum number of episodes is running, or too little memory is left.
     Capacity(String),
     /// The request is wrong.
     Request(Error),
@@ -98,7 +98,7 @@ pub struct EpisodeOutcome {
     pub lost: Option<String>,
 }
 
-/// What an episode's client is waiting for.
+/// The reply that an episode's client is waiting for.
 enum Waiting {
     Opening(oneshot::Receiver<Opening>),
     Call(oneshot::Receiver<Observed>),
@@ -474,7 +474,7 @@ impl EpisodeHost {
     }
 }
 
-/// What an episode's task needs of the host.
+/// The parts of the host that the task of an episode uses.
 struct EpisodeWork {
     context: Arc<RunContext>,
     reward: crate::run::Reward,

@@ -37,7 +37,7 @@ pub struct Session {
     tools: Vec<Value>,
 }
 
-/// What follows a message.
+/// Action after a message.
 enum Answer {
     Text(String),
     Close,
