@@ -793,7 +793,7 @@ class Transformation(ast.NodeTransformer):
         altered = self.parameters(node, unset, variant, alterations)
         if variant == EXPECTATION:
             alterations.function(node, altered | {name for name, stored in names.items() if stored and all(stored)})
-        if not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node)):
+        if not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in own_nodes(node)):
             self.ending(node, variant == ENDING or variant == EXPECTATION and not alterations.changed)
         return node
 
@@ -803,7 +803,9 @@ class Transformation(ast.NodeTransformer):
         """Adds an assertion at the end, which is false if `wrong`."""
         one = self.chance.randrange(1000, 9999)
         test = ast.Compare(ast.Constant(one), [ast.Eq()], [ast.Constant(one + wrong * self.chance.randrange(1, 9))])
-        node.body.append(ast.Assert(test, None))
+        # Code after a `return` would not run.
+        place = len(node.body) - isinstance(node.body[-1], ast.Return)
+        node.body.insert(place, ast.Assert(test, None))
 
     def parameters(self, node, names, variant, alterations):
         """Numbers the rows of parameters, because ids made of values would show what has been altered, and alters those
@@ -836,6 +838,16 @@ class Transformation(ast.NodeTransformer):
         if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == width:
             return None if any(isinstance(part, ast.Starred) for part in node.elts) else (list(node.elts), [])
         return None
+
+
+def own_nodes(function):
+    """Yields the nodes of a function without those of functions in it."""
+    waiting = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            waiting += ast.iter_child_nodes(node)
 
 
 def name_of_decorator(node):
