@@ -236,7 +236,7 @@ fn from_json(text: &str) -> Result<Vec<ListedFile>> {
 }
 
 fn from_html(text: &str) -> Vec<ListedFile> {
-    let Ok(anchor) = Regex::new(r#"(?is)<a\s([^>]*)>\s*([^<]*?)\s*</a>"#) else { return Vec::new() };
+    let Ok(anchor) = Regex::new(r"(?is)<a\s([^>]*)>\s*([^<]*?)\s*</a>") else { return Vec::new() };
     let Ok(link) = Regex::new(r#"(?i)href\s*=\s*["']([^"']*)["']"#) else { return Vec::new() };
     anchor
         .captures_iter(text)
