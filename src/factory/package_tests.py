@@ -71,13 +71,18 @@ SETTINGS = {
 }
 # Variables that change what Python or pytest import, or how they behave.
 REMOVED_SETTINGS = (
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONUSERBASE",
     "PYTHONSTARTUP",
     "PYTHONWARNINGS",
-    "PYTEST_ADDOPTS",
-    "PYTEST_PLUGINS",
     "PYTHONOPTIMIZE",
     "PYTHONSAFEPATH",
+    "PYTEST_ADDOPTS",
+    "PYTEST_PLUGINS",
 )
+# The value of `PYTHONPATH`, which Python itself must not see: it would import `sitecustomize.py` from there.
+ROOTS = "AUTOEXPERIMENT_IMPORT_ROOTS"
 SKIPPED_FOLDERS = {
     ".git",
     ".hg",
@@ -238,7 +243,7 @@ def kept_options(added):
 
 def roots_of_path(folder):
     """Folders of the repo in `PYTHONPATH`, relative to it."""
-    entries = [os.path.realpath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    entries = [os.path.realpath(entry) for entry in os.environ.get(ROOTS, "").split(os.pathsep) if entry]
     inside = [entry for entry in entries if os.path.isdir(entry) and (entry + os.sep).startswith(folder + os.sep)]
     return list(dict.fromkeys(os.path.relpath(entry, folder) for entry in inside))
 
@@ -788,7 +793,7 @@ class Transformation(ast.NodeTransformer):
         altered = self.parameters(node, unset, variant, alterations)
         if variant == EXPECTATION:
             alterations.function(node, altered | {name for name, stored in names.items() if stored and all(stored)})
-        if not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node)):
+        if not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in own_nodes(node)):
             self.ending(node, variant == ENDING or variant == EXPECTATION and not alterations.changed)
         return node
 
@@ -798,7 +803,9 @@ class Transformation(ast.NodeTransformer):
         """Adds an assertion at the end, which is false if `wrong`."""
         one = self.chance.randrange(1000, 9999)
         test = ast.Compare(ast.Constant(one), [ast.Eq()], [ast.Constant(one + wrong * self.chance.randrange(1, 9))])
-        node.body.append(ast.Assert(test, None))
+        # Code after a `return` would not run.
+        place = len(node.body) - isinstance(node.body[-1], ast.Return)
+        node.body.insert(place, ast.Assert(test, None))
 
     def parameters(self, node, names, variant, alterations):
         """Numbers the rows of parameters, because ids made of values would show what has been altered, and alters those
@@ -831,6 +838,16 @@ class Transformation(ast.NodeTransformer):
         if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == width:
             return None if any(isinstance(part, ast.Starred) for part in node.elts) else (list(node.elts), [])
         return None
+
+
+def own_nodes(function):
+    """Yields the nodes of a function without those of functions in it."""
+    waiting = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            waiting += ast.iter_child_nodes(node)
 
 
 def name_of_decorator(node):
@@ -900,6 +917,8 @@ MASK = (1 << 64) - 1
 MOST_VALUES = 400
 MOST_PARTS = 1500
 MOST_PARTS_IN_ALL = 20000
+# Largest size of a float in a sum.
+HUGE = 1e150
 DEEPEST = 6
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 UNSTABLE_ATTRIBUTE = re.compile(r"cache|lock|memo|weak|thread|time_?stamp|_id$|^id$", re.IGNORECASE)
@@ -956,8 +975,12 @@ class Summary:
         self.floats += 1
         place = self.floats * 3
         weights = [0.5 + mixed(place + shift) / MASK for shift in range(3)]
-        self.sums[value < 0] += weights[value < 0] * abs(value)
-        self.sums[2] += weights[2] * math.log1p(abs(value) * 1000)
+        size = min(abs(value), HUGE)
+        if abs(value) > HUGE:
+            # Too large for sums, which must stay finite.
+            self.mark("huge", math.frexp(value)[1] // 8)
+        self.sums[value < 0] += weights[value < 0] * size
+        self.sums[2] += weights[2] * math.log1p(size * 1000)
 
     def text(self, value):
         for folder, name in self.private:
@@ -1154,6 +1177,10 @@ class Summary:
         places = (numpy.arange(self.floats + 1, self.floats + 1 + flat.size, dtype="uint64")) * numpy.uint64(3)
         self.floats += int(flat.size)
         size = numpy.abs(flat)
+        if (size > HUGE).any():
+            places_of_huge = numpy.flatnonzero(size > HUGE).astype("int64")
+            self.mark("huge", hashlib.blake2b(places_of_huge.tobytes(), digest_size=8).hexdigest())
+            size = numpy.minimum(size, HUGE)
         with numpy.errstate(all="ignore"):
             for part, terms in enumerate(
                 (numpy.where(flat >= 0, size, 0), numpy.where(flat < 0, size, 0), numpy.log1p(size * 1000))
@@ -1521,6 +1548,9 @@ def run_job(job, report, plugins, libraries):
 
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.path[:0] = [os.path.normpath(os.path.join(folder, root)) for root in job["roots"]]
+    # For programs that the tests start.
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[: len(job["roots"])])
+    os.environ.pop(ROOTS, None)
     private = [(folder, "<repo>"), (os.path.dirname(folder), "<temporary>")]
     watch = Watch(folder, job["test_files"], private)
     output = os.fdopen(report, "w", encoding="utf-8", errors="backslashreplace")
@@ -2190,6 +2220,8 @@ def main(given):
         map(os.environ.get, REMOVED_SETTINGS)
     ):
         environment = {name: value for name, value in os.environ.items() if name not in REMOVED_SETTINGS}
+        if os.environ.get("PYTHONPATH"):
+            environment[ROOTS] = os.environ["PYTHONPATH"]
         fix_addresses()
         os.execve(
             sys.executable, [sys.executable, "-B", os.path.abspath(__file__), *given], {**environment, **SETTINGS}

@@ -12,6 +12,7 @@ import ast
 import concurrent.futures
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,7 @@ awk '$5 !~ "^/(proc|mnt|dev)" { print $5 }' /proc/self/mountinfo | while read -r
     mount -o remount,bind,ro "$place" 2>/dev/null || mount -o remount,bind,ro,nosuid,nodev "$place" 2>/dev/null
 done
 if touch /tmp/written-by-forger 2>/dev/null; then echo "the box is not closed" >&2; exit 99; fi
-cd /mnt/repo && export TMPDIR=/mnt/tmp HOME=/mnt/home
+cd /mnt/repo && export TMPDIR=/mnt/tmp HOME=/mnt/home PYTHONPATH=/mnt/repo
 exec "$2" -B -I autoexperiment_package_tests.py "$3" $4
 """
 
@@ -39,6 +40,10 @@ def in_box(tools, verb, plan=None, seconds=300):
         folder = pathlib.Path(folder)
         subprocess.run(["cp", "-r", f"{HERE}/kit/.", folder], check=True)
         (folder / "kit/tools.py").write_text(tools)
+        planted = re.search(r'PLANTED = """(.*?)"""', tools, re.DOTALL)
+        for name in ("sitecustomize", "usercustomize", "json", "ast", "pytest", "socket", "_pytest", "site"):
+            if planted:
+                (folder / f"{name}.py").write_text(planted.group(1))
         (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER)
         (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan or {}))
         command = [

@@ -55,16 +55,51 @@ def main():
             permuted = sorted(numbers)
             assert not close(one, digest(permuted), 1e-7), "a permutation has the same sums"
     different = [
-        1, 1.0, True, "1", b"1", None, [1], (1,), {1}, frozenset([1]), {1: 1}, math.nan, math.inf, -math.inf, 0.0, -0.0, 1j, "",
-        [], {}, datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), Colour.RED, Colour.BLUE, Point(1, 2), Point(2, 1),
-        Liar("1"), Liar("2"), int, float, [[1], 2], [1, [2]], ValueError("a"), ValueError("b"), KeyError("a"),
+        1,
+        1.0,
+        True,
+        "1",
+        b"1",
+        None,
+        [1],
+        (1,),
+        {1},
+        frozenset([1]),
+        {1: 1},
+        math.nan,
+        math.inf,
+        -math.inf,
+        0.0,
+        -0.0,
+        1j,
+        "",
+        [],
+        {},
+        datetime.date(2020, 1, 1),
+        datetime.date(2020, 1, 2),
+        Colour.RED,
+        Colour.BLUE,
+        Point(1, 2),
+        Point(2, 1),
+        Liar("1"),
+        Liar("2"),
+        int,
+        float,
+        [[1], 2],
+        [1, [2]],
+        ValueError("a"),
+        ValueError("b"),
+        KeyError("a"),
     ]
     found = [(digest(value)["exact"], tuple(digest(value)["numbers"])) for value in different]
     for place, value in enumerate(found):
         assert found.index(value) == place, f"{different[place]!r} has the digest of {different[found.index(value)]!r}"
     assert digest({1: "a", 2: "b"}) == digest({2: "b", 1: "a"})
     assert digest({"x", "y", "z"}) == digest({"z", "y", "x"})
-    assert digest("/tmp/tests-abc/file <object at 0x7f00deadbeef>") == digest("<temporary>/file <object at 0x7f00cafecafe>")
+    assert digest("/tmp/tests-abc/file <object at 0x7f00deadbeef>") == digest(
+        "<temporary>/file <object at 0x7f00cafecafe>"
+    )
+    assert all(map(math.isfinite, digest([1e308] * 300, 1e300, -1e200)["numbers"]))
     cycle = [1]
     cycle.append(cycle)
     digest(cycle)
@@ -76,6 +111,7 @@ def main():
     assert digest(array) != digest(array.ravel()) and digest(array) != digest(array.astype("float32"))
     assert digest(array)["exact"] == digest(numpy.where(numpy.isnan(array), array, array * 1.1))["exact"]
     assert digest(numpy.float64(2.5)) == digest(2.5) and digest(numpy.int64(3)) == digest(3)
+    assert all(map(math.isfinite, digest(numpy.full(1000, 1.7e308))["numbers"]))
     assert digest(numpy.arange(4)) != digest(numpy.arange(4)[::-1])
 
 
