@@ -100,7 +100,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let progress = Arc::new(ProgressDisplay::new(false));
     let made = match known {
         Some(known) => factory.rebuild(known, &*progress).await,
-        None => factory.make(&asked, Arc::clone(&progress) as _, |entry| talk_of(entry)).await,
+        None => factory.make(&asked, Arc::clone(&progress) as _, talk_of).await,
     };
     progress.finish();
     let list = made?;
