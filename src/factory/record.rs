@@ -70,6 +70,7 @@ pub(super) async fn record(
     }
     let mut runs: BTreeMap<usize, Vec<(Value, f64)>> = BTreeMap::new();
     let mut values: BTreeMap<&String, Value> = BTreeMap::new();
+    let mut canaries: BTreeMap<String, Value> = BTreeMap::new();
     let (mut failed, mut varying) = (BTreeSet::new(), BTreeSet::new());
     let mut done = 0;
     while let Some(ended) = running.join_next().await {
@@ -94,6 +95,14 @@ pub(super) async fn record(
                 varying.insert(test.clone());
             } else {
                 values.entry(test).or_insert(value);
+            }
+            // A canary that varies would fail right solutions.
+            for name in [test.clone(), format!("{test} (expectation)")] {
+                let Some(canary) = result.get("canaries").and_then(|all| all.get(&name)) else { continue };
+                if canaries.get(&name).is_some_and(|first| first != canary) {
+                    failed.insert(test.clone());
+                }
+                canaries.entry(name).or_insert_with(|| canary.clone());
             }
         }
         if let Some(place) = place {
