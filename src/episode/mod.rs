@@ -64,7 +64,7 @@ pub struct EpisodeHost {
     observer: Arc<dyn Observer>,
 }
 
-/// A record to be stored, and who waits for that.
+/// A record to store, and the channel that reports when it is on disk.
 type StoredRecord = (AttemptRecord, oneshot::Sender<()>);
 
 /// Options of a host.
@@ -79,7 +79,7 @@ pub struct HostOptions {
 /// Why an episode was not started.
 #[derive(Debug)]
 pub enum NotStarted {
-    /// As many episodes run as may, or too little memory is left.
+    /// The maximum number of episodes is running, or too little memory is left.
     Capacity(String),
     /// The request is wrong.
     Request(Error),
@@ -98,7 +98,7 @@ pub struct EpisodeOutcome {
     pub lost: Option<String>,
 }
 
-/// What an episode's client is waiting for.
+/// The event that an episode's client waits for.
 enum Waiting {
     Opening(oneshot::Receiver<Opening>),
     Call(oneshot::Receiver<Observed>),
@@ -474,7 +474,7 @@ impl EpisodeHost {
     }
 }
 
-/// What an episode's task needs of the host.
+/// The parts of the host that an episode's task uses.
 struct EpisodeWork {
     context: Arc<RunContext>,
     reward: crate::run::Reward,

@@ -204,7 +204,7 @@ struct Played {
     messages: Vec<Message>,
 }
 
-/// The answer in the arguments of a call of [`SUBMIT`]; an error for the client if there is none.
+/// Extracts the answer from the arguments of [`SUBMIT`], or returns an error text for the client.
 fn answer_of(arguments: &Value) -> Result<String, String> {
     let raw = arguments.as_object().and_then(final_answer::answer);
     let raw = raw.ok_or_else(|| format!("`{SUBMIT}` needs its `answer`: {{\"answer\": string}}"))?;

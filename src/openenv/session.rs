@@ -37,7 +37,7 @@ pub struct Session {
     tools: Vec<Value>,
 }
 
-/// What follows a message.
+/// Reaction to a client's message.
 enum Answer {
     Text(String),
     Close,
