@@ -149,15 +149,16 @@ def serve(
     for option, value in (("--suite", suite), ("--runs", runs), ("--name", name), ("--jobs", jobs), ("--curriculum", curriculum)):
         if value is not None:
             arguments += [option, os.fspath(value) if isinstance(value, (str, Path)) else str(value)]
-    errors = subprocess.PIPE
     process = subprocess.Popen(
-        command([*arguments, *options]), stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL,
+        command([*arguments, *options]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
         text=True, encoding="utf-8", env=environment(),
     )
     assert process.stdout is not None and process.stderr is not None
     url = process.stdout.readline().strip()
     if not url:
         said = process.stderr.read()
+        process.stdout.close()
+        process.stderr.close()
         raise failure(process.wait(), said)
     # What the server says later must not fill the pipe.
     _drain(process)

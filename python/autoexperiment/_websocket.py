@@ -112,7 +112,11 @@ def _connect(url: str, timeout: float) -> tuple[socket.socket, str]:
         if url.startswith("unix:"):
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             connection.settimeout(timeout)
-            connection.connect(url.removeprefix("unix:"))
+            try:
+                connection.connect(url.removeprefix("unix:"))
+            except OSError:
+                connection.close()
+                raise
             return connection, "localhost"
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in ("http", "ws") or parts.hostname is None:

@@ -75,7 +75,7 @@ impl Curriculum {
         self.drawn = self.drawn.max(draw + 1);
     }
 
-    /// Chance of success at a sample, estimated from the episodes so far.
+    /// Estimated chance of success at a sample.
     #[must_use]
     pub fn chance(&self, units: &[Unit]) -> f64 {
         let hard: f64 = units.iter().map(|unit| self.units.get(unit).copied().unwrap_or(0.0)).sum();

@@ -64,7 +64,7 @@ pub struct EpisodeHost {
     observer: Arc<dyn Observer>,
 }
 
-/// A record to be stored, with the channel on which its episode waits.
+/// A record to store, and the channel that reports when it is on disk.
 type StoredRecord = (AttemptRecord, oneshot::Sender<()>);
 
 /// Options of a host.
@@ -98,7 +98,7 @@ pub struct EpisodeOutcome {
     pub lost: Option<String>,
 }
 
-/// The reply that an episode's client is waiting for.
+/// The event that an episode's client waits for.
 enum Waiting {
     Opening(oneshot::Receiver<Opening>),
     Call(oneshot::Receiver<Observed>),
@@ -474,7 +474,7 @@ impl EpisodeHost {
     }
 }
 
-/// The parts of the host that the task of an episode uses.
+/// The parts of the host that an episode's task uses.
 struct EpisodeWork {
     context: Arc<RunContext>,
     reward: crate::run::Reward,

@@ -204,7 +204,7 @@ struct Played {
     messages: Vec<Message>,
 }
 
-/// Reads the answer from the arguments of a call of [`SUBMIT`]. Returns an error for the client if it is missing.
+/// Extracts the answer from the arguments of [`SUBMIT`], or returns an error text for the client.
 fn answer_of(arguments: &Value) -> Result<String, String> {
     let raw = arguments.as_object().and_then(final_answer::answer);
     let raw = raw.ok_or_else(|| format!("`{SUBMIT}` needs its `answer`: {{\"answer\": string}}"))?;

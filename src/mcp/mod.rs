@@ -154,7 +154,7 @@ impl Shared {
         let tasks = self.host.tasks();
         let split = asked.split.as_deref().map_or(Ok(Default::default()), str::parse).map_err(|error| told(&error))?;
         let mut drawn: Vec<Value> = Vec::new();
-        // Draws without repetition while there are other samples.
+        // Skips repetitions, and gives up after four draws per sample asked for.
         for turn in 0..4 * u64::from(asked.count.unwrap_or(1)) {
             if drawn.len() >= asked.count.unwrap_or(1) as usize {
                 break;
@@ -233,7 +233,7 @@ fn attempt_of(arguments: &JsonObject) -> std::result::Result<String, String> {
     given.map(str::to_owned).ok_or_else(|| "`attempt` is missing: `start_attempt` returns it".to_owned())
 }
 
-/// Text about an attempt for the assistant.
+/// Formats an attempt's news for the assistant.
 fn shown(handle: &str, news: Progress) -> String {
     match news {
         Progress::Opened(opening) => {

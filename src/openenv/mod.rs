@@ -161,7 +161,7 @@ async fn metadata(State(served): State<Arc<Served>>) -> Json<Value> {
     }))
 }
 
-/// The paths that OpenEnv's validation looks at.
+/// The description of the paths that OpenEnv's validation reads.
 fn openapi() -> Value {
     let get = json!({ "get": { "responses": { "200": { "description": "JSON" } } } });
     let post = json!({ "post": { "responses": { "200": { "description": "JSON" } } } });

@@ -37,7 +37,7 @@ pub struct Session {
     tools: Vec<Value>,
 }
 
-/// Action after a message.
+/// Reaction to a client's message.
 enum Answer {
     Text(String),
     Close,

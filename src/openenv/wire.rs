@@ -36,7 +36,7 @@ impl ErrorCode {
     }
 }
 
-/// An answer with an error.
+/// An error message for the client.
 #[derive(Debug)]
 pub struct WireError {
     pub code: ErrorCode,
@@ -104,7 +104,7 @@ pub struct StepRequest {
 }
 
 impl ResetRequest {
-    /// Returns the requested choice of tasks.
+    /// Converts to the host's request.
     pub fn choice(&self) -> Result<TaskChoice, WireError> {
         let split = self.split.as_deref().map_or(Ok(Split::default()), str::parse);
         Ok(TaskChoice {

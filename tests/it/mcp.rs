@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::Lab;
-use crate::support::episodes::{Served, gold};
+use crate::support::episodes::{Served, answers, gold};
 
 /// Metadata that each request of the revision without sessions carries.
 fn modern() -> Value {
@@ -106,7 +106,9 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
     let tools = assistant.ask("tools/list", json!({}))["tools"].clone();
     let tools = tools.as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    for name in ["list_papers", "draw_samples", "start_attempt", "command_line", "write_file", "submit", "result", "report"] {
+    for name in
+        ["list_papers", "draw_samples", "start_attempt", "command_line", "write_file", "submit", "result", "report"]
+    {
         assert!(names.contains(&name), "{name}: {names:?}");
     }
     let shell = tools.iter().find(|tool| tool["name"] == "command_line").unwrap();
@@ -136,7 +138,7 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
             value.as_object().unwrap().values().filter(|it| it.is_f64()).map(ToString::to_string).collect();
         assert!(!numbers.is_empty() && numbers.iter().all(|number| !known.contains(number)), "{id}: gold was shown");
     }
-    let answer = json!({ "Experiment 1": gold(&lab, "means"), "Experiment 2": gold(&lab, "spread") }).to_string();
+    let answer = answers(&lab).to_string();
     let ended = assistant.called("submit", json!({ "attempt": attempt, "answer": answer }));
     assert_eq!((&ended["pass"], &ended["reward"]), (&json!(true), &json!(1.0)), "{ended:#}");
     assert_eq!(assistant.called("result", json!({ "attempt": attempt }))["pass"], true);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tungstenite::Message;
 
 use crate::support::Lab;
-use crate::support::episodes::{Served, descendants, gold};
+use crate::support::episodes::{Client, Served, answers, descendants};
 
 /// Waits until the run has this many records.
 fn records(lab: &Lab, count: usize) -> Vec<Value> {
@@ -34,14 +34,16 @@ fn wait_until_alone(served: &Served) {
 }
 
 /// Writes the masked functions of `tiny_0` again, runs the experiments and submits what they print.
-fn solve(lab: &Lab, client: &mut crate::support::episodes::Client) -> Value {
+fn solve(lab: &Lab, client: &mut Client) -> Value {
     let original = lab.read("repos/tiny/tiny/means.py");
     client.step("write_file", &json!({ "path": "tiny/means.py", "content": original }));
     let script = "import json, re, subprocess\nanswer = {}\nfor part in open('experiments.md').read().split('## ')[1:]:\n    \
                   command = re.search(r'^    (.+)$', part, re.M).group(1)\n    \
                   said = subprocess.run(command, shell=True, capture_output=True, text=True).stdout\n    \
                   lines = [line for line in said.splitlines() if line.startswith('{')]\n    \
-                  answer[part.splitlines()[0].strip()] = json.loads(lines[-1]) if lines else json.load(open('results/spread.json'))\n\
+                  half = re.search('first half: ([0-9.]+)', said)\n    \
+                  found = {'first': float(half.group(1))} if half else json.loads(lines[-1]) if lines else json.load(open('results/spread.json'))\n    \
+                  answer[part.splitlines()[0].strip()] = found\n\
                   print(json.dumps(answer))\n";
     client.step("write_file", &json!({ "path": "/tmp/all.py", "content": script }));
     let shown = client.shell("python /tmp/all.py");
@@ -68,7 +70,7 @@ fn an_episode_is_stored_and_judged_like_any_attempt() {
     assert_eq!((&state["done"], &state["reward"]), (&json!(true), &json!(1.0)), "{state:#}");
     // The next attempt at the same sample has the next number.
     client.reset(&json!({ "sample": "tiny_0" }));
-    let failed = client.submit(&json!({ "Experiment 1": gold(&lab, "means"), "Experiment 2": gold(&lab, "spread") }));
+    let failed = client.submit(&answers(&lab));
     assert_eq!(failed["reward"], 0.0, "a right report of masked code: {failed:#}");
     assert_eq!(failed["metadata"]["reported"]["pass"], true);
     let (code, said) = served.stop();
@@ -79,7 +81,8 @@ fn an_episode_is_stored_and_judged_like_any_attempt() {
     assert_eq!((of("attempt"), of("pass")), (vec![json!(0), json!(1)], vec![json!(true), json!(false)]));
     assert_eq!(records[0]["changed"], json!(["results/spread.json", "tiny/means.py"]));
     let trajectory = lab.read("runs/s/trajectories/serve:policy/tiny_0.0.jsonl");
-    for part in ["\"event\":\"reply\"", "\"tool\":\"write_file\"", "\"event\":\"verification\"", "\"role\":\"system\""] {
+    for part in ["\"event\":\"reply\"", "\"tool\":\"write_file\"", "\"event\":\"verification\"", "\"role\":\"system\""]
+    {
         assert!(trajectory.contains(part), "{part}: {trajectory}");
     }
     assert!(lab.ok(&["report", "s"]).stdout.contains("serve:policy"));
@@ -185,7 +188,12 @@ fn a_client_that_leaves_during_a_call_has_given_up_and_nothing_is_left() {
     wait_until_alone(&served);
     let (code, said) = served.stop();
     assert_eq!(code, 0, "{said}");
-    let left: Vec<_> = walkdir::WalkDir::new(lab.path("scratch")).min_depth(1).into_iter().flatten().filter(|entry| entry.file_type().is_file()).collect();
+    let left: Vec<_> = walkdir::WalkDir::new(lab.path("scratch"))
+        .min_depth(1)
+        .into_iter()
+        .flatten()
+        .filter(|entry| entry.file_type().is_file())
+        .collect();
     assert!(left.len() <= 1, "{left:?}");
 }
 
@@ -211,7 +219,8 @@ fn a_call_that_takes_long_shows_signs_of_life() {
     while shown["observation"]["pending"] == true {
         shown = client.ask("step", &json!({ "tool": "wait" })).1;
     }
-    let (kind, shown) = client.ask("step", &json!({ "tool": "command_line", "arguments": { "command": "sleep 2; echo done" } }));
+    let (kind, shown) =
+        client.ask("step", &json!({ "tool": "command_line", "arguments": { "command": "sleep 2; echo done" } }));
     assert_eq!((kind.as_str(), &shown["observation"]["pending"]), ("observation", &json!(true)), "{shown:#}");
     let (_, state) = client.ask("state", &json!({}));
     assert_eq!((&state["pending"], &state["done"]), (&json!(true), &json!(false)), "{state:#}");
@@ -264,8 +273,7 @@ fn tasks_are_listed_by_splits_that_share_no_function() {
     let lab = Lab::new();
     let served = Served::start(&lab, &["-n", "1,2", "--held-out", "0.4", "--seed", "5"]);
     let list = |served: &Served, split: &str| {
-        let (status, body) =
-            served.http("POST", "/autoexperiment/tasks", Some(&json!({ "split": split })), &[]);
+        let (status, body) = served.http("POST", "/autoexperiment/tasks", Some(&json!({ "split": split })), &[]);
         assert_eq!(status, 200, "{body}");
         body["tasks"].as_array().unwrap().clone()
     };
@@ -348,7 +356,7 @@ fn a_curriculum_draws_harder_samples_for_a_learner_that_succeeds() {
                 client.step("write_file", &json!({ "path": format!("tiny/{file}.py"), "content": original }));
             }
         }
-        client.submit(&json!({ "Experiment 1": gold(&lab, "means"), "Experiment 2": gold(&lab, "spread") }));
+        client.submit(&answers(&lab));
     }
     drop(client);
     served.stop();

@@ -187,9 +187,9 @@ class Training(unittest.TestCase):
 
 def has_client() -> bool:
     """Whether the installed `mcp` is new enough; verifiers and openenv bring others along."""
-    import mcp
+    from importlib.metadata import version
 
-    return hasattr(mcp, "Client")
+    return tuple(map(int, version("mcp").split(".")[:2])) >= (2, 3)
 
 
 if __name__ == "__main__":
