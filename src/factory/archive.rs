@@ -28,7 +28,7 @@ pub(super) fn unpack(name: &str, bytes: &[u8], into: &Path) -> Result<PathBuf> {
     fs::create_dir_all(into).map_err(|error| Error::io("create", into, error))?;
     let broken = |error: std::io::Error| Error::suite(format!("the archive `{name}` is broken")).because(error);
     let mut so_far = Unpacked::default();
-    if name.ends_with(".zip") {
+    if Path::new(name).extension().is_some_and(|extension| extension == "zip") {
         let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
             .map_err(|error| Error::suite(format!("the archive `{name}` is broken")).because(error))?;
         for place in 0..archive.len() {

@@ -12,7 +12,6 @@ use super::layout::Layout;
 use crate::code::{index_tree, last_part};
 use crate::draft::metadata::PackageFacts;
 use crate::draft::text::TextSource;
-use crate::error::Result;
 
 /// Maximum bytes of the package's own documents, and of the docstrings after them.
 const MOST: (usize, usize) = (160 << 10, 60 << 10);
@@ -48,9 +47,7 @@ pub(super) struct Documentation {
 
 /// Writes the text: README, paper and documents of the sources, then docstrings of public functions in the repo that are not
 /// masked.
-///
-/// # Errors
-/// Kind `Usage` if a LaTeX paper cannot be read.
+/// Documents that cannot be read are left out.
 pub(super) fn write(
     sources: &Path,
     repo: &Path,
@@ -58,19 +55,20 @@ pub(super) fn write(
     facts: &PackageFacts,
     masked: &BTreeSet<String>,
     keep_examples: bool,
-) -> Result<Documentation> {
+) -> Documentation {
     let title = facts.title.clone().unwrap_or_else(|| layout.name.clone());
     let mut found = Documentation { text: format!("# {}\n", one_line(&title)), files: Vec::new() };
     for path in documents(sources) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let full = sources.join(&path);
-        let text = if name.ends_with(".tex") || name == "paper.md" {
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let text = if ending == "tex" || name == "paper.md" {
             TextSource::read(&full).map(|source| source.without_results(&[]).text)
         } else {
             Ok(fs::read_to_string(&full).unwrap_or_default())
         };
         let Ok(text) = text else { continue };
-        let text = if name.ends_with(".rst") || !name.contains('.') { from_rst(&text) } else { text };
+        let text = if ending == "rst" || ending.is_empty() { from_rst(&text) } else { text };
         let text = if keep_examples { text } else { without_outputs(&text).0 };
         let text = lowered(&text);
         if text.trim().is_empty() || found.text.len() + text.len() > MOST.0 {
@@ -80,7 +78,7 @@ pub(super) fn write(
         found.files.push(path);
     }
     found.text.push_str(&docstrings(repo, layout, masked));
-    Ok(found)
+    found
 }
 
 /// The documents of a project in their order: README, paper, then the folder of documentation.
@@ -225,7 +223,7 @@ mod tests {
         );
         let layout = Layout { name: "p".into(), version: "1".into(), root: PathBuf::new(), modules: vec!["p".into()] };
         let masked = ["p/__init__.py::g".to_owned()].into();
-        let found = write(folder.path(), folder.path(), &layout, &PackageFacts::default(), &masked, false).unwrap();
+        let found = write(folder.path(), folder.path(), &layout, &PackageFacts::default(), &masked, false);
         assert_eq!(found.files, [PathBuf::from("README.rst"), PathBuf::from("docs/guide.md")]);
         assert!(found.text.contains("### My pkg\n\nUse it.\n\n>>> f(1)\n\n#### More\n"), "{}", found.text);
         assert!(found.text.contains("### Guide") && found.text.contains("Twice x.\n\nMore."));

@@ -164,10 +164,8 @@ fn is_aside(path: &Path) -> bool {
 
 fn lines(module: &Module, place: usize) -> usize {
     let function = &module.functions()[place];
-    let documented = function
-        .docstring
-        .clone()
-        .map_or(0, |range| module.source()[range].iter().filter(|&&byte| byte == b'\n').count() + 1);
+    let documented =
+        function.docstring.clone().map_or(0, |range| module.source()[range].split(|&byte| byte == b'\n').count());
     function.lines().saturating_sub(documented + 1)
 }
 

@@ -136,7 +136,7 @@ impl IndexClient {
             }
         }
         // The address may contain a password.
-        let why = failed.map(|error| error.to_string()).unwrap_or_default();
+        let why = failed.unwrap_or_default();
         Err(Error::machine(format!("the package index does not answer: {why}")).hint(
             "repeat the command, which continues; pip's own configuration decides on index, proxy and certificates",
         ))

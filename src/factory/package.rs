@@ -137,7 +137,7 @@ impl Workshop {
         entry.source = Some(found.record.clone());
         let mut layout = layout::find(&found.folder)?;
         if !has_tests(&found.folder) {
-            found = self.from_repository(&source, &found, &layout, &scratch.path().join("repository")).await?;
+            found = self.repository_sources(&source, &found, &layout, &scratch.path().join("repository")).await?;
             entry.source = Some(found.record.clone());
             let version = layout.version.clone();
             layout = layout::find(&found.folder)?;
@@ -159,7 +159,7 @@ impl Workshop {
     }
 
     /// Gets the sources that the metadata names, for an archive without tests.
-    async fn from_repository(
+    async fn repository_sources(
         &self,
         source: &PackageSource,
         found: &Unpacked,
@@ -348,7 +348,7 @@ impl Workshop {
         let ready = self.ready(suite, id, observer).await?;
         let prefix = ready.env.prefix.clone();
         let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
-        let mut dropped = self.leaking(&bench, &prefix)?;
+        let mut dropped = Self::leaking(&bench, &prefix)?;
         let gates = Gates::new(Arc::clone(&bench), prepared.layout.clone(), plan.clone(), tests).await?;
         let all: Vec<usize> = (0..examined.candidates.len()).collect();
         if !gates.loads(&all).await? {
@@ -366,7 +366,7 @@ impl Workshop {
         if passed.is_empty() {
             return Err(Error::new(FailureKind::Baseline, "no function of it passes all gates"));
         }
-        self.finish(prepared, &bench, &test_files, plan, gold, &passed, entry).await
+        self.finish(prepared, &bench, &test_files, plan, gold, &passed, entry)
     }
 
     /// Runs all tests three times: alone, then twice beside each other with other work.
@@ -490,7 +490,7 @@ impl Workshop {
     }
 
     /// Functions whose bodies can be read elsewhere, with the reason.
-    fn leaking(&self, bench: &Bench, prefix: &Path) -> Result<BTreeMap<String, String>> {
+    fn leaking(bench: &Bench, prefix: &Path) -> Result<BTreeMap<String, String>> {
         let loaded = bench.loaded();
         let report = leaks::measure(loaded, Some(&bench.ready().shown))?;
         let mut found: BTreeMap<String, String> = report
@@ -510,7 +510,7 @@ impl Workshop {
 
     /// Writes the paper with the functions that passed, and checks that it loads.
     #[allow(clippy::too_many_arguments, reason = "everything that was measured")]
-    async fn finish(
+    fn finish(
         &self,
         prepared: &Prepared,
         bench: &Bench,
@@ -536,7 +536,7 @@ impl Workshop {
         for results in gold.results.values_mut() {
             results.retain(|group, _| needed.contains(group));
         }
-        let functions = self.with_passages(prepared, functions)?;
+        let functions = self.with_passages(prepared, functions);
         self.write_paper(prepared, test_files, &used, &functions)?;
         let paper = suite.paper_dir(id);
         gold.save(&paper.join("gold.json"))?;
@@ -593,8 +593,8 @@ impl Workshop {
     }
 
     /// Adds the headings of the text that name a function.
-    fn with_passages(&self, prepared: &Prepared, functions: Vec<ListedFunction>) -> Result<Vec<ListedFunction>> {
-        let text = self.document(prepared, &functions)?;
+    fn with_passages(&self, prepared: &Prepared, functions: Vec<ListedFunction>) -> Vec<ListedFunction> {
+        let text = self.document(prepared, &functions);
         let headings: Vec<&str> =
             text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim()).collect();
         let named = |function: &ListedFunction| -> Vec<String> {
@@ -611,15 +611,14 @@ impl Workshop {
             found.truncate(3);
             found
         };
-        Ok(functions.into_iter().map(|function| ListedFunction { passages: named(&function), ..function }).collect())
+        functions.into_iter().map(|function| ListedFunction { passages: named(&function), ..function }).collect()
     }
 
-    fn document(&self, prepared: &Prepared, functions: &[ListedFunction]) -> Result<String> {
+    fn document(&self, prepared: &Prepared, functions: &[ListedFunction]) -> String {
         let masked: BTreeSet<String> = functions.iter().map(|function| function.at.clone()).collect();
         let repo = prepared.draft.suite().repo_dir(prepared.draft.id());
         let keep = self.settings.keep_examples;
-        documentation::write(&prepared.sources, &repo, &prepared.layout, &prepared.facts, &masked, keep)
-            .map(|it| it.text)
+        documentation::write(&prepared.sources, &repo, &prepared.layout, &prepared.facts, &masked, keep).text
     }
 
     /// Writes manifest and text.
@@ -648,7 +647,7 @@ impl Workshop {
             functions,
         };
         prepared.draft.write("paper.toml", &manifest.text())?;
-        prepared.draft.write("paper.md", &self.document(prepared, functions)?)
+        prepared.draft.write("paper.md", &self.document(prepared, functions))
     }
 
     async fn ready(&self, suite: &Suite, id: &str, observer: &dyn Observer) -> Result<ReadyPaper> {
@@ -827,8 +826,8 @@ fn licence(folder: &Path) -> Option<String> {
             .filter(|it| !it.is_empty() && it != "UNKNOWN")
     };
     let classifier = || {
-        let classifiers = head.lines().filter_map(|line| line.strip_prefix("Classifier: License :: "));
-        classifiers.last().map(|it| it.rsplit(" :: ").next().unwrap_or(it).to_owned())
+        let mut classifiers = head.lines().filter_map(|line| line.strip_prefix("Classifier: License :: "));
+        classifiers.next_back().map(|it| it.rsplit(" :: ").next().unwrap_or(it).to_owned())
     };
     let project = || {
         let table: toml::Table = metadata::text(folder, "pyproject.toml")?.parse().ok()?;

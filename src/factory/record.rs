@@ -161,7 +161,7 @@ fn largest_difference(one: &Value, other: &Value) -> f64 {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
             let (one, other) = (one.as_f64().unwrap_or(0.0), other.as_f64().unwrap_or(0.0));
-            if one == other { 0.0 } else { (one - other).abs() / one.abs().max(f64::MIN_POSITIVE) }
+            (one - other).abs() / one.abs().max(f64::MIN_POSITIVE)
         }
         (Value::Array(one), Value::Array(other)) => {
             one.iter().zip(other).map(|(one, other)| largest_difference(one, other)).fold(0.0, f64::max)

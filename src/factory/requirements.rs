@@ -98,7 +98,8 @@ impl Requirements {
         let mut all: Vec<String> = Vec::new();
         let pytest = ["pytest".to_owned()];
         for one in self.own.iter().chain(&self.tests).chain(&pytest) {
-            if !all.contains(one) && !(one == "pytest" && all.iter().any(|known| name_of(known) == "pytest")) {
+            let is_known = all.contains(one) || (one == "pytest" && all.iter().any(|known| name_of(known) == "pytest"));
+            if !is_known {
                 all.push(one.clone());
             }
         }
@@ -139,7 +140,9 @@ pub(super) fn find(folder: &Path, name: &str) -> Requirements {
             if named.is_empty() {
                 own.push(plain);
             } else {
-                named.into_iter().for_each(|extra| extras.entry(extra).or_default().push(plain.clone()));
+                for extra in named {
+                    extras.entry(extra).or_default().push(plain.clone());
+                }
             }
         }
     }
@@ -321,7 +324,7 @@ fn ini(said: &str, section: &str, key: &str) -> Vec<String> {
     // tox has conditions such as `py38: mock`.
     let unconditional = |line: &String| !line.is_empty() && !line.starts_with(['#', '-', '{']) && !line.contains(": ");
     found.retain(unconditional);
-    found.into_iter().flat_map(|line| line.split(';').next().map(str::to_owned)).collect()
+    found.into_iter().filter_map(|line| line.split(';').next().map(str::to_owned)).collect()
 }
 
 /// Returns the strings of a literal list behind a key in Python code.

@@ -61,7 +61,7 @@ pub fn packages(arguments: &[String]) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for argument in arguments {
         let path = Path::new(argument);
-        let is_list = path.extension().is_some_and(|extension| extension == "txt") || argument.ends_with(".list");
+        let is_list = path.extension().is_some_and(|extension| extension == "txt" || extension == "list");
         if !(is_list && path.is_file()) {
             found.push(argument.clone());
             continue;
@@ -86,7 +86,10 @@ impl PackageSource {
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.trim();
         let path = Path::new(text);
-        if text.starts_with("git+") || text.ends_with(".git") || text.contains("://") {
+        if text.starts_with("git+")
+            || path.extension().is_some_and(|extension| extension == "git")
+            || text.contains("://")
+        {
             return Ok(Self::Git(text.trim_start_matches("git+").to_owned()));
         }
         if path.is_dir() {

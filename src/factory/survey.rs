@@ -200,7 +200,7 @@ pub(super) fn is_close(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
             let (one, other) = (one.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN));
-            one == other || (one - other).abs() <= CLOSE * one.abs().max(other.abs())
+            (one - other).abs() <= CLOSE * one.abs().max(other.abs())
         }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_close(one, other))
