@@ -14,7 +14,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{DefaultBodyLimit, Path as UrlPath, Query, State};
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
@@ -220,22 +220,31 @@ struct TaskRequest {
     stop: Option<usize>,
 }
 
-type Listed = std::result::Result<Json<Value>, Response>;
+/// A refused request.
+struct Refusal(StatusCode, String);
 
-fn check_name(name: &str) -> std::result::Result<(), Response> {
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        refuse(self.0, self.1)
+    }
+}
+
+type Listed = std::result::Result<Json<Value>, Refusal>;
+
+fn check_name(name: &str) -> std::result::Result<(), Refusal> {
     if name.eq_ignore_ascii_case(NAME) {
         return Ok(());
     }
-    Err(refuse(StatusCode::NOT_FOUND, format!("unknown environment `{}`", name.escape_debug())))
+    Err(Refusal(StatusCode::NOT_FOUND, format!("unknown environment `{}`", name.escape_debug())))
 }
 
 /// The tasks of a split. Draws them at the first request.
-fn listed(served: &Served, split: &str) -> std::result::Result<Arc<[Sample]>, Response> {
+fn listed(served: &Served, split: &str) -> std::result::Result<Arc<[Sample]>, Refusal> {
     let found = split.parse::<Split>().and_then(|split| {
         // Reads nothing but memory, but may count many samples.
         tokio::task::block_in_place(|| served.host.tasks().list(split))
     });
-    found.map_err(|error| refuse(StatusCode::BAD_REQUEST, error.to_string()))
+    found.map_err(|error| Refusal(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
 fn described(split: &str, index: usize, sample: &Sample) -> Value {
@@ -243,10 +252,10 @@ fn described(split: &str, index: usize, sample: &Sample) -> Value {
 }
 
 /// Same as [`described`], with the prompts of the task.
-fn prompted(served: &Served, split: &str, index: usize, sample: &Sample) -> std::result::Result<Value, Response> {
+fn prompted(served: &Served, split: &str, index: usize, sample: &Sample) -> std::result::Result<Value, Refusal> {
     // Reads the item's files.
     let opening = tokio::task::block_in_place(|| served.host.opening(sample));
-    let opening = opening.map_err(|error| refuse(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let opening = opening.map_err(|error| Refusal(StatusCode::BAD_REQUEST, error.to_string()))?;
     let mut task = described(split, index, sample);
     task["prompt"] = json!(opening.prompt);
     task["system"] = json!(opening.system);
@@ -292,7 +301,9 @@ async fn task(
     check_name(&name)?;
     let all = listed(&served, &asked.split)?;
     let found = asked.index.and_then(|index| Some((index, all.get(index)?)));
-    let Some((index, sample)) = found else { return Err(refuse(StatusCode::BAD_REQUEST, "Invalid task index")) };
+    let Some((index, sample)) = found else {
+        return Err(Refusal(StatusCode::BAD_REQUEST, "invalid task index".to_owned()));
+    };
     Ok(Json(json!({ "task": prompted(&served, &asked.split, index, sample)? })))
 }
 
