@@ -25,7 +25,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::episode::reward::figures;
-use crate::episode::tasks::TaskChoice;
+use crate::episode::tasks::{Split, TaskChoice};
 use crate::episode::{Episode, EpisodeHost, NotStarted, Progress};
 use crate::error::{Error, Result};
 use crate::openenv::access::{Access, BoundAddress, ServeAddress, admit};
@@ -152,7 +152,7 @@ impl Shared {
 
     fn samples(&self, asked: &DrawArguments) -> Answer {
         let tasks = self.host.tasks();
-        let split = asked.split.as_deref().map_or(Ok(Default::default()), str::parse).map_err(|error| told(&error))?;
+        let split = asked.split.as_deref().map_or(Ok(Split::default()), str::parse).map_err(|error| told(&error))?;
         let mut drawn: Vec<Value> = Vec::new();
         // Skips repetitions, and gives up after four draws per sample asked for.
         for turn in 0..4 * u64::from(asked.count.unwrap_or(1)) {

@@ -38,11 +38,11 @@ pub fn all(host: &EpisodeHost) -> Vec<Tool> {
     let number = |about: &str| json!({ "type": "integer", "description": about });
     let attempt = text("The attempt, as returned by start_attempt.");
     let mut tools = vec![
-        tool("list_papers", "List the papers, with the numbers of functions that can be masked.", json!({}), &[]),
+        tool("list_papers", "List the papers, with the numbers of functions that can be masked.", &json!({}), &[]),
         tool(
             "draw_samples",
             "Draw samples: sets of functions of a paper to be written again.",
-            json!({
+            &json!({
                 "paper": text("Only samples of this paper."),
                 "n": number("Number of masked functions."),
                 "seed": number("Seed of the draw."),
@@ -54,20 +54,20 @@ pub fn all(host: &EpisodeHost) -> Vec<Tool> {
         tool(
             "start_attempt",
             "Start an attempt at a sample in a sandbox of its own. Returns the task and the attempt's name for other tools.",
-            json!({ "sample": text("The sample, such as `kmeanspp_0,3`.") }),
+            &json!({ "sample": text("The sample, such as `kmeanspp_0,3`.") }),
             &["sample"],
         ),
         tool(
             "result",
             "Wait for a call or a verdict that takes long, and read it.",
-            json!({ "attempt": attempt }),
+            &json!({ "attempt": attempt }),
             &["attempt"],
         ),
-        tool("report", "Show the pass rates of all attempts so far.", json!({}), &[]),
+        tool("report", "Show the pass rates of all attempts so far.", &json!({}), &[]),
         tool(
             SUBMIT,
             "Report the results of all experiments and end the attempt. The code is then run again, and both are compared with the paper's.",
-            json!({
+            &json!({
                 "attempt": attempt,
                 "answer": text("The results, a JSON object written as text: {\"Experiment 1\": {...}}."),
             }),
@@ -89,7 +89,7 @@ pub fn all(host: &EpisodeHost) -> Vec<Tool> {
     tools
 }
 
-fn tool(name: &'static str, about: &'static str, properties: Value, required: &[&str]) -> Tool {
+fn tool(name: &'static str, about: &'static str, properties: &Value, required: &[&str]) -> Tool {
     let schema = json!({ "type": "object", "properties": properties, "required": required });
     Tool::new(name, about, Arc::new(schema.as_object().cloned().unwrap_or_default()))
 }

@@ -14,7 +14,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{DefaultBodyLimit, Path as UrlPath, Query, State};
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ use crate::episode::tasks::Split;
 use crate::error::Result;
 use crate::run::ClientName;
 use crate::sample::Sample;
-use access::{Access, BoundAddress, ServeAddress, admit, refuse};
+use access::{Access, BoundAddress, Refusal, ServeAddress, admit, refuse};
 pub use session::PATIENCE;
 use session::Session;
 
@@ -122,7 +122,7 @@ struct SocketQuery {
 }
 
 /// An episode of several steps needs a connection that lasts as long.
-fn over_http() -> Response {
+fn over_http() -> Refusal {
     refuse(StatusCode::NOT_IMPLEMENTED, "episodes have several steps: connect to the WebSocket at /ws")
 }
 
@@ -133,7 +133,7 @@ async fn socket(
 ) -> Response {
     let client = match query.client.as_deref().map(str::parse::<ClientName>).transpose() {
         Ok(client) => client.unwrap_or_default(),
-        Err(error) => return refuse(StatusCode::BAD_REQUEST, error.to_string()),
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     };
     let upgrade = upgrade.max_message_size(LONGEST).max_frame_size(LONGEST);
     upgrade.on_upgrade(move |mut socket| async move {
@@ -220,9 +220,9 @@ struct TaskRequest {
     stop: Option<usize>,
 }
 
-type Listed = std::result::Result<Json<Value>, Response>;
+type Listed = std::result::Result<Json<Value>, Refusal>;
 
-fn check_name(name: &str) -> std::result::Result<(), Response> {
+fn check_name(name: &str) -> std::result::Result<(), Refusal> {
     if name.eq_ignore_ascii_case(NAME) {
         return Ok(());
     }
@@ -230,7 +230,7 @@ fn check_name(name: &str) -> std::result::Result<(), Response> {
 }
 
 /// The tasks of a split. Draws them at the first request.
-fn listed(served: &Served, split: &str) -> std::result::Result<Arc<[Sample]>, Response> {
+fn listed(served: &Served, split: &str) -> std::result::Result<Arc<[Sample]>, Refusal> {
     let found = split.parse::<Split>().and_then(|split| {
         // Reads nothing but memory, but may count many samples.
         tokio::task::block_in_place(|| served.host.tasks().list(split))
@@ -243,7 +243,7 @@ fn described(split: &str, index: usize, sample: &Sample) -> Value {
 }
 
 /// Same as [`described`], with the prompts of the task.
-fn prompted(served: &Served, split: &str, index: usize, sample: &Sample) -> std::result::Result<Value, Response> {
+fn prompted(served: &Served, split: &str, index: usize, sample: &Sample) -> std::result::Result<Value, Refusal> {
     // Reads the item's files.
     let opening = tokio::task::block_in_place(|| served.host.opening(sample));
     let opening = opening.map_err(|error| refuse(StatusCode::BAD_REQUEST, error.to_string()))?;

@@ -171,7 +171,7 @@ pub fn parse(text: &str) -> Result<ClientMessage, WireError> {
     }
 }
 
-fn observation(observation: Value, reward: Option<f64>, done: bool, metadata: Value) -> String {
+fn observation(observation: &Value, reward: Option<f64>, done: bool, metadata: &Map<String, Value>) -> String {
     let data = json!({ "observation": observation, "reward": reward, "done": done, "metadata": metadata });
     json!({ "type": "observation", "data": data }).to_string()
 }
@@ -193,19 +193,19 @@ pub fn opened(episode: &Episode, opening: &Opening, tools: &[Value]) -> String {
     let mut metadata = names(episode);
     metadata.insert("steps_left".to_owned(), json!(opening.steps));
     metadata.insert("seconds_left".to_owned(), json!(opening.seconds));
-    observation(shown, None, false, metadata.into())
+    observation(&shown, None, false, &metadata)
 }
 
 /// The output of a call.
 pub fn observed(episode: &Episode, observed: &Observed) -> String {
     let shown = json!({ "text": observed.text, "error": observed.is_error, "pending": false });
-    observation(shown, None, false, names(episode).into())
+    observation(&shown, None, false, &names(episode))
 }
 
 /// A sign of life, if a call or the verdict takes long.
 pub fn pending(episode: &Episode) -> String {
     let text = format!("not finished yet: call `{WAIT}` until `pending` is false");
-    observation(json!({ "text": text, "pending": true }), None, false, names(episode).into())
+    observation(&json!({ "text": text, "pending": true }), None, false, &names(episode))
 }
 
 /// The verdict.
@@ -216,7 +216,7 @@ pub fn ended(episode: &Episode, outcome: &EpisodeOutcome) -> String {
         }
         (None, Some(reward)) => format!("The episode is over, with a reward of {reward}."),
     };
-    observation(json!({ "text": text, "pending": false }), outcome.reward, true, metadata(episode, outcome).into())
+    observation(&json!({ "text": text, "pending": false }), outcome.reward, true, &metadata(episode, outcome))
 }
 
 fn metadata(episode: &Episode, outcome: &EpisodeOutcome) -> Map<String, Value> {
