@@ -1,6 +1,6 @@
 //! Options shared by `serve` and `mcp`: which samples episodes are of, and with what limits and rewards.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,6 +87,11 @@ impl EpisodeOptions {
     /// Longest time between two calls of a client.
     pub(super) fn idle(&self) -> Duration {
         Duration::try_from_secs_f64(self.idle).unwrap_or(Duration::MAX)
+    }
+
+    /// Folder of runs.
+    pub(super) fn runs(&self) -> &Path {
+        &self.runs
     }
 
     /// Prepares a run of episodes. `None` if it is stopped meanwhile.

@@ -1,18 +1,23 @@
 //! `autoexperiment serve`: hands out episodes to learners.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::episodes::{EpisodeOptions, announce, close};
 use super::exit::ProgramExit;
 use super::model::parse_time;
+use super::naming::distinct_folders;
 use super::signals::stop_on_signals;
 use crate::episode::curriculum::KnownDifficulty;
 use crate::error::{Error, Result};
 use crate::openenv::access::ServeAddress;
 use crate::openenv::{OpenEnvServer, PATIENCE, ServeOptions};
-use crate::run::CurriculumSettings;
+use crate::report::{self, Labels, Merged};
+use crate::run::family::Families;
+use crate::run::reading::Detail;
+use crate::run::{AttemptRecord, CurriculumSettings};
+use crate::stats::Intervals;
 
 /// Hand out episodes to learners over OpenEnv's protocol
 ///
@@ -41,6 +46,10 @@ pub struct Arguments {
     /// Number of episodes over which the curriculum measures success.
     #[arg(long, value_name = "EPISODES", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Curriculum")]
     window: u32,
+    /// Begin the curriculum with the difficulty of functions in this stored run, as `report difficulty` estimates it. Can be
+    /// repeated.
+    #[arg(long = "difficulty", value_name = "RUN", requires = "curriculum", help_heading = "Curriculum")]
+    difficulty: Vec<String>,
     /// Port on 127.0.0.1; 0 for a free one.
     #[arg(long, default_value_t = 8000, conflicts_with_all = ["listen", "socket"], help_heading = "Connections")]
     port: u16,
@@ -75,8 +84,9 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     }
     let window = arguments.window as usize;
     let curriculum = arguments.curriculum.map(|target| CurriculumSettings { target, window });
+    let known = known_difficulty(&arguments.difficulty, arguments.episodes.runs())?;
     let stop = stop_on_signals();
-    let opened = arguments.episodes.open(curriculum, KnownDifficulty::default(), &stop).await?;
+    let opened = arguments.episodes.open(curriculum, known, &stop).await?;
     let Some(host) = opened else { return Ok(ProgramExit::Interrupted) };
     let patience = arguments.patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let options = ServeOptions {
@@ -98,6 +108,28 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     stop.cancel();
     let closed = close(&host).await;
     served.and(closed)
+}
+
+/// Estimates the difficulty of functions from stored runs.
+fn known_difficulty(named: &[String], runs: &Path) -> Result<KnownDifficulty> {
+    if named.is_empty() {
+        return Ok(KnownDifficulty::default());
+    }
+    let merged = Merged::read(&distinct_folders(named, runs)?, Detail::Outcome, &Labels::new(&[]))?;
+    let records: Vec<AttemptRecord> = merged.runs.into_iter().flat_map(|run| run.records).collect();
+    let families = Families::standard();
+    let withheld = |record: &AttemptRecord| {
+        families.get(&record.family).ok().and_then(|family| family.withheld(&family.sample(&record.sample).ok()?))
+    };
+    let found = report::difficulty(&records, Intervals::default().level, withheld, |_, _| None);
+    if found.functions.is_empty() {
+        talk!("warning: these runs do not show which functions are hard; the curriculum begins without");
+    }
+    let slopes: Vec<f64> =
+        found.declines.iter().map(|decline| -decline.slope).filter(|slope| slope.is_finite()).collect();
+    let slope = (!slopes.is_empty()).then(|| slopes.iter().sum::<f64>() / slopes.len() as f64);
+    let units = found.functions.into_iter().filter(|one| one.difficulty.is_finite());
+    Ok(KnownDifficulty { slope, units: units.map(|one| ((one.paper, one.function), one.difficulty)).collect() })
 }
 
 /// Parses a success rate: more than 0 and less than 1.

@@ -129,7 +129,7 @@ pub async fn admit(
             Some(_) => (StatusCode::UNAUTHORIZED, "the token is missing or wrong"),
             None => (StatusCode::FORBIDDEN, "only programs of this machine are served"),
         };
-        refuse(status, what)
+        refuse(status, what).into_response()
     }
 }
 
@@ -152,10 +152,21 @@ fn is_local(headers: &HeaderMap) -> bool {
     is_local && !headers.contains_key(header::ORIGIN)
 }
 
-/// An answer that says why a request is refused, as OpenEnv's servers say it.
-pub fn refuse(status: StatusCode, what: impl Into<String>) -> Response {
-    let detail: String = what.into();
-    (status, Json(json!({ "detail": detail }))).into_response()
+/// Refusal of a request, as OpenEnv's servers word it.
+pub struct Refusal {
+    status: StatusCode,
+    detail: String,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.status, Json(json!({ "detail": self.detail }))).into_response()
+    }
+}
+
+/// Refuses a request.
+pub fn refuse(status: StatusCode, detail: impl Into<String>) -> Refusal {
+    Refusal { status, detail: detail.into() }
 }
 
 #[cfg(test)]

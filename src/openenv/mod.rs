@@ -14,7 +14,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{DefaultBodyLimit, Path as UrlPath, Query, State};
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ use crate::episode::tasks::Split;
 use crate::error::Result;
 use crate::run::ClientName;
 use crate::sample::Sample;
-use access::{Access, BoundAddress, ServeAddress, admit, refuse};
+use access::{Access, BoundAddress, Refusal, ServeAddress, admit, refuse};
 pub use session::PATIENCE;
 use session::Session;
 
@@ -122,7 +122,7 @@ struct SocketQuery {
 }
 
 /// An episode of several steps needs a connection that lasts as long.
-fn over_http() -> Response {
+fn over_http() -> Refusal {
     refuse(StatusCode::NOT_IMPLEMENTED, "episodes have several steps: connect to the WebSocket at /ws")
 }
 
@@ -133,7 +133,7 @@ async fn socket(
 ) -> Response {
     let client = match query.client.as_deref().map(str::parse::<ClientName>).transpose() {
         Ok(client) => client.unwrap_or_default(),
-        Err(error) => return refuse(StatusCode::BAD_REQUEST, error.to_string()),
+        Err(error) => return refuse(StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     };
     let upgrade = upgrade.max_message_size(LONGEST).max_frame_size(LONGEST);
     upgrade.on_upgrade(move |mut socket| async move {
@@ -218,15 +218,6 @@ struct TaskRequest {
     index: Option<usize>,
     start: Option<usize>,
     stop: Option<usize>,
-}
-
-/// A refused request.
-struct Refusal(StatusCode, String);
-
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        refuse(self.0, self.1)
-    }
 }
 
 type Listed = std::result::Result<Json<Value>, Refusal>;

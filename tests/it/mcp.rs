@@ -80,14 +80,14 @@ impl Assistant {
     }
 
     /// Calls a tool; returns its text, and whether that is an error.
-    fn call(&mut self, tool: &str, arguments: Value) -> (String, bool) {
+    fn call(&mut self, tool: &str, arguments: &Value) -> (String, bool) {
         let result = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
         let text = result["content"][0]["text"].as_str().unwrap().to_owned();
         (text, result["isError"] == true)
     }
 
     fn called(&mut self, tool: &str, arguments: Value) -> Value {
-        let (text, is_error) = self.call(tool, arguments);
+        let (text, is_error) = self.call(tool, &arguments);
         assert!(!is_error, "{tool}: {text}");
         serde_json::from_str(&text).unwrap_or(Value::String(text))
     }
@@ -148,11 +148,11 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
         ("command_line", json!({ "attempt": attempt, "command": "ls" }), "the episode is over"),
         ("command_line", json!({ "command": "ls" }), "`attempt` is missing"),
         ("command_line", json!({ "attempt": "tiny_0.0-0", "command": "ls" }), "no such attempt"),
-        ("start_attempt", json!({ "sample": "tiny_99" }), "tiny_99"),
+        ("start_attempt", json!({ "sample": "tiny_99" }), "no function 99"),
         ("start_attempt", json!({ "paper": "tiny" }), "wrong arguments"),
         ("draw_samples", json!({ "paper": "x" }), "no paper"),
     ] {
-        let (text, is_error) = assistant.call(tool, arguments);
+        let (text, is_error) = assistant.call(tool, &arguments);
         assert!(is_error && text.contains(what), "{tool}: {text}");
     }
     // An attempt that is left open ends with the server.

@@ -12,7 +12,7 @@ use crate::support::episodes::{Client, Served, answers, descendants};
 
 /// Waits until the run has this many records.
 fn records(lab: &Lab, count: usize) -> Vec<Value> {
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     loop {
         let path = lab.path("runs/s/attempts.jsonl");
         let records = if path.exists() { lab.records("s") } else { Vec::new() };
@@ -182,7 +182,7 @@ fn a_client_that_leaves_during_a_call_has_given_up_and_nothing_is_left() {
     let begun = Instant::now();
     drop(client);
     let records = records(&lab, 1);
-    assert!(begun.elapsed() < Duration::from_secs(60), "the call went on");
+    assert!(begun.elapsed() < Duration::from_mins(1), "the call went on");
     assert_eq!(records[0]["end"], "gave_up", "{records:#?}");
     assert!(records[0]["end_detail"].as_str().unwrap().contains("the client left"), "{records:#?}");
     wait_until_alone(&served);
@@ -343,7 +343,10 @@ fn a_unix_socket_serves_this_user_alone_and_is_removed() {
 #[test]
 fn a_curriculum_draws_harder_samples_for_a_learner_that_succeeds() {
     let lab = Lab::new();
-    let served = Served::start(&lab, &["-n", "1,2,3", "--held-out", "0", "--curriculum", "0.5", "--window", "4"]);
+    assert!(lab.fails(2, &["serve", "--curriculum", "1.5"]).contains("between 0 and 1"));
+    lab.ok(&["run", "-n", "1,2", "--agent", "gold,noop", "--no-baseline", "--name", "before"]);
+    let options = ["-n", "1,2,3", "--held-out", "0", "--curriculum", "0.5", "--window", "4", "--difficulty", "before"];
+    let served = Served::start(&lab, &options);
     let mut client = served.client();
     // Chosen by the client, so no part of the curriculum.
     client.reset(&json!({ "sample": "tiny_0" }));
@@ -409,7 +412,7 @@ time.sleep(1000)
             client.wait().unwrap();
         }
     }
-    let until = Instant::now() + Duration::from_secs(120);
+    let until = Instant::now() + Duration::from_mins(2);
     loop {
         let (_, about) = served.http("GET", "/metadata", None, &[]);
         if about["running"] == 0 {

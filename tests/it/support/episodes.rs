@@ -90,7 +90,7 @@ impl Served {
         } else {
             format!("Host: {}\r\n", self.authority())
         };
-        let others: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+        let others: String = headers.iter().flat_map(|header| [header, "\r\n"]).collect();
         let head = format!(
             "{method} {path} HTTP/1.1\r\n{host}{others}Content-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
             body.len()
