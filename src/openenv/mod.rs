@@ -226,7 +226,7 @@ fn check_name(name: &str) -> std::result::Result<(), Refusal> {
     if name.eq_ignore_ascii_case(NAME) {
         return Ok(());
     }
-    Err(Refusal(StatusCode::NOT_FOUND, format!("unknown environment `{}`", name.escape_debug())))
+    Err(refuse(StatusCode::NOT_FOUND, format!("unknown environment `{}`", name.escape_debug())))
 }
 
 /// The tasks of a split. Draws them at the first request.
@@ -235,7 +235,7 @@ fn listed(served: &Served, split: &str) -> std::result::Result<Arc<[Sample]>, Re
         // Reads nothing but memory, but may count many samples.
         tokio::task::block_in_place(|| served.host.tasks().list(split))
     });
-    found.map_err(|error| Refusal(StatusCode::BAD_REQUEST, error.to_string()))
+    found.map_err(|error| refuse(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
 fn described(split: &str, index: usize, sample: &Sample) -> Value {
@@ -246,7 +246,7 @@ fn described(split: &str, index: usize, sample: &Sample) -> Value {
 fn prompted(served: &Served, split: &str, index: usize, sample: &Sample) -> std::result::Result<Value, Refusal> {
     // Reads the item's files.
     let opening = tokio::task::block_in_place(|| served.host.opening(sample));
-    let opening = opening.map_err(|error| Refusal(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let opening = opening.map_err(|error| refuse(StatusCode::BAD_REQUEST, error.to_string()))?;
     let mut task = described(split, index, sample);
     task["prompt"] = json!(opening.prompt);
     task["system"] = json!(opening.system);
@@ -292,9 +292,7 @@ async fn task(
     check_name(&name)?;
     let all = listed(&served, &asked.split)?;
     let found = asked.index.and_then(|index| Some((index, all.get(index)?)));
-    let Some((index, sample)) = found else {
-        return Err(Refusal(StatusCode::BAD_REQUEST, "invalid task index".to_owned()));
-    };
+    let Some((index, sample)) = found else { return Err(refuse(StatusCode::BAD_REQUEST, "Invalid task index")) };
     Ok(Json(json!({ "task": prompted(&served, &asked.split, index, sample)? })))
 }
 
