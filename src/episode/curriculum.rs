@@ -138,7 +138,10 @@ mod tests {
     fn candidate(drawn: u64) -> Vec<Unit> {
         let n = 1 + drawn % LARGEST;
         let mut units: Vec<usize> = (0..FUNCTIONS).collect();
-        units.sort_by_key(|unit| number(&[&drawn.to_le_bytes(), &unit.to_le_bytes()]));
+        // A cheap shuffle: this runs a million times.
+        units.sort_by_cached_key(|unit| {
+            (drawn >> 8 | 1).wrapping_mul(*unit as u64 * 2 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+        });
         units.truncate(n as usize);
         units.into_iter().map(|unit| ("paper".to_owned(), unit)).collect()
     }
@@ -173,7 +176,7 @@ mod tests {
     #[test]
     fn success_stays_at_the_target_while_the_learner_grows_and_n_follows_its_skill() {
         for target in [0.3, 0.5, 0.7] {
-            for seed in 0..5 {
+            for seed in 0..2 {
                 let learner = Learner { seed, begin: 0.0, growth: 0.006 };
                 let settings = CurriculumSettings { target, ..SETTINGS };
                 let course = play(&mut Curriculum::new(settings, seed, KnownDifficulty::default()), &learner, 1000);

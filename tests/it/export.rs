@@ -281,6 +281,16 @@ fn harbor_reads_the_tasks_and_the_trajectories() {
     assert_eq!((&task["name"], &task["verifier"]), (&json!("autoexperiment/tiny_0"), &json!("separate")));
     assert_eq!((&task["verifier_folder"], &task["network"]), (&json!("tests"), &json!("no-network")));
     assert_eq!((&task["solution"], &task["test"]), (&json!(true), &json!(true)));
+    let folder = ran().path("harbor-read/tasks");
+    assert_eq!(
+        toml::from_str::<Value>(&ran().read("harbor-read/tasks/tiny_0/task.toml")).unwrap()["schema_version"],
+        "1.4"
+    );
+    // Harbor's own rules, such as that the verifier shares nothing with the agent, and that tests are not in its image.
+    let folders = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let linted = readers.program("harbor").arg("lint").args(folders).output().unwrap();
+    let (said, why) = (String::from_utf8_lossy(&linted.stdout), String::from_utf8_lossy(&linted.stderr));
+    assert!(linted.status.success(), "{said}{why}");
 }
 
 /// Exports the task of a sample, and prepares it for its verifier.

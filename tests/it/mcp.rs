@@ -86,8 +86,8 @@ impl Assistant {
         (text, result["isError"] == true)
     }
 
-    fn called(&mut self, tool: &str, arguments: Value) -> Value {
-        let (text, is_error) = self.call(tool, &arguments);
+    fn called(&mut self, tool: &str, arguments: &Value) -> Value {
+        let (text, is_error) = self.call(tool, arguments);
         assert!(!is_error, "{tool}: {text}");
         serde_json::from_str(&text).unwrap_or(Value::String(text))
     }
@@ -113,7 +113,7 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
     }
     let shell = tools.iter().find(|tool| tool["name"] == "command_line").unwrap();
     assert!(shell["inputSchema"]["required"].to_string().contains("attempt"), "{shell:#}");
-    let papers = assistant.called("list_papers", json!({}));
+    let papers = assistant.called("list_papers", &json!({}));
     assert_eq!(papers["papers"][0]["paper"], "tiny", "{papers:#}");
     let resources = assistant.ask("resources/list", json!({}));
     assert_eq!(resources["resources"][0]["uri"], "paper://tiny", "{resources:#}");
@@ -121,16 +121,16 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
     assert!(text["contents"][0]["text"].as_str().unwrap().len() > 100, "{text:#}");
     let missing = assistant.answer_to("resources/read", json!({ "uri": "paper://../gold" }));
     assert!(missing["error"]["code"].is_i64(), "{missing:#}");
-    let drawn = assistant.called("draw_samples", json!({ "n": 1, "count": 3, "seed": 4 }));
+    let drawn = assistant.called("draw_samples", &json!({ "n": 1, "count": 3, "seed": 4 }));
     assert_eq!(drawn["samples"].as_array().unwrap().len(), 3, "{drawn:#}");
-    let begun = assistant.called("start_attempt", json!({ "sample": "tiny_0" }));
+    let begun = assistant.called("start_attempt", &json!({ "sample": "tiny_0" }));
     let attempt = begun["attempt"].as_str().unwrap().to_owned();
     assert!(begun["task"].as_str().unwrap().contains("arithmetic"), "{begun:#}");
     let original = lab.read("repos/tiny/tiny/means.py");
-    assistant.called("write_file", json!({ "attempt": attempt, "path": "tiny/means.py", "content": original }));
-    let shown = assistant.called("command_line", json!({ "attempt": attempt, "command": "cat tiny/means.py" }));
+    assistant.called("write_file", &json!({ "attempt": attempt, "path": "tiny/means.py", "content": original }));
+    let shown = assistant.called("command_line", &json!({ "attempt": attempt, "command": "cat tiny/means.py" }));
     assert!(shown.as_str().unwrap().contains("total += value"), "{shown}");
-    let waiting = assistant.called("result", json!({ "attempt": attempt }));
+    let waiting = assistant.called("result", &json!({ "attempt": attempt }));
     assert!(waiting["state"].as_str().unwrap().contains("your next call"), "{waiting:#}");
     let known = assistant.heard.clone();
     for (id, value) in [("means", gold(&lab, "means")), ("spread", gold(&lab, "spread"))] {
@@ -139,10 +139,10 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
         assert!(!numbers.is_empty() && numbers.iter().all(|number| !known.contains(number)), "{id}: gold was shown");
     }
     let answer = answers(&lab).to_string();
-    let ended = assistant.called("submit", json!({ "attempt": attempt, "answer": answer }));
+    let ended = assistant.called("submit", &json!({ "attempt": attempt, "answer": answer }));
     assert_eq!((&ended["pass"], &ended["reward"]), (&json!(true), &json!(1.0)), "{ended:#}");
-    assert_eq!(assistant.called("result", json!({ "attempt": attempt }))["pass"], true);
-    assert!(assistant.called("report", json!({})).as_str().unwrap().contains("serve:helper"));
+    assert_eq!(assistant.called("result", &json!({ "attempt": attempt }))["pass"], true);
+    assert!(assistant.called("report", &json!({})).as_str().unwrap().contains("serve:helper"));
     // Mistakes are errors of the tool, which the assistant sees.
     for (tool, arguments, what) in [
         ("command_line", json!({ "attempt": attempt, "command": "ls" }), "the episode is over"),
@@ -156,8 +156,8 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
         assert!(is_error && text.contains(what), "{tool}: {text}");
     }
     // An attempt that is left open ends with the server.
-    let open = assistant.called("start_attempt", json!({ "sample": "tiny_1" }));
-    assistant.called("command_line", json!({ "attempt": open["attempt"], "command": "echo begun" }));
+    let open = assistant.called("start_attempt", &json!({ "sample": "tiny_1" }));
+    assistant.called("command_line", &json!({ "attempt": open["attempt"], "command": "echo begun" }));
     drop(assistant);
     let records = lab.records("s");
     let of = |key: &str| records.iter().map(|record| record[key].clone()).collect::<Vec<_>>();
