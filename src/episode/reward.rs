@@ -109,7 +109,7 @@ mod tests {
         let sample = Sample::new(MASKED, "a", "a", "a_0".to_owned(), 1);
         let (reported, verified) = (verdict(reported), verified.map(verdict));
         let pass = reported.pass && verified.as_ref().is_none_or(|verdict| verdict.pass);
-        let mut record = AttemptRecord { pass, verified, ..AttemptRecord::blank("serve:x", &sample, 0) };
+        let mut record = AttemptRecord { verified, pass, ..AttemptRecord::blank("serve:x", &sample, 0) };
         record.reported = Some(reported);
         record.end = End::Answered;
         record
