@@ -405,6 +405,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         verifiers: Vec::new(),
         orders: 2,
         seed: 0,
+        serving: None,
     };
     let run = RunFile {
         format: FORMAT,
@@ -432,6 +433,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         model: Some(model::open(&format!("scripted:{}", script.display()), &model::ModelAccess::default()).unwrap()),
         store: store.clone(),
         ledger: Arc::new(store.ledger().unwrap()),
+        verifications: None,
     });
     let (jobs, mut writer) = (plan(&samples, 1, 1), store.writer().unwrap());
     let measured = timed(async {

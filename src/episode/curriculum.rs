@@ -140,7 +140,7 @@ mod tests {
         let mut units: Vec<usize> = (0..FUNCTIONS).collect();
         // A cheap shuffle: this runs a million times.
         units.sort_by_cached_key(|unit| {
-            (drawn >> 8 | 1).wrapping_mul(*unit as u64 * 2 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+            ((drawn >> 8) | 1).wrapping_mul(*unit as u64 * 2 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
         });
         units.truncate(n as usize);
         units.into_iter().map(|unit| ("paper".to_owned(), unit)).collect()

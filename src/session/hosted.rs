@@ -15,7 +15,7 @@ use crate::run::store::Writer;
 
 /// A prepared run without a plan.
 pub(crate) struct HostedRun {
-    /// Context in which attempts are made.
+    /// Shared state of the attempts.
     pub(crate) context: RunContext,
     /// Stores the records.
     pub(crate) writer: Writer,
