@@ -61,7 +61,7 @@ pub struct InstructionJudge<'a> {
     pub instruction: &'a Instruction,
     /// The results of the right program.
     pub gold: &'a GoldRun,
-    /// The arguments that the program has to set.
+    /// The arguments that the task asks for.
     pub asked: Vec<Argument>,
     /// Strict or published scoring.
     pub rule: Rule,

@@ -63,7 +63,7 @@ pub struct ProgramRecord {
     /// Digests of the objects that calls of these functions made, received and returned.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub objects: BTreeSet<String>,
-    /// Digests of the objects passed to calls that the program itself made.
+    /// Digests of the objects that were passed to calls, if the call came from the program itself.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub used: BTreeSet<String>,
     /// The programs that it started, if these are compared.

@@ -41,7 +41,7 @@ pub struct PassCount {
     pub made: usize,
 }
 
-/// Right solutions with one constant changed.
+/// Counts of solutions that were right until one constant in them was changed.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 pub struct ConstantChanges {
     /// Number of changed solutions.

@@ -60,7 +60,7 @@ pub fn with_markers(result: Value) -> Value {
     }
 }
 
-/// Returns the number of a gold value that is a marker.
+/// Returns the number for which a gold value stands that is a text, such as `NaN`.
 fn marked(gold: &Value) -> Option<f64> {
     json::not_finite(gold.as_str()?)
 }

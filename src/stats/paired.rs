@@ -75,7 +75,7 @@ pub fn difference_interval(samples: &[SampleValue<'_>], trials: f64, how: Interv
     Some(in_agreement(interval, mean, &flipped, 1.0 - how.level))
 }
 
-/// A mean difference with Student's interval, before the interval is made to agree with the test.
+/// A mean difference with Student's interval, before that is adjusted to exclude 0 exactly if p is below 0.05.
 pub(super) struct StudentDifference {
     mean: f64,
     pub(super) interval: Interval,
@@ -166,8 +166,8 @@ fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
     (f64::from(rejected).max(0.5) / steps).min(mean.abs())
 }
 
-/// Maximum denominator in which differences are counted; those that need more (from odd numbers of attempts) are
-/// rounded.
+/// Maximum common denominator in which differences are counted. A difference that needs a larger one, as with 11
+/// attempts, is rounded.
 const MOST_PARTS: u32 = 420;
 
 /// The two-sided p-value of the sign-flip permutation test of a mean difference over paired samples (Fisher, "The
