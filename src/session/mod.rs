@@ -113,7 +113,7 @@ impl Run {
         let accept = options.accept_changes;
         let run = Self::over(configuration, RunLocation::Stored { store, writer, run: Box::new(run) }, options)?;
         if !accept {
-            // Refuse a suite that has changed since the run began, as far as that shows without building anything. Envs
+            // Refuse a suite that has changed since the run began. Nothing is built for this comparison. Envs
             // and agents are compared once they are ready.
             run.place.refuse(|then| prepare::readable(then, run.family.as_ref(), &run.items))?;
         }
