@@ -2,9 +2,9 @@
 
     python tests/factory/forge.py [NAME...] [--jobs N]
 
-Each forger is a file of `forgers/`: code that is appended to the module `tools`. It replaces the functions that it
-defines; if it defines none, `slug` is wrong. `@RESULT@` in it is gold's result, which agents are never given. Each file
-of `right/` is appended to the right functions. Everything runs in namespaces of its own, in which only a temporary file
+Each forger is a file of `forgers/`: code that is appended to the module `tools`, with the file `shared/NAME.py` in place
+of a line `# shared: NAME`. It replaces the functions that it defines; if it defines none, `slug` is wrong. `@RESULT@` in
+it is gold's result, which agents are never given. Each file of `right/` is appended to the right functions. Everything runs in namespaces of its own, in which only a temporary file
 system can be written. The exit status is 1 if a forger passes or a right variant does not.
 """
 
@@ -81,6 +81,11 @@ def in_box(tools, verb, plan=None, seconds=300):
     return None, done.stderr
 
 
+def shared(named):
+    """The code that a line `# shared: NAME` of a forger stands for."""
+    return (HERE / f"shared/{named[1]}.py").read_text()
+
+
 def same(one, other):
     """Whether a result reproduces gold: everything equal, floats within a tolerance."""
     if isinstance(one, float) or isinstance(other, float):
@@ -110,7 +115,7 @@ def main(names):
     )
 
     def attempt(file):
-        text = file.read_text()
+        text = re.sub(r"^# shared: (\w+)$", shared, file.read_text(), flags=re.MULTILINE)
         defined = {getattr(node, "name", None) for node in ast.parse(text).body}
         wrong = file.parent.name == "forgers" and not defined & FUNCTIONS
         tools = right + (WRONG if wrong else "\n\n") + text.replace("@RESULT@", json.dumps(json.dumps(gold))[1:-1])
