@@ -9,6 +9,7 @@
 //! Every finished package is an entry of `factory.json` ([`FactoryList`]), which holds all that was measured: the same suite can
 //! be made from it without running anything ([`Factory::rebuild`]).
 
+mod about;
 mod archive;
 mod documentation;
 mod examples;

@@ -9,6 +9,7 @@ use std::time::Instant;
 use regex::Regex;
 use tokio::sync::Semaphore;
 
+use super::about::{has_tests, licence, python_range, repository};
 use super::documentation;
 use super::examples::{source_without_outputs, without_outputs};
 use super::functions::{Candidate, PackageFunctions, examine, spread};
@@ -30,7 +31,6 @@ use crate::draft::manifest::CompiledCode;
 use crate::draft::metadata::{self, facts};
 use crate::draft::repo::{CopyRules, copy};
 use crate::draft::{Draft, environment};
-use crate::env;
 use crate::error::{Error, FailureKind, Result};
 use crate::masked::build::tag;
 use crate::masked::ready::ReadyPaper;
@@ -130,8 +130,7 @@ impl Workshop {
 
     async fn try_make(&self, asked: &str, entry: &mut PackageEntry, observer: &dyn Observer) -> Result<()> {
         let source = PackageSource::parse(asked)?;
-        let scratch = tempfile::tempdir_in(self.suite.root().join(JOURNAL))
-            .map_err(|error| Error::io("create", self.suite.root(), error))?;
+        let scratch = self.scratch()?;
         observer.on(RunEvent::Stage(Stage::new("getting", asked)));
         let mut found = self.fetcher.get(&source, &scratch.path().join("sources"), None).await?;
         entry.source = Some(found.record.clone());
@@ -231,8 +230,7 @@ impl Workshop {
         let built = self.machine.envs.build(&folder, &self.machine.cache, &|_| {}).await?;
         drop(permit);
         entry.env_bytes = folder_bytes(&built.prefix);
-        let files: Vec<String> =
-            libraries(&repo).into_iter().filter_map(|path| Some(path.to_str()?.to_owned())).collect();
+        let files = library_files(&repo);
         let bound = found.is_some() || files.iter().any(|file| tag(file).is_some());
         let compiled = CompiledCode { build: found.map(|found| found.command), files, abi: bound.then(|| built.abi()) };
         let mut facts = facts(sources);
@@ -283,6 +281,12 @@ impl Workshop {
         }
     }
 
+    /// Creates a folder for the sources of a package, which is removed at the end.
+    fn scratch(&self) -> Result<tempfile::TempDir> {
+        tempfile::tempdir_in(self.suite.root().join(JOURNAL))
+            .map_err(|error| Error::io("create", self.suite.root(), error))
+    }
+
     /// Removes what a killed process left of a package.
     fn remove_unfinished(&self, id: &str) -> Result<()> {
         for part in ["papers", "repos", "envs"] {
@@ -319,8 +323,7 @@ impl Workshop {
             if tests.is_empty() {
                 return Err(Error::new(FailureKind::Baseline, "none of its tests passes in every run"));
             }
-            let (path, bytes) = plan.file();
-            fs::write(repo.join(&path), bytes).map_err(|error| Error::io("write", &path, error))?;
+            write_plan(&repo, &plan)?;
             let examined = examine(&repo, &prepared.layout, &test_files.iter().cloned().collect(), &entering(&tests));
             let functions: Vec<ListedFunction> = examined.candidates.iter().map(listed).collect();
             if functions.is_empty() {
@@ -379,9 +382,8 @@ impl Workshop {
         let id = prepared.draft.id();
         let suite = prepared.draft.suite();
         let repo = suite.repo_dir(id);
-        let (path, bytes) = Plan::default().file();
-        fs::write(repo.join(&path), bytes).map_err(|error| Error::io("write", &path, error))?;
-        fs::write(repo.join(RUNNER), RUNNER_CODE).map_err(|error| Error::io("write", &repo.join(RUNNER), error))?;
+        write_plan(&repo, &Plan::default())?;
+        write_runner(&repo)?;
         self.write_paper(prepared, &[], &Plan::default(), &[])?;
         let ready = self.ready(suite, id, observer).await?;
         let options = SurveyOptions { seconds: self.settings.test_seconds, doctests: self.settings.doctests };
@@ -599,12 +601,12 @@ impl Workshop {
             text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim()).collect();
         let named = |function: &ListedFunction| -> Vec<String> {
             let name = function.at.rsplit(['.', ':']).next().unwrap_or_default().split('#').next().unwrap_or_default();
-            let Ok(word) = Regex::new(&format!(r"(?:^|[^\w]){}(?:$|[^\w])", regex::escape(name))) else {
-                return Vec::new();
-            };
             if name.len() < 4 || name.starts_with("__") {
                 return Vec::new();
             }
+            let Ok(word) = Regex::new(&format!(r"(?:^|[^\w]){}(?:$|[^\w])", regex::escape(name))) else {
+                return Vec::new();
+            };
             let mut found: Vec<String> =
                 headings.iter().filter(|heading| word.is_match(heading)).map(|it| (*it).to_owned()).collect();
             found.dedup();
@@ -662,8 +664,7 @@ impl Workshop {
     pub(super) async fn rebuild(&self, entry: &PackageEntry) -> Result<()> {
         let (Some(source), Some(measured)) = (&entry.source, &entry.measured) else { return Ok(()) };
         let id = &entry.id;
-        let scratch = tempfile::tempdir_in(self.suite.root().join(JOURNAL))
-            .map_err(|error| Error::io("create", self.suite.root(), error))?;
+        let scratch = self.scratch()?;
         let parsed = PackageSource::parse(&source.package)?;
         let found = self.fetcher.get(&parsed, &scratch.path().join("sources"), Some(source)).await?;
         let layout = Layout { version: entry.version.clone(), ..layout::find(&found.folder)? };
@@ -679,11 +680,9 @@ impl Workshop {
             }
             fs::write(env.join(name), text).map_err(|error| Error::io("write", &env.join(name), error))?;
         }
-        let (path, bytes) = measured.plan.file();
-        fs::write(repo.join(&path), bytes).map_err(|error| Error::io("write", &path, error))?;
-        fs::write(repo.join(RUNNER), RUNNER_CODE).map_err(|error| Error::io("write", &repo.join(RUNNER), error))?;
-        let files: Vec<String> =
-            libraries(&repo).into_iter().filter_map(|path| Some(path.to_str()?.to_owned())).collect();
+        write_plan(&repo, &measured.plan)?;
+        write_runner(&repo)?;
+        let files = library_files(&repo);
         let compiled = CompiledCode { build: measured.build.clone(), files, abi: measured.abi.clone() };
         let facts = metadata::PackageFacts { year: Some(measured.year), ..facts(&found.folder) };
         let prepared = Prepared {
@@ -718,6 +717,22 @@ impl Workshop {
     }
 }
 
+/// Writes the plan of the tests into a repo.
+fn write_plan(repo: &Path, plan: &Plan) -> Result<()> {
+    let (path, bytes) = plan.file();
+    fs::write(repo.join(&path), bytes).map_err(|error| Error::io("write", &path, error))
+}
+
+/// Writes the runner of the tests into a repo.
+fn write_runner(repo: &Path) -> Result<()> {
+    fs::write(repo.join(RUNNER), RUNNER_CODE).map_err(|error| Error::io("write", &repo.join(RUNNER), error))
+}
+
+/// Paths of the compiled libraries in a repo.
+fn library_files(repo: &Path) -> Vec<String> {
+    libraries(repo).into_iter().filter_map(|path| Some(path.to_str()?.to_owned())).collect()
+}
+
 /// Copies the sources to the repo of agents: with the tests, without documents and outputs of examples, with what a build
 /// would have made.
 fn write_repo(sources: &Path, repo: &Path, layout: &Layout, settings: &FactorySettings) -> Result<()> {
@@ -748,59 +763,6 @@ fn write_repo(sources: &Path, repo: &Path, layout: &Layout, settings: &FactorySe
     layout.complete(sources, repo)
 }
 
-/// Whether there are files that look like tests.
-fn has_tests(folder: &Path) -> bool {
-    let walk = walkdir::WalkDir::new(folder).max_depth(8).into_iter();
-    walk.flatten().filter(|entry| entry.file_type().is_file()).any(|entry| {
-        let name = entry.file_name().to_string_lossy();
-        let is_test = (name.starts_with("test") || name.ends_with("_test.py") || name.ends_with("_tests.py"))
-            && name.ends_with(".py");
-        is_test
-            && fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("def test") || text.contains("TestCase"))
-    })
-}
-
-/// Returns the address of the repository that a package's metadata names, without credentials or anything that is not a
-/// plain web address.
-fn repository(folder: &Path) -> Option<String> {
-    let said = metadata::text(folder, "PKG-INFO")?;
-    let head = said.split("\n\n").next().unwrap_or_default().to_owned();
-    let mut found: Vec<(usize, String)> = Vec::new();
-    for line in head.lines() {
-        let (label, address) = if let Some(entry) = line.strip_prefix("Project-URL:") {
-            entry.split_once(',').map(|(label, address)| (label.trim().to_lowercase(), address.trim()))?
-        } else if let Some(address) = line.strip_prefix("Home-page:") {
-            ("home".to_owned(), address.trim())
-        } else {
-            continue;
-        };
-        let parts: Vec<&str> = address.trim_start_matches("https://").trim_end_matches('/').split('/').collect();
-        if !address.starts_with("https://") || address.contains('@') || parts.len() < 3 {
-            continue;
-        }
-        let rank = ["source", "repo", "code", "git"].iter().any(|word| label.contains(word));
-        found.push((usize::from(!rank), format!("https://{}", parts[..3].join("/"))));
-    }
-    found.sort();
-    found.into_iter().next().map(|(_, address)| address)
-}
-
-/// The versions of Python that an env accepts: compiled code gets the newest one of this machine.
-async fn python_range(sources: &Path, compiled: bool, id: &str) -> Result<String> {
-    let mut range = environment::PYTHON.to_owned();
-    if let Some((wanted, _)) = metadata::requires_python(sources) {
-        let both = format!("{range},{}", wanted.replace(' ', ""));
-        if env::python_range(&both).is_ok() {
-            range = both;
-        }
-    }
-    if !compiled {
-        return Ok(range);
-    }
-    let version = env::newest_python(&range, id).await?;
-    Ok(version.split('.').take(2).collect::<Vec<_>>().join("."))
-}
-
 /// Refuses an env that contains the package itself, because one of its requirements needs it.
 fn refuse_itself(env: &Path, layout: &Layout) -> Result<()> {
     for file in fs::read_dir(env).into_iter().flatten().flatten() {
@@ -814,28 +776,6 @@ fn refuse_itself(env: &Path, layout: &Layout) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The licence in the metadata: an expression, a classifier or a short text.
-fn licence(folder: &Path) -> Option<String> {
-    let said = metadata::text(folder, "PKG-INFO");
-    let head = said.as_deref().and_then(|said| said.split("\n\n").next()).unwrap_or_default();
-    let field = |name: &str| {
-        head.lines()
-            .find_map(|line| line.strip_prefix(name).map(|value| value.trim().to_owned()))
-            .filter(|it| !it.is_empty() && it != "UNKNOWN")
-    };
-    let classifier = || {
-        let mut classifiers = head.lines().filter_map(|line| line.strip_prefix("Classifier: License :: "));
-        classifiers.next_back().map(|it| it.rsplit(" :: ").next().unwrap_or(it).to_owned())
-    };
-    let project = || {
-        let table: toml::Table = metadata::text(folder, "pyproject.toml")?.parse().ok()?;
-        let licence = table.get("project")?.get("license")?.clone();
-        licence.as_str().or_else(|| licence.get("text")?.as_str()).map(str::to_owned)
-    };
-    let short = |text: String| text.lines().next().map(|line| line.chars().take(80).collect::<String>());
-    field("License-Expression:").or_else(|| field("License:")).or_else(classifier).or_else(project).and_then(short)
 }
 
 fn folder_bytes(folder: &Path) -> u64 {

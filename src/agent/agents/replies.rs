@@ -1,7 +1,7 @@
 //! `replies:FILE`: puts a model's stored replies in place of the masked functions and regions. No model is asked, so
 //! replies that were collected elsewhere are scored by running them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -108,7 +108,7 @@ impl Agent for Replies {
         };
         let mut filled = FilledCode::new(masked, &task.functions);
         let mut faults = Vec::new();
-        let mut changed = BTreeSet::new();
+        let mut files = BTreeMap::new();
         for (place, function) in task.functions.iter().enumerate() {
             let names = [Some(function.at.as_str()), region_name(&function.at)];
             let key = |unit: &str| (task.paper.id.clone(), unit.to_owned(), attempt);
@@ -117,8 +117,8 @@ impl Agent for Replies {
             };
             context.trajectory.push(&Event::Message { role: Role::Assistant, content: reply.clone(), call_id: None });
             match filled.put(&task.functions, place, reply) {
-                Ok((file, _)) => {
-                    changed.insert(file);
+                Ok((file, bytes)) => {
+                    files.insert(file, bytes);
                 }
                 Err(what) => {
                     context.count_format_error(&what);
@@ -126,8 +126,7 @@ impl Agent for Replies {
                 }
             }
         }
-        let bytes = |file| Some(filled.code.modules.get(&file)?.source().to_vec());
-        let files: Vec<_> = changed.into_iter().filter_map(|file| Some((file.clone(), bytes(file)?))).collect();
+        let files: Vec<_> = files.into_iter().collect();
         if let Err(ended) = experiment::write_all(&files, context).await {
             return ended;
         }

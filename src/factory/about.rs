@@ -1,0 +1,87 @@
+//! Facts that the sources of a package state about it.
+
+use std::fs;
+use std::path::Path;
+
+use crate::draft::{environment, metadata};
+use crate::env;
+use crate::error::Result;
+
+/// Whether there are files that look like tests.
+pub(super) fn has_tests(folder: &Path) -> bool {
+    let walk = walkdir::WalkDir::new(folder).max_depth(8).into_iter();
+    walk.flatten().filter(|entry| entry.file_type().is_file()).any(|entry| {
+        let name = entry.file_name().to_string_lossy();
+        let is_test = (name.starts_with("test") || name.ends_with("_test.py") || name.ends_with("_tests.py"))
+            && name.ends_with(".py");
+        is_test
+            && fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("def test") || text.contains("TestCase"))
+    })
+}
+
+/// Returns the address of the repository that a package's metadata names, without credentials or anything that is not a
+/// plain web address.
+pub(super) fn repository(folder: &Path) -> Option<String> {
+    let head = package_info(folder);
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for line in head.lines() {
+        let (label, address) = if let Some(entry) = line.strip_prefix("Project-URL:") {
+            entry.split_once(',').map(|(label, address)| (label.trim().to_lowercase(), address.trim()))?
+        } else if let Some(address) = line.strip_prefix("Home-page:") {
+            ("home".to_owned(), address.trim())
+        } else {
+            continue;
+        };
+        let parts: Vec<&str> = address.trim_start_matches("https://").trim_end_matches('/').split('/').collect();
+        if !address.starts_with("https://") || address.contains('@') || parts.len() < 3 {
+            continue;
+        }
+        let rank = ["source", "repo", "code", "git"].iter().any(|word| label.contains(word));
+        found.push((usize::from(!rank), format!("https://{}", parts[..3].join("/"))));
+    }
+    found.sort();
+    found.into_iter().next().map(|(_, address)| address)
+}
+
+/// The versions of Python that an env accepts: compiled code gets the newest one of this machine.
+pub(super) async fn python_range(sources: &Path, compiled: bool, id: &str) -> Result<String> {
+    let mut range = environment::PYTHON.to_owned();
+    if let Some((wanted, _)) = metadata::requires_python(sources) {
+        let both = format!("{range},{}", wanted.replace(' ', ""));
+        if env::python_range(&both).is_ok() {
+            range = both;
+        }
+    }
+    if !compiled {
+        return Ok(range);
+    }
+    let version = env::newest_python(&range, id).await?;
+    Ok(version.split('.').take(2).collect::<Vec<_>>().join("."))
+}
+
+/// The licence in the metadata: an expression, a classifier or a short text.
+pub(super) fn licence(folder: &Path) -> Option<String> {
+    let head = package_info(folder);
+    let field = |name: &str| {
+        head.lines()
+            .find_map(|line| line.strip_prefix(name).map(|value| value.trim().to_owned()))
+            .filter(|it| !it.is_empty() && it != "UNKNOWN")
+    };
+    let classifier = || {
+        let mut classifiers = head.lines().filter_map(|line| line.strip_prefix("Classifier: License :: "));
+        classifiers.next_back().map(|it| it.rsplit(" :: ").next().unwrap_or(it).to_owned())
+    };
+    let project = || {
+        let table: toml::Table = metadata::text(folder, "pyproject.toml")?.parse().ok()?;
+        let licence = table.get("project")?.get("license")?.clone();
+        licence.as_str().or_else(|| licence.get("text")?.as_str()).map(str::to_owned)
+    };
+    let short = |text: String| text.lines().next().map(|line| line.chars().take(80).collect::<String>());
+    field("License-Expression:").or_else(|| field("License:")).or_else(classifier).or_else(project).and_then(short)
+}
+
+/// The fields of `PKG-INFO`, without the description that follows them; empty without the file.
+fn package_info(folder: &Path) -> String {
+    let text = metadata::text(folder, "PKG-INFO").unwrap_or_default();
+    text.split("\n\n").next().unwrap_or_default().to_owned()
+}
