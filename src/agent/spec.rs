@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_written_as_it_is_read() {
+    fn every_form_of_an_agent_is_printed_as_it_was_parsed() {
         for spec in [
             "react",
             "fixed",

@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_decides_how_its_command_ends_only_where_the_shell_adds_nothing() {
+    fn a_command_is_plain_if_its_shell_does_nothing_but_start_one_program() {
         for command in ["python -m pkg norm", "cd sub && X=1 python3.11 run.py > out", "/env/bin/python x.py"] {
             assert!(is_plain(command), "{command}");
         }

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_cut_as_python_cuts_it() {
+    fn code_is_split_into_the_same_tokens_as_by_python() {
         let expected = ["x", "**=", "a", "[", "1", ":", "2", "]", "->", "1.5e-3", "-", "0x1f", "...", "@", ".5"];
         assert_eq!(words("x **= a[1:2] \\\n -> 1.5e-3-0x1f ... @ .5 # no"), expected);
     }
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_and_broken_code_have_tokens_too() {
+    fn prose_and_broken_code_are_tokenised_too() {
         assert_eq!(words("don't\nx = 1"), ["don", "'", "t", "x", "=", "1"]);
         assert_eq!(words("\"\"\"open\nx"), ["\"", "\"", "\"", "open", "x"]);
         assert_eq!(words("f'open {x"), ["f", "'", "open", "{", "x"]);

@@ -66,7 +66,7 @@ fn errors_in_a_yml_have_its_line() {
 }
 
 #[test]
-fn the_nearest_target_gives_the_versions_and_its_hashes_hold_only_there() {
+fn the_nearest_target_gives_the_versions_and_its_hashes_are_used_only_there() {
     let dir = folder("dependencies: [python]\n");
     let environment = Environment::read(dir.path()).unwrap();
     let target = |python: &str, platform: &str, version: &str| {
@@ -243,7 +243,7 @@ async fn an_interrupted_build_starts_again() {
 
 /// Builds the env that environment variables name. The next test runs this test as a process and kills it.
 #[tokio::test]
-async fn helper_builds_when_asked_by_variables() {
+async fn this_test_binary_builds_an_env_when_variables_ask_it_to() {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let (Some(folder), Some(cache)) = (variable("TEST_ENV_FOLDER"), variable("TEST_ENV_CACHE")) else { return };
     Venv::new().build(&folder, &cache, &|_| {}).await.unwrap();
@@ -257,7 +257,7 @@ async fn killed_builds_do_not_affect_the_next() {
     let backend = Venv::new();
     for pause in [600, 1500, 3000] {
         let mut builder = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "env::tests::helper_builds_when_asked_by_variables"])
+            .args(["--exact", "env::tests::this_test_binary_builds_an_env_when_variables_ask_it_to"])
             .env("TEST_ENV_FOLDER", dir.path())
             .env("TEST_ENV_CACHE", cache.path())
             .stdout(std::process::Stdio::null())

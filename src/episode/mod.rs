@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn picks_reach_every_entry() {
+    fn equally_spaced_random_numbers_pick_every_entry_of_a_list() {
         let all: Vec<usize> = (0..7).collect();
         let picked: std::collections::BTreeSet<usize> =
             (0..700_u64).filter_map(|number| pick(&all, number * (u64::from(u32::MAX) / 700)).copied()).collect();

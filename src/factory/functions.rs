@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_spread_over_files_and_the_same_for_the_same_seed() {
+    fn the_first_functions_of_a_draw_are_spread_over_files_and_follow_from_the_seed() {
         let candidate = |file: &str, number: usize| Candidate {
             at: format!("{file}::f{number}"),
             file: file.into(),

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn pieces_are_taken_back_until_one_is_passed_on() {
+    async fn streamed_pieces_can_be_taken_back_until_one_is_passed_on() {
         let (to, mut from) = pieces();
         to.send(ReplyPiece::Text("a".into()));
         assert!(to.take_back());

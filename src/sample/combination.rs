@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn unranks_in_the_order_of_listing() {
+    fn ranks_follow_the_order_in_which_combinations_are_listed() {
         for m in 0..9 {
             for n in 0..=m + 1 {
                 let all: Vec<_> = (0..m).combinations(n).collect();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_the_published_suite() {
+    fn the_published_suite_has_the_published_number_of_combinations() {
         // 23, 33, 14 and 15 functions give 85, 977, 8,046, 52,141 and 275,990 samples for n = 1 to 5.
         let totals: Vec<u128> = (1..=5).map(|n| [23, 33, 14, 15].iter().map(|&m| count(m, n).unwrap()).sum()).collect();
         assert_eq!(totals, [85, 977, 8_046, 52_141, 275_990]);

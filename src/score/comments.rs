@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_go_and_hashes_in_words_and_quotes_stay() {
+    fn comments_are_removed_and_hash_signs_in_words_and_quotes_stay() {
         let code = "# all\nrun a.py # now\necho 'a # b' \"it's # c\" d#e; # f\nlast # g";
         assert_eq!(without_comments(code), "\nrun a.py \necho 'a # b' \"it's # c\" d#e; \nlast ");
     }

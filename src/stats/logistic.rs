@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn without_random_effects_it_is_the_published_regression_of_the_challengers_o_rings() {
+    fn without_random_effects_the_fit_equals_the_published_regression_of_the_challengers_o_rings() {
         // Temperature in F and whether an O-ring was damaged, 23 flights before the disaster (Dalal, Fowlkes and
         // Hoadley, 1989). Published values: 15.0429 (7.3786), -0.2322 (0.1082), log-likelihood -10.158.
         let temperatures = [66, 70, 69, 68, 67, 72, 73, 70, 57, 63, 70, 78, 67, 53, 67, 75, 70, 81, 76, 79, 75, 76, 58];
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_random_effect_it_is_near_the_published_fit_of_the_herds() {
+    fn with_a_random_effect_the_fit_is_near_the_published_one_of_the_cattle_herds() {
         // Contagious bovine pleuropneumonia in 15 herds (the data set `cbpp` of lme4, from Lesnoff et al., 2004): herd,
         // new cases, animals, period. The manual's `glmer` gives -1.3983, -0.9919, -1.1282, -1.5797 and a spread of
         // 0.6421 by the full Laplace approximation; `nAGQ = 0`, as here, differs in the second digit.

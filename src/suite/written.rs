@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chance_is_that_of_poisson() {
+    fn the_chance_of_agreement_is_the_poisson_tail() {
         assert!((at_least(1, 0.5) - 0.393_469).abs() < 1e-6);
         assert!((at_least(3, 1.0) - 0.080_301).abs() < 1e-6);
         assert!((at_least(0, 1.0) - 1.0).abs() < 1e-12);

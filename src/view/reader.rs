@@ -309,7 +309,7 @@ mod tests {
     use crate::stats::Intervals;
 
     #[test]
-    fn a_change_is_seen_by_a_clock_that_runs_behind_the_files() {
+    fn a_changed_file_is_noticed_even_if_the_clock_runs_behind_file_times() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("attempts.jsonl");
         std::fs::write(&path, "{}\n").unwrap();

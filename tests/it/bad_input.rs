@@ -420,7 +420,7 @@ fn a_closed_stderr_does_not_change_a_run() {
 }
 
 #[test]
-fn a_run_has_a_plain_name() {
+fn a_run_name_that_is_not_a_plain_file_name_is_refused() {
     let lab = Lab::new();
     for name in ["../x", "a/b", ""] {
         let message = lab.fails(2, &["run", "--agent", "noop", &format!("--name={name}")]);

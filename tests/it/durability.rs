@@ -48,7 +48,7 @@ fn table(lab: &Lab, run: &str) -> Vec<[serde_json::Value; 4]> {
 }
 
 #[test]
-fn a_run_killed_at_any_moment_of_a_write_ends_as_one_that_was_not() {
+fn a_run_killed_during_any_write_resumes_to_the_same_end_as_one_that_was_not() {
     let lab = Lab::new();
     let run = |name| {
         let samples = ["run", "--sample", "tiny_0", "--sample", "tiny_1"];
@@ -89,7 +89,7 @@ fn a_run_killed_at_any_moment_of_a_write_ends_as_one_that_was_not() {
 
 #[test]
 #[ignore = "kills the program at 50 random moments, which takes a minute"]
-fn a_run_killed_at_50_moments_ends_as_one_that_was_not() {
+fn a_run_killed_50_times_resumes_to_the_same_end_as_one_that_was_not() {
     let lab = Lab::new();
     let mut reference = RUN.to_vec();
     reference.extend(["--name", "reference"]);

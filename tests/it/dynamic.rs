@@ -113,7 +113,7 @@ fn the_tools_of_swe_agent_edit_within_the_syntax() {
 }
 
 #[test]
-fn one_shell_by_text_is_enough() {
+fn an_agent_passes_with_one_shell_tool_called_in_text() {
     let edit = format!("I write it.\n```bash\nsed -i 's|    raise NotImplementedError|{BODY}|' tiny/means.py\n```");
     let report = format!("```bash\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT\necho '{ANSWER}'\n```");
     let shown = run("tools=bash,protocol=text,prompt=planning", &[said(&edit), said(&report)]);

@@ -58,7 +58,7 @@ fn python_confirms_the_mask_of_every_function_of_numpy_and_scikit_learn() {
 }
 
 #[test]
-fn the_judge_finds_every_sort_of_wrong_mask() {
+fn the_oracle_of_this_test_finds_every_kind_of_wrong_mask() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.py");
     let original =

@@ -94,7 +94,7 @@ fn measure(record: &Value, verdict: &str, name: &str) -> Option<f64> {
 }
 
 #[test]
-fn gold_does_it_noop_does_nothing_and_forger_fools_the_published_measures_alone() {
+fn gold_passes_noop_fails_and_a_forger_passes_only_by_the_published_measures() {
     let lab = lab();
     let listed = lab.ok(&["list", "--family", "notebook"]).stdout;
     assert!(listed.contains("sums.adder"), "{listed}");
@@ -166,7 +166,7 @@ fn gold_does_it_noop_does_nothing_and_forger_fools_the_published_measures_alone(
 }
 
 #[test]
-fn a_task_whose_blocks_cannot_matter_is_refused() {
+fn a_block_without_a_landmark_or_with_a_need_that_is_no_earlier_block_is_refused() {
     let lab = lab();
     lab.edit("tasks/sums.adder/task.toml", "block = \"config\"", "block = \"data\"");
     let refused = lab.fails(3, &["list", "--family", "notebook"]);

@@ -262,7 +262,7 @@ fn a_job_is_shown_cancelled_and_resumed() {
 
 #[test]
 #[ignore = "needs Slurm, root and a minute"]
-fn a_task_that_is_preempted_and_one_whose_time_is_up_leave_nothing_undone_or_done_twice() {
+fn preempted_and_timed_out_tasks_lose_no_attempt_and_repeat_none() {
     let slurm = Slurm::start();
     let lab = Lab::new();
     let (url, plan) = counting_server();

@@ -72,7 +72,7 @@ fn a_command_line_agents_calls_have_ids_masks_and_the_place_where_it_rewrote_its
 }
 
 #[test]
-fn ids_are_neither_asked_for_nor_made_up_without_a_wish_for_them() {
+fn token_ids_are_neither_requested_nor_invented_unless_the_user_asks() {
     let lab = Lab::new();
     let upstream = Upstream::new(vec![text("nothing to do")]);
     run(&lab, "react", &upstream, &["--steps", "2"]);
@@ -113,7 +113,7 @@ fn the_agents_of_this_program_keep_ids_too_and_a_recording_plays_them_back() {
 
 #[test]
 #[ignore = "needs other projects' readers, which it installs from PyPI"]
-fn pandas_duckdb_and_harbor_read_the_ids() {
+fn pandas_duckdb_and_harbor_read_the_token_ids() {
     let lab = Lab::new();
     let upstream = Upstream::new(vec![text("first"), text("second"), text("third")]);
     let rows = turns(&lab, own_agent(&lab, REWRITES), &upstream);

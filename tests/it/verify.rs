@@ -206,7 +206,7 @@ fn a_faulty_experiment_is_reported_with_a_remedy_and_other_papers_continue() {
 }
 
 #[test]
-fn a_random_part_measured_again_finds_a_stored_matrix_and_evidence_that_lie() {
+fn measuring_a_random_part_again_finds_a_false_stored_matrix_and_false_evidence() {
     let lab = lab();
     keep(&lab, "plain", &["::gaps\"", "::signs\"", "::mirror\"", "\"steps\"", "\"mirrors\""]);
     lab.ok(&["verify", "plain", "--mutants", "3"]);

@@ -103,7 +103,7 @@ async fn open_every_view(browser: &Browser, address: &str, name: &str) {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn every_view_opens_without_a_word_in_the_console() {
+fn every_view_opens_without_a_message_in_the_browser_console() {
     let lab = lab();
     let address = page(&lab, &["r"]);
     let viewer = Viewer::start(&lab, &["r"]);
@@ -459,7 +459,7 @@ fn a_page_without_an_attempt_in_its_address_keeps_its_agent_when_attempts_are_ad
 }
 
 #[test]
-fn only_who_has_the_address_is_answered_and_only_on_this_machine() {
+fn only_clients_on_this_machine_that_know_the_secret_address_are_answered() {
     let lab = lab();
     let viewer = Viewer::start(&lab, &["q"]);
     let (host, path) = viewer.address.strip_prefix("http://").unwrap().split_once('/').unwrap();

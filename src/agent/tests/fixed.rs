@@ -204,7 +204,7 @@ async fn in_large_repos_the_model_selects_the_relevant_files() {
 }
 
 #[tokio::test]
-async fn nothing_missing_is_only_run_and_reported() {
+async fn without_masked_functions_the_experiments_are_only_run_and_reported() {
     let mut task = task();
     task.functions.clear();
     task.experiments
@@ -216,7 +216,7 @@ async fn nothing_missing_is_only_run_and_reported() {
 }
 
 #[tokio::test]
-async fn infrastructure_failures_are_distinguished() {
+async fn infrastructure_failures_are_distinguished_from_failures_of_the_agent() {
     let failed = AttemptFixture::new(vec![]).await.then_fails(ModelError::Unavailable("503".into()));
     assert_eq!(run("", failed, &task()).await.end, End::ModelError);
     let long = AttemptFixture::new(vec![]).await.then_fails(ModelError::ContextLength("too long".into()));
@@ -270,7 +270,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_replies_always_come_to_an_end_and_to_a_file_that_parses(replies in vec(reply(), 0..12)) {
+    fn random_replies_end_the_attempt_and_leave_a_file_that_parses(replies in vec(reply(), 0..12)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut task = task();

@@ -123,7 +123,7 @@ async fn a_conversation_that_the_provider_finds_too_long_is_shortened_and_sent_a
 }
 
 #[tokio::test]
-async fn format_errors_leave_with_their_steps() {
+async fn format_errors_leave_the_history_together_with_their_steps() {
     let replies = vec![text("hm"), call("nope", json!({})), sh("echo one"), sh("echo two"), submit()];
     let attempt = AttemptFixture::new(replies).await.react_with("history=window:1").await;
     assert_eq!(attempt.end, End::Answered);

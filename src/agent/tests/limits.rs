@@ -97,7 +97,7 @@ async fn a_broken_answer_on_the_last_step_is_accepted_unchanged() {
 }
 
 #[tokio::test]
-async fn no_step_at_all_is_a_step_limit_without_a_call() {
+async fn a_limit_of_zero_steps_ends_the_attempt_without_a_model_call() {
     let attempt = AttemptFixture::new(vec![submit()]).await.limits(|limits| limits.steps = 0).react().await;
     assert_eq!((attempt.end, attempt.asked.len()), (End::StepLimit, 0));
 }

@@ -174,7 +174,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_replies_always_come_to_an_end(
+    fn an_attempt_ends_whatever_random_replies_it_gets(
         replies in conversation(false),
         tools in proptest::sample::select(vec!["autoexperiment", "swe-agent", "super"]),
         history in proptest::sample::select(vec!["full", "window:2", "summary:2", "super"]),

@@ -139,7 +139,7 @@ async fn a_failed_call_determines_the_end_and_its_reason_is_recorded() {
 }
 
 #[test]
-fn a_refused_conversation_counts_and_a_model_that_cannot_be_used_stops_the_run() {
+fn a_refused_conversation_fails_its_attempt_and_an_unusable_model_stops_the_run() {
     assert!(!End::Refused.is_infrastructure() && !End::Refused.is_fatal());
     assert!(End::ModelDenied.is_infrastructure() && End::ModelDenied.is_fatal());
     assert!(End::ModelError.is_infrastructure() && !End::ModelError.is_fatal());

@@ -44,7 +44,7 @@ fn every_schema_is_an_object_that_all_providers_take() {
 /// Tool descriptions are part of requests, and recorded conversations can only be played back while the bytes of the
 /// requests stay the same.
 #[test]
-fn the_tools_that_models_are_given_are_these_bytes() {
+fn the_tool_descriptions_sent_to_models_are_byte_for_byte_as_stored() {
     for choice in ToolChoice::value_variants() {
         let line = |tool: &crate::model::Tool| {
             let shown = json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters});
@@ -56,7 +56,7 @@ fn the_tools_that_models_are_given_are_these_bytes() {
 }
 
 #[test]
-fn a_property_named_like_a_keyword_stays() {
+fn a_property_named_like_a_schema_keyword_is_kept() {
     #[derive(schemars::JsonSchema)]
     #[expect(dead_code, reason = "only its schema is used")]
     struct Odd {
@@ -110,7 +110,7 @@ async fn a_long_file_can_be_paged_through_without_losing_a_line() {
 }
 
 #[tokio::test]
-async fn reading_writing_listing_and_moving_files() {
+async fn files_are_read_written_listed_and_moved() {
     let attempt = observe(
         &[("caf\u{e9}.bin", b"caf\xe9\n")],
         vec![
@@ -270,7 +270,7 @@ async fn a_command_has_no_keyboard_and_shows_binary_output_as_text() {
 }
 
 #[tokio::test]
-async fn commands_that_no_system_can_run_are_answered() {
+async fn commands_that_no_system_can_run_are_answered_with_an_error() {
     let long = format!("true {}", "x".repeat(1 << 20));
     let attempt = observe(&[], vec![sh("echo a\0b"), sh(&long), sh("echo still here")]).await;
     let shown = attempt.observations();

@@ -43,7 +43,7 @@ fn without_docstring_and_description_only_the_raise_stays() {
 }
 
 #[test]
-fn strings_that_are_no_docstring_go_with_the_body() {
+fn strings_that_are_not_docstrings_are_removed_with_the_body() {
     for body in
         ["f\"doc {a}\"", "b\"doc\"", "rb'doc'", "\"a\" f\"{a}\"", "\"a\", \"b\"", "\"a\".strip()", "(\"a\" + \"b\")"]
     {
@@ -105,7 +105,7 @@ fn one_line_bodies_become_lines_of_their_own() {
 }
 
 #[test]
-fn comments_and_blank_lines_before_the_first_statement_go() {
+fn comments_and_blank_lines_before_the_first_statement_are_removed() {
     for between in ["\n    # hint\n", "\n\n\n", "  # hint\n# at the margin\n", "\n\t# tab\n", "  \n\x0c\n"] {
         assert_eq!(
             mask(&format!("def f(a):{between}    'doc'\n    return a\n"), &["f"]),
@@ -124,7 +124,7 @@ fn a_type_comment_behind_the_colon_is_part_of_the_signature() {
 }
 
 #[test]
-fn comments_behind_and_after_the_last_statement_go_while_they_are_deeper_than_def() {
+fn comments_after_the_last_statement_are_removed_while_they_are_indented_deeper_than_def() {
     assert_eq!(
         mask(
             "if x:\n  def f(a):\n    'd'\n    return a  # hint\n\n    # hint\n   # hint\n\n  # stays\n   # stays too\n  y\n",
@@ -270,7 +270,7 @@ fn newer_syntax_is_masked() {
 }
 
 #[test]
-fn continuations_and_semicolons_at_the_end_go() {
+fn continuations_and_semicolons_at_the_end_of_a_body_are_removed() {
     for end in ["return 1;\n", "return 1 ; # c\n", "return \\\n  1\n", "return 1 \\\n\n", "x; return 1\n"] {
         assert_eq!(
             mask(&format!("def f():\n    'd'; y\n    {end}z\n"), &["f"]),
@@ -316,7 +316,7 @@ fn an_edit_above_does_not_make_a_name_stale() {
 }
 
 #[test]
-fn no_line_too_many_is_cut() {
+fn no_line_after_the_body_is_cut() {
     let masked = mask("def f():\n    return 1\nimportant = 1\n", &["f"]);
     assert!(masked.ends_with("    raise NotImplementedError\nimportant = 1\n"));
 }

@@ -159,7 +159,7 @@ fn keyword_arguments_are_dropped_with_their_comma() {
 }
 
 #[test]
-fn other_things_are_returned() {
+fn return_values_are_replaced() {
     assert_eq!(mutants_of(MutantKind::Return, "return [b]"), ["return a", "return []", "return None"]);
     assert_eq!(mutants_of(MutantKind::Return, "return a"), ["return 0", "return None"]);
     assert_eq!(mutants_of(MutantKind::Return, "yield from b"), Vec::<String>::new());
@@ -277,7 +277,7 @@ fn the_last_of_equals_comes_in_place_of_the_first() {
 }
 
 #[test]
-fn values_on_edges_go_to_the_other_side() {
+fn searches_in_sorted_values_take_the_other_side() {
     let body = "return g(a, side='x', b=1), np.searchsorted(a, b, side=\"left\"), np.searchsorted(a, b)";
     let changed = |from: &str, to: &str| body.replacen(from, to, 1);
     let plain = body.strip_suffix(", np.searchsorted(a, b)").unwrap();
@@ -308,7 +308,7 @@ fn divisors_roots_limits_and_absolute_values_are_left_out() {
 }
 
 #[test]
-fn steps_are_left_out_or_made_once() {
+fn steps_of_a_loop_are_left_out_or_made_once() {
     assert_eq!(mutants_of(MutantKind::Step, "if a:\n    g()\nh()"), ["pass\nh()"]);
     assert_eq!(mutants_of(MutantKind::Step, "if a:\n    g()\nelse:\n    h()"), Vec::<String>::new());
     assert_eq!(mutants_of(MutantKind::Step, "if a:\n    raise b"), Vec::<String>::new());

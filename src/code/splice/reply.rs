@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_block_comes_first_and_the_whole_text_last() {
+    fn the_last_code_block_is_tried_first_and_the_whole_text_last() {
         let reply = "Draft:\n```python\na = 1\n```\nBetter:\n````py\n  b = 2\n  ```\n````\nend";
         assert_eq!(candidates(reply), ["b = 2\n```\n", "a = 1\n", "Draft:\na = 1\nBetter:\n  b = 2\n  ```\nend\n"]);
     }

@@ -39,7 +39,7 @@ mod tests {
     use super::{safe, stop_at, which};
 
     #[test]
-    fn an_end_that_may_become_a_stop_waits() {
+    fn text_that_may_begin_a_stop_sequence_is_held_back() {
         let stops = ["STOP".to_owned(), "é!".to_owned()];
         assert_eq!(safe("go ST", &stops), (3, false));
         assert_eq!(safe("go STx", &stops), (6, false));
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_ends_at_the_stop_that_is_complete_first() {
+    fn a_text_ends_at_the_stop_sequence_that_is_complete_first() {
         let stops = ["aba".to_owned(), "b".to_owned(), "ab".to_owned()];
         assert_eq!((stop_at("caba", &stops), which("caba", &stops)), ("c", Some("ab")));
         assert_eq!((stop_at("aba", &stops[..2]), which("aba", &stops[..2])), ("a", Some("b")));

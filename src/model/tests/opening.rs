@@ -85,7 +85,7 @@ fn an_invalid_address_is_refused() {
 }
 
 #[test]
-fn options_of_a_provider_do_not_go_with_files() {
+fn provider_options_are_refused_for_models_that_are_files() {
     for spec in ["scripted:x.jsonl", "replay:x.jsonl"] {
         assert!(refused(spec, &at_server(), None).message.contains("`--base-url` does not go with"));
         let priced = ModelAccess { price: Some((1.0, 1.0)), ..ModelAccess::default() };

@@ -54,7 +54,7 @@ fn masked_files_and_added_ones_count_from_what_the_attempt_was_given() {
 }
 
 #[test]
-fn touching_moving_there_and_back_or_rewriting_the_same_bytes_is_no_change() {
+fn touching_moving_back_or_rewriting_the_same_bytes_is_no_change() {
     check("touch main.py pkg; cp main.py x; cat x > main.py; rm x; mv run.sh y; mv y run.sh; mkdir empty", &[]);
     check("rm -r pkg/deep; mkdir -p pkg/deep/er; printf '\\000\\001\\002\\377' > pkg/deep/er/data.bin", &[]);
 }
@@ -305,7 +305,7 @@ fn a_hostile_file_cannot_delay_the_diff() {
 }
 
 #[test]
-fn overrides_that_would_surprise_are_refused() {
+fn overrides_outside_of_the_tree_or_in_the_place_of_a_folder_are_refused() {
     let place = TestRepo::with_repo();
     for path in ["../out", "/etc/x", "pkg", "shortcut", "shortcut/er/data.bin", "main.py/x", "a/../../b", ""] {
         let overrides = [(Path::new(path).to_owned(), Vec::new())];

@@ -51,7 +51,7 @@ mod tests {
     use crate::agent::tests::support::task;
 
     #[test]
-    fn a_function_comes_after_those_that_it_calls_and_circles_end() {
+    fn functions_are_ordered_callees_first_even_where_calls_form_a_cycle() {
         let mut task = task();
         let source = "def a():\n    return c() + 1\n\ndef b():\n    return 2\n\ndef c():\n    return m.d()\n\ndef d():\n    return a()\n";
         task.originals = vec![("main.py".into(), source.into())];

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_reads_writes_or_rejects() {
+    fn a_reply_is_read_as_a_read_a_write_or_a_rejection() {
         for (reply, action) in [
             ("read `./src/a b.py`", Action::Read("src/a b.py".into())),
             ("`read main.py`\n", Action::Read("main.py".into())),

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_and_compilers_are_left_out_and_everything_else_stays() {
+    fn progress_bars_and_compiler_messages_are_left_out_and_everything_else_stays() {
         let shown = "begin\n 10%|█         | 1/10 [00:01<00:09]\rloss 3\n100%|██████████| 10/10 [00:10<00:00,  1.00it/s]\n   \
                      ━━━━━━━━━━━━━━━ 2.1/2.1 MB 9.8 MB/s\ngcc -O2 -c a.c -o a.o\na.c:3:5: warning: unused variable 'x'\n    \
                      3 | int x;\n      |     ^\nerror: command failed\nepoch 10% done | loss 0.5\n| a | b |";

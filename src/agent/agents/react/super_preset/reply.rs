@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_read_and_ends_where_its_content_does() {
+    fn a_turn_is_parsed_up_to_the_end_of_its_content() {
         let text =
             "Thought: look\nAction: execute\n<content>\n!ls\nx = 1\n</content>\nObservation: a.py\nThought: more";
         assert_eq!(called(text), ("execute".to_owned(), json!({"code": "!ls\nx = 1"})));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_has_its_indentation() {
+    fn an_edit_keeps_its_indentation() {
         let text = "Action: edit\n<content>\na/b.py\n<<<BEFORE_EDIT>>>\n    x = 1\n<<<AFTER_EDIT>>>\n    x = 2\n    y = 3\n\
                     </content>";
         let expected = json!({"path": "a/b.py", "old_lines": "    x = 1", "new_lines": "    x = 2\n    y = 3"});
