@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::environment::EnvOptions;
 use super::exit::ProgramExit;
 use super::model::parse_time;
-use super::naming::report_options;
+use super::naming::{report_options, run_folder};
 use super::progress::ProgressDisplay;
-use super::run::{MachineArguments, is_plain, parse_jobs, parse_rule};
+use super::run::{MachineArguments, is_plain, parse_jobs, parse_rule, stored_machine};
 use super::sample::DrawOptions;
 use super::shared::{FreshOptions, SuiteOptions, described, print};
 use crate::agent::Limits;
@@ -22,13 +22,20 @@ use crate::episode::curriculum::KnownDifficulty;
 use crate::error::{Error, Result};
 use crate::report;
 use crate::run::family::Families;
-use crate::run::{Configuration, CurriculumSettings, Reward, Serving};
+use crate::run::machine::Machine;
+use crate::run::{Configuration, CurriculumSettings, Reward, Serving, Store};
 use crate::score::Rule;
 use crate::session::{Run, RunFolder, SessionOptions};
 use crate::suite::{Protocol, is_bundled};
 
 /// Episodes at once for each core, by default: they mostly wait for the learner.
 const JOBS_PER_CORE: usize = 8;
+
+/// Options that are stored with a run.
+const STORED: [&str; 20] = [
+    "family", "named", "papers", "n", "fraction", "units", "limit", "seed", "full", "held_out", "reward", "tools",
+    "steps", "time", "scoring", "name", "sandbox", "gpus", "memory", "cpus",
+];
 
 /// Which episodes are handed out, and how.
 #[derive(clap::Args)]
@@ -75,6 +82,13 @@ pub(super) struct EpisodeOptions {
     /// Name of the run [default: the current time].
     #[arg(long, help_heading = "Places")]
     name: Option<String>,
+    /// Continue this run of episodes with the settings that it was started with: its folder, or its name under --runs;
+    /// `latest` is the newest.
+    #[arg(long, value_name = "RUN", conflicts_with_all = STORED, help_heading = "Places")]
+    resume: Option<String>,
+    /// Continue even if the suite, an env or the prompts have changed since the run was started.
+    #[arg(long, requires = "resume", help_heading = "Places")]
+    changed_suite: bool,
     #[command(flatten)]
     suite: SuiteOptions,
     #[command(flatten)]
@@ -94,13 +108,40 @@ impl EpisodeOptions {
         &self.runs
     }
 
-    /// Prepares a run of episodes. `None` if it is stopped meanwhile.
+    /// Whether a stored run is continued.
+    pub(super) const fn is_resumed(&self) -> bool {
+        self.resume.is_some()
+    }
+
+    /// Prepares a run of episodes, or opens a stored one again. `None` if it is stopped meanwhile.
     pub(super) async fn open(
         &self,
         curriculum: Option<CurriculumSettings>,
         known: KnownDifficulty,
         stop: &CancellationToken,
     ) -> Result<Option<Arc<EpisodeHost>>> {
+        let run = match &self.resume {
+            Some(named) => self.stored_run(named).await?,
+            None => self.new_run(curriculum).await?,
+        };
+        let progress = Arc::new(ProgressDisplay::new(true));
+        EpisodeHost::open(run, HostOptions { idle: self.idle(), known }, progress, stop.clone()).await
+    }
+
+    async fn stored_run(&self, named: &str) -> Result<Run> {
+        let (store, mut run) = Store::open(&run_folder(named, &self.runs)?)?;
+        if run.configuration.serving.is_none() {
+            return Err(Error::usage(format!("run `{}` is not one of episodes", run.run))
+                .hint(format!("continue it with `autoexperiment resume {}`", run.run)));
+        }
+        let configuration = &mut run.configuration;
+        configuration.jobs = self.jobs.unwrap_or(configuration.jobs);
+        let suite = if self.suite.is_named() { self.suite.folder()? } else { configuration.suite.clone() };
+        let machine = stored_machine(configuration, self.machine.places(), &self.env.channels)?;
+        Run::resume(store, run, suite, self.session_options(Machine::open(&machine).await?))
+    }
+
+    async fn new_run(&self, curriculum: Option<CurriculumSettings>) -> Result<Run> {
         let suite = self.suite.folder()?;
         if is_bundled(&suite) {
             talk!("no suite here: using the one {}", described(&suite));
@@ -134,12 +175,14 @@ impl EpisodeOptions {
             }
             None => RunFolder::NamedByTime(self.runs.clone()),
         };
-        let mut machine = self.machine.open(&self.env.options(), &configuration.suite).await?;
+        let machine = self.machine.open(&self.env.options(), &configuration.suite).await?;
+        Run::open(configuration, folder, self.session_options(machine))
+    }
+
+    fn session_options(&self, mut machine: Machine) -> SessionOptions {
         self.fresh.apply(&mut machine);
-        let options = SessionOptions { baseline: !self.no_baseline, ..SessionOptions::on(machine) };
-        let run = Run::open(configuration, folder, options)?;
-        let progress = Arc::new(ProgressDisplay::new(true));
-        EpisodeHost::open(run, HostOptions { idle: self.idle(), known }, progress, stop.clone()).await
+        let (baseline, accept_changes) = (!self.no_baseline, self.changed_suite);
+        SessionOptions { baseline, accept_changes, ..SessionOptions::on(machine) }
     }
 }
 

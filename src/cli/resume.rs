@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use super::environment::ChannelOptions;
 use super::exit::ProgramExit;
 use super::naming::run_folder;
+use super::run::stored_machine;
 use super::session::{SessionOutput, show};
 use super::shards::ShardOptions;
 use super::slurm::{self, SlurmOptions};
 use crate::cluster::JobArray;
 use crate::error::{Error, Result};
 use crate::run::Store;
-use crate::run::machine::{Machine, MachineOptions};
+use crate::run::machine::Machine;
 use crate::session::{Run, SessionOptions};
 
 /// Continue a run that was stopped or killed, or that lost attempts to infrastructure
@@ -96,7 +97,7 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     let (store, mut run) = Store::open(&folder)?;
     if run.configuration.serving.is_some() {
         return Err(Error::usage(format!("the attempts of run `{}` were started by clients of `serve`", run.run))
-            .hint("serve further episodes in a new run with `autoexperiment serve`; `report` takes several runs"));
+            .hint(format!("continue it with `autoexperiment serve --resume {}`", run.run)));
     }
     let configuration = &mut run.configuration;
     if let Some(jobs) = arguments.jobs {
@@ -106,15 +107,8 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
         configuration.max_cost = arguments.max_cost;
     }
     let suite = arguments.suite.clone().unwrap_or_else(|| configuration.suite.clone());
-    let mut machine = Machine::open(&MachineOptions {
-        cache: arguments.places.cache()?,
-        scratch: arguments.places.scratch(),
-        sandbox: configuration.sandbox,
-        gpus: configuration.gpus,
-        limits: configuration.sandbox_limits,
-        envs: arguments.channels.options(configuration.env),
-    })
-    .await?;
+    let machine = stored_machine(configuration, &arguments.places, &arguments.channels)?;
+    let mut machine = Machine::open(&machine).await?;
     arguments.fresh.apply(&mut machine);
     let shards = match (&run.sharing, arguments.shards.given(true)?) {
         (Some(_), given) => Some(given.unwrap_or_else(|| arguments.shards.only())),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::embedding::EmbeddingOptions;
-use super::environment::EnvOptions;
+use super::environment::{ChannelOptions, EnvOptions};
 use super::exit::ProgramExit;
 use super::model::{ModelOptions, located, parse_time, verifier_spec};
 use super::plan;
@@ -195,6 +195,11 @@ impl MachineArguments {
         Ok(machine)
     }
 
+    /// Folders of the cache and of scratch data.
+    pub const fn places(&self) -> &PlaceOptions {
+        &self.places
+    }
+
     /// Converts to the options of [`run::machine`].
     pub fn options(&self, envs: &env::EnvBuildOptions) -> Result<run::machine::MachineOptions> {
         Ok(run::machine::MachineOptions {
@@ -206,6 +211,22 @@ impl MachineArguments {
             envs: envs.clone(),
         })
     }
+}
+
+/// Options of the machine with which a stored run continues.
+pub(super) fn stored_machine(
+    configuration: &Configuration,
+    places: &PlaceOptions,
+    channels: &ChannelOptions,
+) -> Result<run::machine::MachineOptions> {
+    Ok(run::machine::MachineOptions {
+        cache: places.cache()?,
+        scratch: places.scratch(),
+        sandbox: configuration.sandbox,
+        gpus: configuration.gpus,
+        limits: configuration.sandbox_limits,
+        envs: channels.options(configuration.env),
+    })
 }
 
 /// Builds the help of `--agent`, which lists all setting keys.

@@ -35,20 +35,22 @@ Examples:
     autoexperiment serve -p primer -n 1..8 --curriculum 0.5 --window 50
   Serve other machines, which must send the token:
     autoexperiment serve --listen 0.0.0.0:8000 --token \"$(openssl rand -hex 16)\"
+  Continue the newest run after the server was stopped or killed:
+    autoexperiment serve --resume latest
   See what was learnt so far:
     autoexperiment report latest")]
 pub struct Arguments {
     #[command(flatten)]
     episodes: EpisodeOptions,
     /// Keep the success of the last episodes at this rate by drawing n and functions of fitting difficulty.
-    #[arg(long, value_name = "TARGET", value_parser = parse_target, help_heading = "Curriculum")]
+    #[arg(long, value_name = "TARGET", value_parser = parse_target, conflicts_with = "resume", help_heading = "Curriculum")]
     curriculum: Option<f64>,
     /// Number of episodes over which the curriculum measures success.
-    #[arg(long, value_name = "EPISODES", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Curriculum")]
+    #[arg(long, value_name = "EPISODES", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "resume", help_heading = "Curriculum")]
     window: u32,
     /// Begin the curriculum with the difficulty of functions in this stored run, as `report difficulty` estimates it. Can be
-    /// repeated.
-    #[arg(long = "difficulty", value_name = "RUN", requires = "curriculum", help_heading = "Curriculum")]
+    /// repeated, and is not stored: name the same runs again with `--resume`.
+    #[arg(long = "difficulty", value_name = "RUN", help_heading = "Curriculum")]
     difficulty: Vec<String>,
     /// Port on 127.0.0.1; 0 for a free one.
     #[arg(long, default_value_t = 8000, conflicts_with_all = ["listen", "socket"], help_heading = "Connections")]
@@ -81,6 +83,9 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     if is_open && arguments.token.is_none() {
         return Err(Error::usage("the address can be reached from other machines")
             .hint("give a secret with `--token`, which clients must send, or listen on 127.0.0.1"));
+    }
+    if !arguments.difficulty.is_empty() && arguments.curriculum.is_none() && !arguments.episodes.is_resumed() {
+        return Err(Error::usage("`--difficulty` is for a curriculum").hint("add `--curriculum TARGET`, such as 0.5"));
     }
     let window = arguments.window as usize;
     let curriculum = arguments.curriculum.map(|target| CurriculumSettings { target, window });

@@ -65,7 +65,7 @@ pub fn default_cache() -> Result<PathBuf> {
         .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("autoexperiment")))
         .or_else(|| variable("HOME").map(|home| home.join(".cache/autoexperiment")))
         .ok_or_else(|| {
-            Error::new(FailureKind::Place, "there is no folder for the cache")
+            Error::new(FailureKind::Place, "no folder is set for the cache, and there is no home to put one into")
                 .hint("set `AUTOEXPERIMENT_CACHE` to a folder, or set `HOME`")
         })
 }

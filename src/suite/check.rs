@@ -212,7 +212,7 @@ fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
         problems.push(Problem::error(
             Error::suite(format!("hidden glob `{glob}` matches no file"))
                 .at(&manifest, None)
-                .hint("correct it: the file that it means may be visible to agents"),
+                .hint("correct the glob: agents may see the file that it should hide"),
         ));
     }
 }

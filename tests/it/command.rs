@@ -1,6 +1,7 @@
 //! The family `command`: gold is recorded and checked, programs are run and judged by the arguments that their parsers
 //! got, and programs that only look right pass the published measures but not ours.
 
+use crate::support::episodes::Served;
 use crate::support::{Lab, json_lines, undescribed_measures};
 use serde_json::{Value, json};
 
@@ -411,4 +412,26 @@ fn verify_runs_gold_noop_and_forger_on_every_instruction() {
         told,
         format!("adder: sound; gold passes 2 of 2, noop passes 0 of 2, forger passes 0 of 2; {changes}\n")
     );
+}
+
+#[test]
+fn an_instruction_is_played_as_an_episode() {
+    let lab = ready();
+    let served = Served::start(&lab, &["--family", "command"]);
+    let mut client = served.client();
+    for (second, passes) in [(25, true), (26, false)] {
+        let first = client.reset(&json!({ "sample": "adder.a1_3" }));
+        let prompt = first["observation"]["prompt"].as_str().unwrap();
+        assert!(prompt.contains("as the second"), "{first:#}");
+        let script = format!("python main.py --first 17 --second {second}\n");
+        client.step("write_file", &json!({ "path": "run.sh", "content": script }));
+        assert!(client.shell("bash run.sh").contains("sum"));
+        let last = client.submit(&json!({ "file": "run.sh" }));
+        assert_eq!(last["metadata"]["pass"], json!(passes), "{last:#}");
+        assert_eq!(last["reward"], if passes { 1.0 } else { 0.0 }, "{last:#}");
+    }
+    drop(client);
+    let (code, said) = served.stop();
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(lab.records("s").len(), 2);
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::episodes::Served;
 use crate::support::{Lab, undescribed_measures};
 
 const MANIFEST: &str = r#"
@@ -512,4 +513,29 @@ fn other_tools_and_further_tries_work_on_these_tasks_too() {
     replies.push(call("submit", answer));
     let tried = run("again", "react:tools=super,reflexion=2", &replies);
     assert!(tried.contains("Next time, run the program.") && tried.contains("no results were reported"), "{tried}");
+}
+
+#[test]
+fn a_notebook_task_is_played_as_an_episode() {
+    let lab = lab();
+    let served = Served::start(&lab, &["--family", "notebook", "-n", "1..3"]);
+    let mut client = served.client();
+    let sample = json!({ "sample": "sums.adder_1,2" });
+    let first = client.reset(&sample);
+    let prompt = first["observation"]["prompt"].as_str().unwrap();
+    assert!(prompt.contains("Report the sum and the mean"), "{first:#}");
+    client.step("write_file", &json!({ "path": "config.json", "content": "{\"path\": \"table.csv\"}" }));
+    assert!(client.shell("python add.py").contains("reads table.csv"));
+    let right = json!({ "sum": 6.0, "mean": 2.0 });
+    let last = client.submit(&right);
+    assert_eq!((&last["reward"], &last["metadata"]["pass"]), (&json!(1.0), &json!(true)), "{last:#}");
+    // The right answer without the work is worth nothing.
+    client.reset(&sample);
+    let last = client.submit(&right);
+    assert_eq!((&last["reward"], &last["done"]), (&json!(0.0), &json!(true)), "{last:#}");
+    drop(client);
+    let (code, said) = served.stop();
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(lab.records("s").len(), 2);
+    assert!(lab.ok(&["report", "s"]).stdout.contains("serve:policy"));
 }

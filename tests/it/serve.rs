@@ -88,7 +88,41 @@ fn an_episode_is_stored_and_judged_like_any_attempt() {
     assert!(lab.ok(&["report", "s"]).stdout.contains("serve:policy"));
     lab.ok(&["show", "s", "tiny_0", "--agent", "serve:policy", "--no-pager"]);
     let refused = lab.fails(2, &["resume", "s"]);
-    assert!(refused.contains("clients of `serve`"), "{refused}");
+    assert!(refused.contains("serve --resume s"), "{refused}");
+}
+
+#[test]
+fn a_run_of_episodes_continues_after_its_server_was_killed() {
+    let lab = Lab::new();
+    let served = Served::start(&lab, &["--reward", "share", "--curriculum", "0.5", "--jobs", "3"]);
+    let mut client = served.client();
+    client.reset(&json!({ "sample": "tiny_0" }));
+    client.submit(&json!({}));
+    records(&lab, 1);
+    client.reset(&json!({ "sample": "tiny_0" }));
+    client.shell("echo half of the work");
+    served.kill();
+    drop(client);
+    let resume = ["serve", "--resume", "s", "--no-baseline", "--port", "0"];
+    for (option, value) in [("--reward", "pass"), ("-n", "2"), ("--curriculum", "0.4"), ("--seed", "1")] {
+        let refused = lab.fails(2, &[&resume[..], &[option, value]].concat());
+        assert!(refused.contains("--resume"), "{refused}");
+    }
+    let served = Served::run(lab.command(&resume));
+    let mut client = served.client();
+    client.reset(&json!({ "sample": "tiny_0" }));
+    let last = solve(&lab, &mut client);
+    assert_eq!((&last["reward"], &last["done"]), (&json!(1.0), &json!(true)), "{last:#}");
+    drop(client);
+    let (code, said) = served.stop();
+    assert_eq!(code, 0, "{said}");
+    let numbers: Vec<Value> = lab.records("s").iter().map(|record| record["attempt"].clone()).collect();
+    assert_eq!(numbers, [0, 1], "the killed episode has no record");
+    let file: Value = serde_json::from_str(&lab.read("runs/s/run.json")).unwrap();
+    assert_eq!(file["configuration"]["serving"]["reward"], "share", "{file:#}");
+    lab.ok(&["run", "-p", "tiny", "-n", "1", "--limit", "1", "--agent", "noop", "--name", "other"]);
+    let refused = lab.fails(2, &["serve", "--resume", "other", "--port", "0"]);
+    assert!(refused.contains("autoexperiment resume other"), "{refused}");
 }
 
 #[test]

@@ -60,6 +60,12 @@ impl Served {
         (self.process.wait().unwrap().code().unwrap_or(-1), said)
     }
 
+    /// Kills the server, which has no time to end anything.
+    pub fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
     fn interrupt(&self) {
         let _ = kill(Pid::from_raw(i32::try_from(self.process.id()).unwrap()), Signal::SIGINT);
     }
