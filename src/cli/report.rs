@@ -231,13 +231,8 @@ fn overview(arguments: &Overview) -> Result<()> {
     let Overview { selection, rates, format, html: page, figures, suite } = arguments;
     if page.is_none() && figures.is_none() {
         let mut merged = selection.read()?;
-        let courses: Vec<String> = merged.runs.iter().filter_map(curriculum).collect();
         let (records, options) = rates.records(&mut merged);
-        format.show(&records, &options)?;
-        if !format.is_given() {
-            courses.iter().try_for_each(|course| print(&format!("\n{course}")))?;
-        }
-        return Ok(());
+        return format.show(&records, &options);
     }
     let intervals = Intervals { population: rates.intervals, ..Intervals::default() };
     let labels = Labels::new(&selection.label);
@@ -249,12 +244,6 @@ fn overview(arguments: &Overview) -> Result<()> {
         (None, Some(folder)) => write_figures(&mut reader, folder),
         (None, None) => Ok(()),
     }
-}
-
-/// The course of a run's curriculum, if it has one.
-fn curriculum(run: &MergedRun) -> Option<String> {
-    let settings = run.run.as_ref()?.configuration.serving.as_ref()?.curriculum?;
-    report::curriculum_console(settings, &run.records)
 }
 
 fn leaderboard(arguments: &ViewOptions) -> Result<()> {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use comfy_table::{Cell, CellAlignment};
 
 use super::clean::clean;
+use super::curriculum::curriculum_console;
 use super::names::{end_name, short_name};
 use super::terminal::{TOO_FEW, decimal, dollars, percent, plain_table, tokens, too_few_legend, trimmed, wrap};
 use super::verifiers::verifiers_console;
@@ -22,6 +23,7 @@ pub fn console(summary: &Summary) -> String {
         parts.extend(measures(&summary.rows));
         parts.push(spent(&summary.rows));
     }
+    parts.extend(summary.curricula.iter().map(curriculum_console));
     with_notes(parts, summary)
 }
 

@@ -1,15 +1,42 @@
 //! The course of a curriculum: success and difficulty of one window of episodes after another.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::terminal::{decimal, percent, plain_table, trimmed};
+use super::clean;
+use super::figures::NumberTable;
+use super::terminal::{plain_table, trimmed};
 use crate::run::{AttemptRecord, CurriculumSettings};
 
 /// Rows of the table, at most; longer courses are shown by several windows a row.
 const MOST_ROWS: usize = 20;
 
+/// A run with a curriculum.
+#[derive(Debug, Clone)]
+pub struct CurriculumRun {
+    /// Name of the run.
+    pub run: String,
+    /// Beginning of the labels of the run's agents; empty if it is the only run.
+    pub prefix: String,
+    /// The curriculum's settings.
+    pub settings: CurriculumSettings,
+}
+
+/// The course of a run's curriculum.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CurriculumCourse {
+    /// Name of the run.
+    pub run: String,
+    /// Success rate that the curriculum keeps to.
+    pub target: f64,
+    /// Number of episodes over which the curriculum measures success.
+    pub window: usize,
+    /// Success and difficulty, one window of episodes or several after another.
+    pub parts: Vec<CurriculumPart>,
+}
+
 /// Consecutive episodes of a curriculum.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CurriculumPart {
     /// Number of the first episode, from 1.
     pub first: usize,
@@ -23,48 +50,59 @@ pub struct CurriculumPart {
     pub largest_n: usize,
 }
 
-/// Computes the course of a curriculum from the records of its run, in the order of its draws. Lost attempts are left
-/// out.
-#[must_use]
-pub fn curriculum_course(settings: CurriculumSettings, records: &[AttemptRecord]) -> Vec<CurriculumPart> {
-    let mut drawn: Vec<&AttemptRecord> =
-        records.iter().filter(|record| record.curriculum.is_some() && !record.is_infrastructure()).collect();
-    drawn.sort_by_key(|record| record.curriculum);
-    let window = settings.window.max(1);
-    let windows = drawn.len().div_ceil(window).div_ceil(MOST_ROWS).max(1);
-    let part = |(place, episodes): (usize, &[&AttemptRecord])| {
-        let count = episodes.len() as f64;
-        let first = place * window * windows + 1;
-        CurriculumPart {
-            first,
-            last: first + episodes.len() - 1,
-            success: episodes.iter().filter(|record| record.pass).count() as f64 / count,
-            mean_n: episodes.iter().map(|record| record.n as f64).sum::<f64>() / count,
-            largest_n: episodes.iter().map(|record| record.n).max().unwrap_or(0),
-        }
-    };
-    drawn.chunks(window * windows).enumerate().map(part).collect()
+impl CurriculumRun {
+    /// Computes the course of the curriculum, in the order of its draws; `None` if no episode has ended. Lost attempts
+    /// are left out.
+    pub(super) fn course(&self, records: &[AttemptRecord]) -> Option<CurriculumCourse> {
+        let counts = |record: &&AttemptRecord| record.curriculum.is_some() && !record.is_infrastructure();
+        let own = records.iter().filter(|record| record.agent.starts_with(&self.prefix));
+        let mut drawn: Vec<&AttemptRecord> = own.filter(counts).collect();
+        drawn.sort_by_key(|record| record.curriculum);
+        let CurriculumSettings { target, window } = self.settings;
+        let row = window.max(1) * drawn.len().div_ceil(window.max(1)).div_ceil(MOST_ROWS).max(1);
+        let part = |(place, episodes): (usize, &[&AttemptRecord])| {
+            let count = episodes.len() as f64;
+            CurriculumPart {
+                first: place * row + 1,
+                last: place * row + episodes.len(),
+                success: episodes.iter().filter(|record| record.pass).count() as f64 / count,
+                mean_n: episodes.iter().map(|record| record.n as f64).sum::<f64>() / count,
+                largest_n: episodes.iter().map(|record| record.n).max().unwrap_or(0),
+            }
+        };
+        let parts: Vec<_> = drawn.chunks(row).enumerate().map(part).collect();
+        (!parts.is_empty()).then(|| CurriculumCourse { run: self.run.clone(), target, window, parts })
+    }
 }
 
-/// Formats a course as a table; `None` if no episode has ended.
-#[must_use]
-pub fn curriculum_console(settings: CurriculumSettings, records: &[AttemptRecord]) -> Option<String> {
-    let course = curriculum_course(settings, records);
-    if course.is_empty() {
-        return None;
+impl CurriculumCourse {
+    /// The course as a table.
+    pub(super) fn table(&self) -> NumberTable {
+        let row = |part: &CurriculumPart| {
+            vec![
+                format!("{}–{}", part.first, part.last),
+                format!("{:.1}", 100.0 * part.success),
+                format!("{:.1}", part.mean_n),
+                part.largest_n.to_string(),
+            ]
+        };
+        let columns = ["episodes", "success %", "mean n", "largest n"].map(str::to_owned).to_vec();
+        NumberTable { columns, rows: self.parts.iter().map(row).collect() }
     }
+
+    /// Heading of the table.
+    pub(super) fn heading(&self) -> String {
+        format!("Curriculum of run {}: success to be kept at {:.1}%", self.run, 100.0 * self.target)
+    }
+}
+
+/// Formats a course as a table for a terminal.
+pub(super) fn curriculum_console(course: &CurriculumCourse) -> String {
+    let NumberTable { columns, rows } = course.table();
     let mut table = plain_table();
-    table.set_header(["episodes", "success", "mean n", "largest n"]);
-    for part in &course {
-        table.add_row([
-            format!("{}-{}", part.first, part.last),
-            percent(Some(part.success)),
-            decimal(Some(part.mean_n)),
-            part.largest_n.to_string(),
-        ]);
-    }
-    let heading = format!("Curriculum, to keep success at {} %", percent(Some(settings.target)));
-    Some(format!("{heading}\n{}\n", trimmed(table, &[])))
+    table.set_header(columns);
+    table.add_rows(rows);
+    format!("{}\n{}", clean(&course.heading()), trimmed(table, &[]))
 }
 
 #[cfg(test)]
@@ -80,31 +118,38 @@ mod tests {
         record
     }
 
+    fn course(window: usize, records: &[AttemptRecord]) -> Option<CurriculumCourse> {
+        let settings = CurriculumSettings { target: 0.5, window };
+        CurriculumRun { run: "r".into(), prefix: "serve".into(), settings }.course(records)
+    }
+
     #[test]
     fn the_course_follows_the_draws_and_leaves_out_other_and_lost_episodes() {
-        let settings = CurriculumSettings { target: 0.5, window: 2 };
         let mut lost = episode(Some(4), 9, false);
         lost.end = End::SandboxLost;
+        let mut of_another_run = episode(Some(0), 9, false);
+        of_another_run.agent = "other: serve:x".into();
         let records = [
             episode(Some(2), 2, true),
             episode(None, 9, true),
             episode(Some(0), 1, true),
             lost,
+            of_another_run,
             episode(Some(1), 1, false),
             episode(Some(3), 4, true),
         ];
-        let course = curriculum_course(settings, &records);
-        let parts: Vec<_> = course.iter().map(|part| (part.first, part.last, part.success, part.mean_n)).collect();
+        let found = course(2, &records).unwrap();
+        let parts: Vec<_> = found.parts.iter().map(|part| (part.first, part.last, part.success, part.mean_n)).collect();
         assert_eq!(parts, [(1, 2, 0.5, 1.0), (3, 4, 1.0, 3.0)]);
-        let shown = curriculum_console(settings, &records).unwrap();
-        assert!(shown.contains("50.0 %") && shown.contains("3-4"), "{shown}");
-        assert_eq!(curriculum_console(settings, &records[1..2]), None);
+        let shown = curriculum_console(&found);
+        assert!(shown.contains("at 50.0%") && shown.contains("3–4"), "{shown}");
+        assert_eq!(course(2, &records[1..2]), None);
     }
 
     #[test]
     fn a_long_course_has_few_rows() {
         let records: Vec<_> = (0..10_000).map(|draw| episode(Some(draw), 1, draw % 2 == 0)).collect();
-        let course = curriculum_course(CurriculumSettings { target: 0.5, window: 50 }, &records);
-        assert_eq!((course.len(), course.last().unwrap().last), (20, 10_000));
+        let parts = course(50, &records).unwrap().parts;
+        assert_eq!((parts.len(), parts.last().unwrap().last), (20, 10_000));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Summary, SummaryRow, VerifierRow, clean};
+use super::{CurriculumCourse, Summary, SummaryRow, VerifierRow, clean};
 use crate::error::{Error, Result};
 use crate::stats::Population;
 
@@ -26,6 +26,9 @@ pub struct ReportDocument<'a> {
     pub rows: &'a [SummaryRow],
     /// One row for each verifier and the attempts it chose among; empty without verifiers.
     pub verifiers: &'a [VerifierRow],
+    /// The course of each run of episodes that has a curriculum; left out without any.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub curricula: &'a [CurriculumCourse],
     /// Sentences about what is missing or was left out.
     pub notes: &'a [String],
 }
@@ -42,6 +45,7 @@ pub fn json(summary: &Summary) -> Result<String> {
         population: summary.population,
         rows: &summary.rows,
         verifiers: &summary.verifiers,
+        curricula: &summary.curricula,
         notes: &summary.notes,
     };
     let text = serde_json::to_string_pretty(&document)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use itertools::Itertools as _;
 
+use super::curriculum::CurriculumRun;
 use super::labels::{Labelled, Labels};
 use super::summary::SummaryOptions;
 use crate::error::{Result, with_causes};
@@ -136,6 +137,12 @@ impl MergedRun {
         if self.prefix.is_empty() { note.to_owned() } else { format!("{}: {note}", self.name) }
     }
 
+    /// The run's curriculum, if it has one.
+    fn curriculum(&self) -> Option<CurriculumRun> {
+        let settings = self.run.as_ref()?.configuration.serving.as_ref()?.curriculum?;
+        Some(CurriculumRun { run: self.name.clone(), prefix: self.prefix.clone(), settings })
+    }
+
     /// The run's planned attempts, with the labels used in its records.
     pub fn planned(&self) -> impl Iterator<Item = PlannedAttempts> {
         let planned = self.run.iter().flat_map(|run| &run.planned);
@@ -228,6 +235,7 @@ impl Merged {
             planned: self.runs.iter().flat_map(MergedRun::planned).collect(),
             notes: self.unread.iter().cloned().chain(notes).collect(),
             choices: self.runs.iter().flat_map(|run| run.choices.iter().cloned()).collect(),
+            curricula: self.runs.iter().filter_map(MergedRun::curriculum).collect(),
             ..SummaryOptions::default()
         }
     }

@@ -41,7 +41,7 @@ pub use console::{brief_console, console};
 pub(crate) use course::Course;
 pub use csv::csv;
 pub(crate) use csv::csv_line;
-pub use curriculum::{CurriculumPart, curriculum_console, curriculum_course};
+pub use curriculum::{CurriculumCourse, CurriculumPart, CurriculumRun};
 pub(crate) use dates::{by_date, by_date_console};
 pub(crate) use difficulty::{difficulty, difficulty_console};
 pub(crate) use how::{how, how_console};

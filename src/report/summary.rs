@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::curriculum::{CurriculumCourse, CurriculumRun};
 use super::names::full_name;
 use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
@@ -30,6 +31,8 @@ pub struct SummaryOptions {
     pub notes: Vec<String>,
     /// Choices of verifiers, with the same labels as the attempts.
     pub choices: Vec<ChoiceRecord>,
+    /// The runs that have a curriculum.
+    pub curricula: Vec<CurriculumRun>,
 }
 
 impl Default for SummaryOptions {
@@ -41,6 +44,7 @@ impl Default for SummaryOptions {
             planned: Vec::new(),
             notes: Vec::new(),
             choices: Vec::new(),
+            curricula: Vec::new(),
         }
     }
 }
@@ -61,6 +65,8 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// Pass rates of the attempts that verifiers chose.
     pub verifiers: Vec<VerifierRow>,
+    /// Courses of the runs' curricula.
+    pub curricula: Vec<CurriculumCourse>,
 }
 
 impl Summary {
@@ -215,7 +221,8 @@ pub fn summarise(records: &[AttemptRecord], options: &SummaryOptions) -> Summary
     let notes = notes(&rows, superseded, records, options);
     let verifiers = verifier_rows(records, &options.choices, options.intervals);
     let Intervals { level, population, group } = options.intervals;
-    Summary { rows, level, population, group, notes, verifiers }
+    let curricula = options.curricula.iter().filter_map(|run| run.course(records)).collect();
+    Summary { rows, level, population, group, notes, verifiers, curricula }
 }
 
 /// Counts over the attempts of one sample that were not lost.

@@ -403,6 +403,10 @@ fn a_curriculum_draws_harder_samples_for_a_learner_that_succeeds() {
     assert_eq!(draws[1..], (0..8).map(|draw| json!(draw)).collect::<Vec<_>>().iter().collect::<Vec<_>>());
     let report = lab.ok(&["report", "s"]).stdout;
     assert!(report.contains("Curriculum") && report.contains("mean n"), "{report}");
+    let json: Value = serde_json::from_str(&lab.ok(&["report", "s", "--json"]).stdout).unwrap();
+    assert_eq!(json["curricula"][0]["parts"].as_array().unwrap().len(), 2, "{json:#}");
+    lab.ok(&["report", "s", "--html", "page.html"]);
+    assert!(lab.read("page.html").contains("Curriculum of run s"));
 }
 
 /// Clients that are killed at random moments: no process, file or session stays, and the server serves on.

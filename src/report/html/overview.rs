@@ -83,10 +83,13 @@ pub fn overview(material: &Material) -> Result<String> {
         list(&title_of(figure, "id"), &title_of(figure, "title"), true);
     }
     list("took", "What attempts took", true);
+    list("curricula", "Curricula", !summary.curricula.is_empty());
     for figure in &priced {
         list(&title_of(figure, "id"), &title_of(figure, "title"), true);
     }
     list("runs", "Settings of the runs", !runs.is_empty());
+    let curricula: Vec<_> =
+        summary.curricula.iter().map(|one| json!({ "heading": one.heading(), "table": one.table() })).collect();
     render(
         "overview.html",
         context! {
@@ -110,6 +113,7 @@ pub fn overview(material: &Material) -> Result<String> {
             measures => Serde(measures),
             results => Serde(results(&rows).without_empty_columns()),
             took => Serde(took(&rows).without_empty_columns()),
+            curricula => Serde(curricula),
             first_figure => Serde(drawn),
             figures => Serde(further),
             comparisons => Serde(comparisons.without_empty_columns()),
