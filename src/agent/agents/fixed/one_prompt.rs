@@ -51,7 +51,7 @@ pub(super) fn ask(place: usize, settings: &Settings, work: &FixedAttempt<'_>) ->
     let todo = format!("{indent}# TODO: write the block \"{name}\" here.\n{length}{indent}pass");
     let shown = [&text[..start], todo.as_bytes(), &text[at.end..]].concat();
     let mut files = described_files(function, code, &file);
-    files.push((file.display().to_string(), String::from_utf8_lossy(&shown).into_owned()));
+    files.push((file.display().to_string(), without_tags(&shown)));
     let paper = if settings.paper == Some(PaperChoice::None) { "" } else { work.task.text.trim() };
     Ok(one_prompt(paper, &files))
 }
@@ -82,10 +82,19 @@ fn described_files(function: &TaskFunction, code: &Code, own: &Path) -> Vec<(Str
             && files.iter().all(|(path, _)| path != name)
             && let Some(module) = code.modules.get(Path::new(name))
         {
-            files.push((name.to_owned(), String::from_utf8_lossy(module.source()).into_owned()));
+            files.push((name.to_owned(), without_tags(module.source())));
         }
     }
     files
+}
+
+/// Returns a file's text without the lines that tag regions, as published.
+fn without_tags(source: &[u8]) -> String {
+    let is_tag = |line: &str| {
+        let comment = line.trim_start().strip_prefix('#').map(str::trim_start).unwrap_or_default();
+        comment.starts_with("<paper2code ") || comment.starts_with("</paper2code ")
+    };
+    String::from_utf8_lossy(source).split_inclusive('\n').filter(|line| !is_tag(line)).collect()
 }
 
 /// Returns the last block of Python in a reply, with its fence.
