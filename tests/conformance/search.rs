@@ -92,8 +92,8 @@ crate::cases! {
 
     hidden_files_of_a_suite_are_searched_for_and_found_only_where_they_are_planted(fixture) {
         let (shown, suite) = (fixture.host.path().join("shown"), fixture.host.path().join("shown/suite"));
-        let expected: String = (0..200).map(|line| format!("row {line}: {}\n", line * line * 7919 % 10_007)).collect();
-        let tests: String = (0..40).map(|line| format!("    assert f({line}) == {}\n", line * 7907 % 5003)).collect();
+        let expected = (0..200).map(|line| format!("row {line}: {}\n", line * line * 7919 % 10_007)).collect::<Vec<_>>().concat();
+        let tests = (0..40).map(|line| format!("    assert f({line}) == {}\n", line * 7907 % 5003)).collect::<Vec<_>>().concat();
         let manifest = "repo = \"r\"\nhidden = [\"expected.txt\", \"tests/*\"]\n".to_owned();
         for (path, text) in [
             ("papers/p/paper.toml", manifest),
