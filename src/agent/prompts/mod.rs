@@ -16,7 +16,6 @@ use sha2::{Digest, Sha256};
 
 use super::budget::command_limit;
 use super::history::SHORT;
-use super::settings::Preset;
 use super::{Limits, Replication, Task};
 use crate::files::hex;
 
@@ -94,15 +93,10 @@ pub fn general_digest() -> String {
     digest_of(TEMPLATES.iter().chain(&GENERAL))
 }
 
-/// Returns the digest of a preset's prompt; `None` without a preset.
+/// Returns the digest of a preset's prompt, which is the template of this name.
 #[must_use]
-pub(super) fn preset_digest(preset: Preset) -> Option<String> {
-    let name = match preset {
-        Preset::None => return None,
-        Preset::Super => "super_task",
-        Preset::Researchcodebench => "researchcodebench_task",
-    };
-    Some(digest_of(PRESETS.iter().filter(|(own, _)| *own == name)))
+pub(super) fn preset_digest(template: &str) -> String {
+    digest_of(PRESETS.iter().filter(|(name, _)| *name == template))
 }
 
 fn digest_of<'a>(templates: impl Iterator<Item = &'a (&'a str, &'a str)>) -> String {

@@ -100,7 +100,7 @@ impl Agent for Fixed {
 
     /// Returns the digest of the preset's prompt, which is not part of the digest of all prompts.
     fn digest(&self) -> Option<String> {
-        prompts::preset_digest(self.settings.preset)
+        (self.settings.preset == Preset::Researchcodebench).then(|| prompts::preset_digest("researchcodebench_task"))
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {

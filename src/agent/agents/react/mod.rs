@@ -249,7 +249,7 @@ impl Agent for React {
 
     /// Returns the digest of the preset's prompts, which are not part of the digest of all prompts.
     fn digest(&self) -> Option<String> {
-        prompts::preset_digest(self.settings.preset)
+        (self.settings.preset == Preset::Super).then(|| prompts::preset_digest("super_task"))
     }
 
     fn goes_without(&self) -> &'static [&'static str] {
