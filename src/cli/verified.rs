@@ -26,12 +26,21 @@ pub(super) fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> 
     (!power.is_empty()).then_some(told)
 }
 
+/// Formats the number of a paper's functions and regions.
+fn count(paper: &Paper) -> String {
+    let (functions, regions) = (paper.functions.len(), paper.units.len() - paper.functions.len());
+    match (functions, regions) {
+        (functions, 0) => format!("{functions} functions"),
+        (0, regions) => format!("{regions} regions"),
+        (functions, regions) => format!("{functions} functions, {regions} regions"),
+    }
+}
+
 /// Formats a table of the functions, followed by their faults. If `survivors`, shows the surviving mutants as diffs.
 /// `loaded` is the paper with its new dependency matrix.
 pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: bool) -> String {
     let paper = &loaded.paper;
-    let mut text =
-        format!("{}: {} functions, {} experiments\n", paper.id, paper.functions.len(), paper.experiments.len());
+    let mut text = format!("{}: {}, {} experiments\n", paper.id, count(paper), paper.experiments.len());
     let none = FunctionEvidence::default();
     let rows = paper.units.iter().enumerate().map(|(place, function)| {
         let evidence = verified.evidence.as_ref().and_then(|evidence| evidence.functions.get(&function.at));
@@ -58,14 +67,14 @@ pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: boo
     }
     text += &swallowed(&named(loaded, &verified.matrix.swallowed()), paper.units.len());
     let all = verified.mutations.iter().flat_map(|it| it.survivors.iter().map(move |survivor| (it, survivor)));
-    let count = all.clone().count();
+    let survived = all.clone().count();
     if survivors {
         for (mutation, survivor) in all {
             let _ =
                 write!(text, "\nsurvivor {} of {}\n{}", clean(&survivor.id), clean(&mutation.at), diff(&survivor.diff));
         }
-    } else if count > 0 {
-        let _ = writeln!(text, "mutants that no experiment notices: {count} (`--survivors` shows them)");
+    } else if survived > 0 {
+        let _ = writeln!(text, "mutants that no experiment notices: {survived} (`--survivors` shows them)");
     }
     for mutation in &verified.mutations {
         for id in &mutation.wrongly_marked {
@@ -93,8 +102,7 @@ fn swallowed(functions: &[String], all: usize) -> String {
 /// Same as [`console`], for a paper that was verified earlier, from its files.
 pub fn stored(loaded: &LoadedPaper, evidence: &PaperEvidence) -> String {
     let paper = &loaded.paper;
-    let mut text =
-        format!("{}: {} functions, {} experiments\n", paper.id, paper.functions.len(), paper.experiments.len());
+    let mut text = format!("{}: {}, {} experiments\n", paper.id, count(paper), paper.experiments.len());
     let none = FunctionEvidence::default();
     let rows = paper.units.iter().enumerate().map(|(place, function)| {
         let known = evidence.functions.get(&function.at).unwrap_or(&none);

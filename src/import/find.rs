@@ -5,6 +5,9 @@
 //! candidates are compared with what was published about the function: its class; its source; words in its description
 //! and its passage of the paper that occur in only one candidate; and, if words do not decide, line numbers that fit a
 //! single candidate. Contradictory evidence decides nothing.
+//!
+//! Line numbers are stronger evidence if several functions of one name and file were published, and the lines of each
+//! fit one function of that name, each another one. Outdated numbers would not do that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -40,12 +43,16 @@ pub fn find(
     let mut modules: BTreeMap<String, Module> = BTreeMap::new();
     let mut found: Vec<FoundFunction> = Vec::new();
     let mut refused = Vec::new();
+    let together = by_lines_together(repo, paper, &mut modules)?;
     for function in &paper.functions {
         let about = format!("function {}", function.number);
         let decided = decisions.at.get(&(paper.id.clone(), function.number.clone()));
         let outcome = match decided {
             Some(selector) => decided_place(repo, selector, &mut modules).map(Ok)?,
-            None => place(repo, function, &mut modules, &about, findings)?,
+            None => {
+                let by_lines = together.get(&function.number).copied();
+                place(repo, function, by_lines, &mut modules, &about, findings)?
+            }
         };
         let selector = match outcome {
             Ok(selector) => selector,
@@ -94,10 +101,45 @@ fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>
     modules.get(file).ok_or_else(|| Error::internal("a module that was read is gone"))
 }
 
+/// Returns the functions whose lines can be trusted, by published number: indices in their modules. All published
+/// functions of that name and file end where a function of that name ends, and overlap only this one.
+fn by_lines_together(
+    repo: &Path,
+    paper: &PublishedPaper,
+    modules: &mut BTreeMap<String, Module>,
+) -> Result<BTreeMap<String, usize>> {
+    let mut groups: BTreeMap<(&str, &str), Vec<&PublishedFunction>> = BTreeMap::new();
+    for function in &paper.functions {
+        groups.entry((&function.file, last_part(&function.name))).or_default().push(function);
+    }
+    let mut trusted = BTreeMap::new();
+    for ((file, bare), published) in groups {
+        if published.len() < 2 || !repo.join(file).is_file() {
+            continue;
+        }
+        let module = module(repo, file, modules)?;
+        let named = indices(module, |it| last_part(&it.name) == bare);
+        let fitting = |function: &PublishedFunction| -> Option<usize> {
+            let [header, _, end] = function.lines?;
+            let overlaps = |it: &Function| it.first_line <= end && header <= it.last_line;
+            let own: Vec<usize> = named.iter().copied().filter(|&at| overlaps(&module.functions()[at])).collect();
+            let [one] = own.as_slice() else { return None };
+            ends_there(&module.functions()[*one], end).then_some(*one)
+        };
+        let places: Vec<Option<usize>> = published.iter().map(|function| fitting(function)).collect();
+        let different: BTreeSet<usize> = places.iter().flatten().copied().collect();
+        if different.len() == published.len() {
+            trusted.extend(published.iter().zip(places).filter_map(|(one, at)| Some((one.number.clone(), at?))));
+        }
+    }
+    Ok(trusted)
+}
+
 /// Returns the selector of a published function, or why it cannot be located.
 fn place(
     repo: &Path,
     function: &PublishedFunction,
+    by_lines: Option<usize>,
     modules: &mut BTreeMap<String, Module>,
     about: &str,
     findings: &mut Vec<ImportRemark>,
@@ -122,6 +164,9 @@ fn place(
     let candidates = if of_class.is_empty() || !wanted.contains('.') { named } else { of_class };
     let (chosen, why) = match candidates.as_slice() {
         [one] => (*one, None),
+        several if by_lines.is_some_and(|at| several.contains(&at)) => {
+            (by_lines.unwrap_or_default(), Some("by its lines, which fit, as do those of all others of that name"))
+        }
         several => match tell_apart(module, several, function) {
             Ok((chosen, why)) => (chosen, Some(why)),
             Err(why) => {
@@ -257,7 +302,12 @@ fn words(text: &str) -> BTreeSet<String> {
 /// Whether the published line numbers fit this function: its header, and its last line or the line after that. The
 /// published first line of the body is ignored, because it was usually just assumed to follow the header.
 fn lines_agree(function: &Function, [header, _, end]: [usize; 3]) -> bool {
-    header == function.first_line && (function.last_line..=function.last_line + 1).contains(&end)
+    header == function.first_line && ends_there(function, end)
+}
+
+/// Whether a published last line fits this function: it is its last line or the line after that.
+fn ends_there(function: &Function, end: usize) -> bool {
+    (function.last_line..=function.last_line + 1).contains(&end)
 }
 
 /// Describes the error in published line numbers; `None` if they are correct. Correct numbers are: for the header, a

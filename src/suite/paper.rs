@@ -273,7 +273,7 @@ impl Paper {
     /// compiled ones.
     #[must_use]
     pub fn protected_set(&self) -> globset::GlobSet {
-        set(&self.protected_globs())
+        glob_set(&self.protected_globs())
     }
 
     /// Returns the globs of [`Paper::protected_set`].
@@ -285,19 +285,19 @@ impl Paper {
     /// Matches the files that agents never get, by paths relative to the repo.
     #[must_use]
     pub fn hidden_set(&self) -> globset::GlobSet {
-        set(&self.hidden)
+        glob_set(&self.hidden)
     }
 
     /// Matches the products of the paper's build. Empty without a build.
     #[must_use]
     pub fn product_set(&self) -> globset::GlobSet {
-        set(&self.product_globs())
+        glob_set(&self.product_globs())
     }
 
     /// Matches the compiled files of the repo that contain no maskable function.
     #[must_use]
     pub fn compiled_set(&self) -> globset::GlobSet {
-        set(&self.compiled)
+        glob_set(&self.compiled)
     }
 
     /// Returns the globs of the build's products; empty without a build.
@@ -311,7 +311,7 @@ impl Paper {
     }
 }
 
-fn set<'a>(globs: impl IntoIterator<Item = &'a String>) -> globset::GlobSet {
+pub(super) fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> globset::GlobSet {
     let mut set = globset::GlobSetBuilder::new();
     for glob in globs.into_iter().filter_map(|glob| globset::Glob::new(glob).ok()) {
         set.add(glob);

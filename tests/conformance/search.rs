@@ -9,21 +9,31 @@ use autoexperiment::suite::secrets;
 use super::fixture::Inside;
 use crate::ensure;
 
-/// Returns the suite's secrets, and the names of those that are long enough to be searched for.
-fn wanted(seconds: u64) -> (WantedSecrets, Vec<String>) {
+/// Returns a suite's secrets, and the names of those that are long enough to be searched for.
+fn wanted(suite: &Path, seconds: u64) -> (WantedSecrets, Vec<String>) {
     let mut wanted = WantedSecrets::within(seconds);
-    let all = secrets(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let all = secrets(suite);
     let names = all.into_iter().filter_map(|(name, text)| wanted.add(&text).map(|_| name)).collect();
     (wanted, names)
 }
 
-/// Searches, and returns the secrets that were found and their places.
+/// Searches for the bundled suite's secrets, and returns those that were found and their places.
 async fn seen(
     inside: &mut Inside,
     seconds: u64,
     roots: &[&Path],
 ) -> Result<(Vec<(String, String)>, NeedleHits), String> {
-    let (mut wanted, names) = wanted(seconds);
+    seen_of(Path::new(env!("CARGO_MANIFEST_DIR")), inside, seconds, roots).await
+}
+
+/// Same as [`seen`], for another suite.
+async fn seen_of(
+    suite: &Path,
+    inside: &mut Inside,
+    seconds: u64,
+    roots: &[&Path],
+) -> Result<(Vec<(String, String)>, NeedleHits), String> {
+    let (mut wanted, names) = wanted(suite, seconds);
     wanted.roots.extend(roots.iter().map(|root| root.to_path_buf()));
     let found = search(&mut *inside.sandbox, wanted).await.map_err(|fault| fault.to_string())?;
     Ok((found.hits.iter().map(|(secret, at)| (names[*secret as usize].clone(), at.clone())).collect(), found))
@@ -77,6 +87,36 @@ crate::cases! {
         ensure!(shown.trim() == "shown", "what is not hidden is not shown: {shown}");
         let (hits, _) = seen(&mut inside, 5, &[&prefix]).await?;
         ensure!(hits.is_empty(), "{hits:?}");
+        inside.end().await?;
+    }
+
+    hidden_files_of_a_suite_are_searched_for_and_found_only_where_they_are_planted(fixture) {
+        let (shown, suite) = (fixture.host.path().join("shown"), fixture.host.path().join("shown/suite"));
+        let expected = (0..200).map(|line| format!("row {line}: {}\n", line * line * 7919 % 10_007)).collect::<Vec<_>>().concat();
+        let tests = (0..40).map(|line| format!("    assert f({line}) == {}\n", line * 7907 % 5003)).collect::<Vec<_>>().concat();
+        let manifest = "repo = \"r\"\nhidden = [\"expected.txt\", \"tests/*\"]\n".to_owned();
+        for (path, text) in [
+            ("papers/p/paper.toml", manifest),
+            ("repos/r/expected.txt", expected.clone()),
+            ("repos/r/tests/hidden.py", format!("def test_f():\n{tests}")),
+            ("repos/r/open.txt", expected.replace("row", "line")),
+        ] {
+            let path = suite.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let (mut spec, written) = fixture.spec();
+        spec.read_only.push(shown.clone());
+        spec.hidden.push(suite.clone());
+        let sandbox = fixture.backend.start(&spec).await.map_err(|error| error.to_string())?;
+        let mut inside = Inside { sandbox, exe: fixture.exe.clone(), written };
+        let (hits, _) = seen_of(&suite, &mut inside, 5, &[&shown]).await?;
+        ensure!(hits.is_empty(), "{hits:?}");
+        inside.write("planted", &packed(expected.as_bytes())).await.map_err(|fault| fault.to_string())?;
+        inside.write("planted.py", format!("def test_f():\n{tests}").as_bytes()).await.map_err(|fault| fault.to_string())?;
+        let (hits, _) = seen_of(&suite, &mut inside, 5, &[&shown]).await?;
+        let found: std::collections::BTreeSet<&str> = hits.iter().map(|(name, _)| name.as_str()).collect();
+        ensure!(found == ["repos/r/expected.txt", "repos/r/tests/hidden.py"].into(), "{hits:?}");
         inside.end().await?;
     }
 

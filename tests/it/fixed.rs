@@ -53,7 +53,7 @@ fn a_run_resumes_with_the_settings_of_its_agents() {
     let wrong = lab.fails(2, &["run", "--agent", "fixed:repare=1", "--model", &prose]);
     insta::assert_snapshot!(wrong, @r"
     error: `repare=1` is not a setting of an agent
-      hint: the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `preset`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`; `words`, `retrieve`, `replies`, `docs`, `file` of `ml-agent`
+      hint: the keys are `paper`, `code`, `passages`, `snippets`, `preset`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`; `words`, `retrieve`, `replies`, `docs`, `file` of `ml-agent`
     ");
 }
 

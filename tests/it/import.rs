@@ -249,6 +249,30 @@ fn ambiguous_and_missing_functions_are_all_refused_with_candidates() {
 }
 
 #[test]
+fn lines_decide_against_descriptions_only_if_those_of_all_functions_of_the_name_fit() {
+    // Its words are those of another function.
+    let energy = function("0", "__call__", [20, 21, 24], "Squares of what is outside.");
+    // The range begins at the class.
+    let rrr = function("1", "__call__", [26, 27, 34], "");
+    let l1 = function("2", "__call__", [38, 39, 39], "Energy inside the box.");
+    let needs = [experiment("0", "{\"loss\": 0.5}", "0,1,2")];
+    let (selectors, said) = import(&lab(&[energy.clone(), rrr.clone(), l1.clone()], &needs), &[]);
+    assert_eq!(
+        selectors,
+        ["losses.py::EnergyLoss.__call__", "losses.py::RRRLoss.__call__", "losses.py::L1Loss.__call__"]
+    );
+    assert!(
+        said.contains("doubt: function 2: one of 6 of that name; taken for `L1Loss.__call__` by its lines, which fit"),
+        "{said}"
+    );
+    // Outdated lines, lines of two functions, and two of the same lines.
+    for other in [[41, 42, 43], [38, 39, 44], [20, 21, 23]] {
+        let message = refusal(&[energy.clone(), rrr.clone(), l1.clone(), function("3", "__call__", other, "Loss.")]);
+        assert!(message.contains("function 0 (`__call__` in `losses.py`): its description"), "{other:?}: {message}");
+    }
+}
+
+#[test]
 fn undecidable_functions_are_decided_or_left_out_by_options() {
     let functions = [function("0", "__call__", [900, 901, 902], "Loss."), function("1", "scale", [52, 53, 54], "")];
     let decided = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);

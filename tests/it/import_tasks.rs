@@ -302,3 +302,75 @@ fn broken_files_of_replies_are_refused_with_their_line() {
         assert!(message.contains(words), "{text}: {message}");
     }
 }
+
+#[test]
+fn their_order_of_prompts_asks_once_with_the_paper_the_described_files_and_the_one_missing_part() {
+    let lab = imported();
+    lab.ok(&["gold", "--suite", "rcb", "alpha", "--repeats", "2"]);
+    let right = "Draft:\n```python\nfor value in []:\n    pass\n```\nBetter:\n```python\n    for value in values:\n        low, high = min(low, value), max(high, value)\n```\n";
+    let scale = "```python\nSCALE = 2.0\n```";
+    let unfenced = "SCALE = 2.0";
+    let run = |name: &str, preset: &str, sample: &str, reply: &str| {
+        lab.write("model.jsonl", &crate::support::json_lines(&[json!({ "text": reply })]));
+        let run = ["run", "--suite", "rcb", "--sample", sample, "--model", "scripted:model.jsonl", "--name", name];
+        lab.ok(&[&run[..], &["--agent", preset]].concat());
+        let record = lab.records(name).remove(0);
+        let agent = record["agent"].as_str().unwrap().to_owned();
+        let trajectory = lab.read(&format!("runs/{name}/trajectories/{agent}/{sample}.0.jsonl"));
+        (record, trajectory)
+    };
+    let messages = |trajectory: &str| -> Vec<(String, String)> {
+        let events = trajectory.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let text = |event: &Value, key: &str| event[key].as_str().map(str::to_owned);
+        events.filter_map(|event| Some((text(&event, "role")?, text(&event, "content")?))).collect()
+    };
+
+    // The region inside of a function, by the last block of the reply.
+    let (record, trajectory) = run("a", "fixed:preset=researchcodebench", "alpha_3", right);
+    assert_eq!((&record["pass"], &record["format_errors"]), (&json!(true), &json!(0)), "{record:#}");
+    assert_eq!(record["agent"], "fixed+preset=researchcodebench");
+    let asked = messages(&trajectory);
+    assert_eq!(asked[0].0, "user", "{trajectory}");
+    let prompt = &asked[0].1;
+    let todo = "    low = high = first(values)\n    # TODO: write the block \"loop 2\" here.\n    # About 2 lines of code.\n    pass\n    return high - low";
+    let order = [
+        "Twice each value is added up.",
+        "# helper.py\ndef first(values):",
+        "# src/sums.py\n",
+        todo,
+        "Write only the lines",
+    ];
+    let places: Vec<Option<usize>> = order.iter().map(|part| prompt.find(part)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {prompt}");
+    // Only this part is missing, and nothing hidden is shown.
+    assert!(prompt.contains("result += SCALE * value") && !prompt.contains("NotImplementedError"), "{prompt}");
+    assert!(!prompt.contains("sums_ref") && !prompt.contains("TestSums"), "{prompt}");
+
+    // A region outside of functions, without the paper.
+    let (record, trajectory) = run("b", "fixed:preset=researchcodebench,paper=none", "alpha_0", scale);
+    assert_eq!(record["pass"], true, "{record:#}");
+    assert_eq!(record["agent"], "fixed+paper=none+preset=researchcodebench");
+    let prompt = &messages(&trajectory)[0].1;
+    assert!(
+        prompt.contains("\n# TODO: write the block \"scale of values\" here.\n# About 1 line of code.\npass\n"),
+        "{prompt}"
+    );
+    assert!(!prompt.contains("Twice each value"), "{prompt}");
+
+    // Nothing is asked again.
+    let (record, trajectory) = run("c", "fixed:preset=researchcodebench", "alpha_0", unfenced);
+    assert_eq!((&record["pass"], &record["format_errors"]), (&json!(false), &json!(1)), "{record:#}");
+    assert_eq!(messages(&trajectory).iter().filter(|(role, _)| role == "user").count(), 1, "{trajectory}");
+
+    for (agent, said) in [
+        ("fixed:preset=researchcodebench,repair=1", "takes no retrieval, repair, reasoning tokens or feedback"),
+        ("fixed:preset=researchcodebench,paper=bm25", "takes no retrieval, repair, reasoning tokens or feedback"),
+        ("fixed:preset=super", "`fixed` has no preset `super`"),
+        ("react:preset=researchcodebench", "write `fixed:preset=researchcodebench`"),
+    ] {
+        let run =
+            ["run", "--suite", "rcb", "-p", "alpha", "-n", "1", "--model", "scripted:model.jsonl", "--agent", agent];
+        let message = lab.fails(2, &run);
+        assert!(message.contains(said), "{agent}: {message}");
+    }
+}

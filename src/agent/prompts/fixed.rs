@@ -18,6 +18,14 @@ pub fn system() -> String {
     render("fixed_system", context! {})
 }
 
+/// Renders the whole prompt of `fixed:preset=researchcodebench`: the paper's text, and paths and texts of files.
+#[must_use]
+pub fn one_prompt(paper: &str, files: &[(String, String)]) -> String {
+    let files: Vec<Value> =
+        files.iter().map(|(path, text)| context! { path, text => text.trim_end_matches('\n') }).collect();
+    render("researchcodebench_task", context! { paper, files })
+}
+
 /// Renders the request to name the relevant files.
 #[must_use]
 pub fn files(task: &Replication, function: &TaskFunction, stub: &str, paths: &[String], most: usize) -> String {

@@ -66,8 +66,11 @@ const GENERAL: [(&str, &str); 8] = [
     ("ml_agent_told", include_str!("ml_agent_told.md")),
 ];
 
-/// The prompt of `react:preset=super`, which replaces all other prompts.
-const PRESET: (&str, &str) = ("super_task", include_str!("super_task.md"));
+/// The prompts of presets, each of which replaces all other prompts.
+const PRESETS: [(&str, &str); 2] = [
+    ("super_task", include_str!("super_task.md")),
+    ("researchcodebench_task", include_str!("researchcodebench_task.md")),
+];
 
 /// Approximate number of words per token.
 const WORDS: f64 = 0.6;
@@ -90,10 +93,10 @@ pub fn general_digest() -> String {
     digest_of(TEMPLATES.iter().chain(&GENERAL))
 }
 
-/// Returns the digest of the prompt of `react:preset=super`.
+/// Returns the digest of a preset's prompt, which is the template of this name.
 #[must_use]
-pub(super) fn preset_digest() -> String {
-    digest_of([PRESET].iter())
+pub(super) fn preset_digest(template: &str) -> String {
+    digest_of(PRESETS.iter().filter(|(name, _)| *name == template))
 }
 
 fn digest_of<'a>(templates: impl Iterator<Item = &'a (&'a str, &'a str)>) -> String {
@@ -193,7 +196,7 @@ fn render(name: &str, values: Value) -> String {
     static ENVIRONMENT: LazyLock<Result<Environment<'static>, minijinja::Error>> = LazyLock::new(|| {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        for (name, text) in TEMPLATES.into_iter().chain(GENERAL).chain([PRESET]) {
+        for (name, text) in TEMPLATES.into_iter().chain(GENERAL).chain(PRESETS) {
             environment.add_template(name, text)?;
         }
         Ok(environment)

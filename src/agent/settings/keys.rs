@@ -118,10 +118,10 @@ pub(super) static KEYS: [SettingKey; 23] = [
     SettingKey {
         name: "preset",
         value: "CHOICE",
-        help: "`super`: SUPER's own agent, which replaces prompt, history, tools and protocol",
+        help: "a published agent. `super` of `react`: SUPER's own, which replaces prompt, history, tools and protocol. `researchcodebench` of `fixed`: one message with the paper and the code, one reply for each missing part",
         read: |settings, text| choice(text).map(|value| settings.preset = value),
         write: |settings| written(settings.preset),
-        heeded: by_react,
+        heeded: by_both,
     },
     SettingKey {
         name: "prompt",

@@ -18,6 +18,7 @@ use super::protocol::ToolProtocol;
 use super::retrieval::{CodeChoice, PaperChoice};
 use super::tools::ToolChoice;
 use crate::agent::agents::one_reply::limits::MlAgentLimits;
+use crate::error::{Error, Result};
 use keys::KEYS;
 pub(crate) use keys::written;
 pub use keys::{SettingHelp, describe_settings, setting_keys};
@@ -34,7 +35,7 @@ pub enum Fill {
     Filled,
 }
 
-/// A published agent that `react` imitates.
+/// A published agent that `react` or `fixed` imitates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
@@ -43,6 +44,27 @@ pub enum Preset {
     None,
     /// SUPER's own agent: one prompt with three shots, the history as one message, actions as text
     Super,
+    /// `ResearchCodeBench`'s order of prompts: one message with the paper and the code, one reply for each missing part
+    Researchcodebench,
+}
+
+impl Preset {
+    /// Checks that the agent called `agent` can imitate this preset.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a preset of another agent.
+    pub(crate) fn check(self, agent: &str) -> Result<()> {
+        let own = match self {
+            Self::None => return Ok(()),
+            Self::Super => AgentKind::React.name(),
+            Self::Researchcodebench => AgentKind::Fixed.name(),
+        };
+        if own == agent {
+            return Ok(());
+        }
+        let name = written(self);
+        Err(Error::usage(format!("`{agent}` has no preset `{name}`")).hint(format!("write `{own}:preset={name}`")))
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -74,7 +96,8 @@ pub struct Settings {
     pub repair: u32,
     /// Tokens of reasoning before a function is written, or before the first step of `react`.
     pub reasoning_tokens: u32,
-    /// A published agent to imitate, which replaces the prompt, history, tools and protocol of `react`.
+    /// A published agent to imitate, which replaces the prompt, history, tools and protocol of `react`, and the whole
+    /// procedure of `fixed`.
     #[serde(skip_serializing_if = "is_none")]
     pub preset: Preset,
     /// Text that `react` has to write before each of its calls.
@@ -171,7 +194,10 @@ impl Settings {
     /// Replaces unset settings by the defaults of this kind of agent.
     #[must_use]
     pub(crate) fn for_kind(mut self, kind: AgentKind) -> Self {
-        let (paper, code) = kind.context();
+        let (paper, code) = match self.preset {
+            Preset::Researchcodebench => (PaperChoice::Full, CodeChoice::Full),
+            Preset::None | Preset::Super => kind.context(),
+        };
         self.paper = self.paper.or(Some(paper));
         self.code = self.code.or(Some(code));
         self
@@ -179,7 +205,8 @@ impl Settings {
 
     /// Returns name and value of each setting that this kind of agent uses and that differs from its default.
     pub(crate) fn differences(&self, kind: AgentKind) -> impl Iterator<Item = (&'static str, String)> {
-        let default = Self::default().for_kind(kind);
+        let mut default = Self { preset: self.preset, ..Self::default() }.for_kind(kind);
+        default.preset = Preset::default();
         KEYS.iter().filter(move |key| (key.heeded)(kind, self)).filter_map(move |key| {
             let value = (key.write)(self);
             (value != (key.write)(&default)).then_some((key.name, value))
@@ -199,7 +226,7 @@ mod tests {
         let hint = |text: &str| text.parse::<Overrides>().unwrap_err().hint.unwrap();
         insta::assert_snapshot!(hint("paper=all"), @"give one of `none`, `full`, `bm25`, `embedding`, `oracle`");
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
-        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `preset`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`; `words`, `retrieve`, `replies`, `docs`, `file` of `ml-agent`");
+        insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `preset`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`; `words`, `retrieve`, `replies`, `docs`, `file` of `ml-agent`");
         insta::assert_snapshot!(hint("retrieve=0"), @"`retrieve` takes a whole number from 1");
         insta::assert_snapshot!(hint("history=window"), @"`window` is not a history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
         insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");

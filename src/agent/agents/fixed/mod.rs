@@ -6,6 +6,7 @@
 //! function, which is spliced into its file. Then the harness runs the experiments and reads their results by the
 //! manifest's rules. If some experiments gave no result, the model may repair its functions, for a number of rounds.
 
+mod one_prompt;
 mod order;
 mod visible_code;
 
@@ -19,7 +20,7 @@ use crate::agent::filled::FilledCode;
 use crate::agent::plain_chat::{NoReply, PlainChat};
 use crate::agent::prompts::fixed::{Missing, ShownFile};
 use crate::agent::retrieval::{Code, CodeChoice, Passage, RetrievalQuery, Retriever};
-use crate::agent::settings::{Fill, Settings};
+use crate::agent::settings::{Fill, Preset, Settings};
 use crate::agent::{Agent, AttemptEnd, Context, End, Replication, Task, TaskFunction, prompts, repo};
 use crate::error::{Error, Result};
 use crate::model::{Model, Reply, Role};
@@ -52,6 +53,10 @@ impl Fixed {
         if settings.code == Some(CodeChoice::Agent) {
             return Err(Error::usage("a fixed agent does not look for code itself")
                 .hint("choose other code, such as `fixed:code=bm25`, or the agent `react`"));
+        }
+        settings.preset.check("fixed")?;
+        if settings.preset == Preset::Researchcodebench {
+            one_prompt::check(&settings)?;
         }
         let retriever = settings.retriever(cache)?;
         Ok(Self { name, settings, retriever })
@@ -91,6 +96,11 @@ impl Agent for Fixed {
 
     fn only(&self) -> Option<&'static str> {
         Some(MASKED)
+    }
+
+    /// Returns the digest of the preset's prompt, which is not part of the digest of all prompts.
+    fn digest(&self) -> Option<String> {
+        (self.settings.preset == Preset::Researchcodebench).then(|| prompts::preset_digest("researchcodebench_task"))
     }
 
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
@@ -173,6 +183,9 @@ impl Fixed {
             // region.
             return Ok(());
         }
+        if self.settings.preset == Preset::Researchcodebench {
+            return self.fill_by_one_prompt(place, work, context).await;
+        }
         let code = match self.settings.fill {
             Fill::Masked => &work.masked,
             Fill::Filled => &work.filled.code,
@@ -233,6 +246,28 @@ impl Fixed {
             }
         }
         Ok(())
+    }
+
+    /// Asks once for one function, in the order of [`one_prompt`], and puts the reply's last block in its place.
+    async fn fill_by_one_prompt(
+        &self,
+        place: usize,
+        work: &mut FixedAttempt<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), NoReply> {
+        let missing = |what: String| NoReply::End(End::GaveUp.because(what));
+        let asked = one_prompt::ask(place, &self.settings, work).map_err(missing)?;
+        let mut talk = PlainChat::over(work.model, Vec::new());
+        talk.add_message(Role::User, asked, context);
+        let reply = talk.ask(None, context).await?;
+        match one_prompt::last_block(&reply.text) {
+            Ok(block) => self.put(place, &block, work, context).await,
+            Err(what) => {
+                context.count_format_error(&what);
+                work.faults.insert(place, what);
+                Ok(())
+            }
+        }
     }
 
     /// Asks the model to name the relevant files, if the repo has more files than the model may name.

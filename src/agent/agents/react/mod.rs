@@ -55,6 +55,7 @@ impl React {
     /// # Errors
     /// Returns the errors of the embedding model; kind `Usage` for settings that the preset does not support.
     pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
+        settings.preset.check("react")?;
         let retrieves = settings.paper.is_some_and(|paper| paper != PaperChoice::None)
             || settings.code.is_some_and(|code| !matches!(code, CodeChoice::Agent | CodeChoice::None));
         let thinks = settings.reasoning_tokens > 0 || settings.feedback.is_some();
@@ -248,7 +249,7 @@ impl Agent for React {
 
     /// Returns the digest of the preset's prompts, which are not part of the digest of all prompts.
     fn digest(&self) -> Option<String> {
-        (self.settings.preset == Preset::Super).then(prompts::preset_digest)
+        (self.settings.preset == Preset::Super).then(|| prompts::preset_digest("super_task"))
     }
 
     fn goes_without(&self) -> &'static [&'static str] {
