@@ -357,6 +357,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         n: vec![3],
         fractions: Vec::new(),
         units: UnitChoice::default(),
+        after: None,
         limit: attempts,
         samples: Vec::new(),
     };

@@ -1,6 +1,6 @@
 //! `autoexperiment factory`: makes a suite from Python packages with tests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::model::parse_time;
@@ -23,19 +23,26 @@ use crate::report::clean;
 /// that gives no tasks is listed with the reason, and the others continue. Repeat a command to continue after an interruption.
 /// `--from factory.json` makes the same suite again from the sources and that file, and checks every file's digest.
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
 Examples:
   autoexperiment factory inflection toolz==1.0.0 ~/src/mypkg -o tasks
   autoexperiment factory packages.txt -o tasks --most 40 -j 2
   autoexperiment run --suite tasks -p inflection -n 1..3 --agent gold --agent noop
-  autoexperiment factory --from tasks/factory.json -o again")]
+  autoexperiment factory --from tasks/factory.json -o again
+  autoexperiment factory refresh tasks/factory.json -o fresh"
+)]
 pub struct Arguments {
+    #[command(subcommand)]
+    verb: Option<FactoryVerb>,
     /// Packages, or text files that list them.
     #[arg(value_name = "PACKAGE", required_unless_present = "from", conflicts_with = "from")]
     packages: Vec<String>,
     /// Folder of the suite; an unfinished one is continued.
-    #[arg(short, long, value_name = "DIR")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "DIR", required = true)]
+    output: Option<PathBuf>,
     /// Make the suite of this list again, without running anything.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["most", "seed", "test_seconds", "tests", "least_score", "mutants", "doctests", "keep_examples"])]
     from: Option<PathBuf>,
@@ -63,6 +70,13 @@ pub struct Arguments {
     /// Keep the outputs of examples in documentation, which may be values that tests compare.
     #[arg(long)]
     keep_examples: bool,
+    #[command(flatten)]
+    making: MakingOptions,
+}
+
+/// How a suite is made.
+#[derive(clap::Args)]
+struct MakingOptions {
     /// Number of sandboxes at once [default: one per core].
     #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<usize>,
@@ -76,6 +90,33 @@ pub struct Arguments {
     machine: MachineArguments,
 }
 
+#[derive(clap::Subcommand)]
+enum FactoryVerb {
+    Refresh(RefreshArguments),
+}
+
+/// Make a suite of the newer versions of a list's packages, in which new functions carry the date of the release
+///
+/// A function is new if the older version has no function of this name with at least half of the body's tokens in the same
+/// order, and no file with at least half of the body's sequences of 12 tokens, names aside. New functions are measured first.
+/// `run --after DATE` draws only functions that are younger than a date, and `report dates` compares pass rates before and
+/// after a model's knowledge cutoff. Settings are those of the list.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  autoexperiment factory refresh tasks/factory.json -o fresh
+  autoexperiment run --suite fresh --after 2026-06-01 --agent react --model openai:gpt-5-mini")]
+struct RefreshArguments {
+    /// A suite's `factory.json`.
+    #[arg(value_name = "LIST")]
+    list: PathBuf,
+    /// Folder of the new suite; an unfinished one is continued.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    #[command(flatten)]
+    making: MakingOptions,
+}
+
 /// Whether agents see a package's tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum TestVisibility {
@@ -84,40 +125,71 @@ enum TestVisibility {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, wheels_only: true, ..EnvBuildOptions::default() };
+    if let Some(FactoryVerb::Refresh(arguments)) = &arguments.verb {
+        return refresh(arguments).await;
+    }
+    let given = arguments.output.as_ref().ok_or_else(|| Error::internal("no folder for the suite"))?;
     let known = arguments.from.as_deref().map(FactoryList::read).transpose()?;
-    let mut asked = if known.is_some() { Vec::new() } else { packages(&arguments.packages)? };
-    asked.truncate(arguments.limit.map_or(usize::MAX, |limit| limit as usize));
-    let output =
-        std::path::absolute(&arguments.output).map_err(|error| Error::io("resolve", &arguments.output, error))?;
-    if arguments.from.is_some() && output.join("papers").exists() {
-        return Err(Error::usage(format!("`{}` exists", output.display())).hint("name a folder that does not exist"));
+    let asked = if known.is_some() { Vec::new() } else { packages(&arguments.packages)? };
+    if known.is_some() && given.join("papers").exists() {
+        return Err(Error::usage(format!("`{}` exists", given.display())).hint("name a folder that does not exist"));
     }
-    let machine = Arc::new(arguments.machine.open(&envs, &output).await?);
-    let jobs = arguments.jobs.unwrap_or_else(default_jobs);
     let settings = known.as_ref().map_or_else(|| arguments.settings(), |known| known.settings.clone());
-    let factory = Factory::open(&output, settings, machine, jobs, asked.len())?;
+    let factory = arguments.making.open(given, settings, asked.len()).await?;
+    let Some(known) = known else { return arguments.making.make(factory, asked, given).await };
     let progress = Arc::new(ProgressDisplay::new(false));
-    let made = match known {
-        Some(known) => factory.rebuild(known, &*progress).await,
-        None => factory.make(&asked, Arc::clone(&progress) as _, talk_of).await,
-    };
+    let made = factory.rebuild(known, &*progress).await;
     progress.finish();
-    let list = made?;
-    if arguments.json {
-        print_json(&list)?;
-    } else {
-        print(&console(&list))?;
-    }
-    let given = list.packages.iter().filter(|entry| entry.measured.is_some()).count();
-    if given == 0 {
-        return Err(Error::suite("no package gave tasks").hint("the reasons are listed above"));
-    }
-    let kept: usize = list.packages.iter().map(|entry| entry.funnel.kept).sum();
-    talk!("{kept} functions of {given} of {} packages in `{}`", list.packages.len(), arguments.output.display());
-    Ok(())
+    arguments.making.tell(&made?, given)
 }
 
+async fn refresh(arguments: &RefreshArguments) -> Result<()> {
+    let known = FactoryList::read(&arguments.list)?;
+    let count = known.packages.len();
+    let factory = arguments.making.open(&arguments.output, known.settings.clone(), count).await?;
+    let (asked, without) = factory.newer(&known).await;
+    for line in &without {
+        talk!("{}", clean(line));
+    }
+    if asked.is_empty() {
+        return Err(Error::suite("no package of the list has a newer version").at(&arguments.list, None));
+    }
+    arguments.making.make(factory, asked, &arguments.output).await
+}
+
+impl MakingOptions {
+    async fn open(&self, output: &Path, settings: FactorySettings, packages: usize) -> Result<Factory> {
+        let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, wheels_only: true, ..EnvBuildOptions::default() };
+        let output = std::path::absolute(output).map_err(|error| Error::io("resolve", output, error))?;
+        let machine = Arc::new(self.machine.open(&envs, &output).await?);
+        let packages = packages.min(self.limit.map_or(usize::MAX, |limit| limit as usize));
+        Factory::open(&output, settings, machine, self.jobs.unwrap_or_else(default_jobs), packages)
+    }
+
+    async fn make(&self, factory: Factory, mut asked: Vec<String>, output: &Path) -> Result<()> {
+        asked.truncate(self.limit.map_or(usize::MAX, |limit| limit as usize));
+        let progress = Arc::new(ProgressDisplay::new(false));
+        let made = factory.make(&asked, Arc::clone(&progress) as _, talk_of).await;
+        progress.finish();
+        self.tell(&made?, output)
+    }
+
+    /// Prints the list.
+    fn tell(&self, list: &FactoryList, output: &Path) -> Result<()> {
+        if self.json {
+            print_json(list)?;
+        } else {
+            print(&console(list))?;
+        }
+        let given = list.packages.iter().filter(|entry| entry.measured.is_some()).count();
+        if given == 0 {
+            return Err(Error::suite("no package gave tasks").hint("the reasons are listed above"));
+        }
+        let kept: usize = list.packages.iter().map(|entry| entry.funnel.kept).sum();
+        talk!("{kept} functions of {given} of {} packages in `{}`", list.packages.len(), output.display());
+        Ok(())
+    }
+}
 impl Arguments {
     fn settings(&self) -> FactorySettings {
         FactorySettings {
@@ -138,14 +210,20 @@ fn talk_of(entry: &PackageEntry) {
     let funnel = &entry.funnel;
     match &entry.refused {
         Some(reason) => talk!("{}: no tasks: {}", clean(&entry.package), clean(reason)),
-        None => talk!(
-            "{}: {} functions, of {} entered by {} tests, in {:.1} minutes",
-            clean(&entry.package),
-            funnel.kept,
-            funnel.entered,
-            funnel.tests_kept,
-            entry.minutes
-        ),
+        None => {
+            let fresh = match &entry.earlier {
+                Some(earlier) => format!(" ({} not in {})", funnel.fresh, clean(&earlier.package)),
+                None => String::new(),
+            };
+            talk!(
+                "{}: {} functions{fresh}, of {} entered by {} tests, in {:.1} minutes",
+                clean(&entry.package),
+                funnel.kept,
+                funnel.entered,
+                funnel.tests_kept,
+                entry.minutes
+            );
+        }
     }
 }
 

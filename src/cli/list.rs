@@ -152,7 +152,7 @@ fn number(count: Option<u128>) -> String {
 fn row(loaded: &LoadedPaper) -> PaperRow {
     let mut statistics = loaded.statistics();
     statistics.truncate(loaded.paper.functions.len());
-    let (_, drawn) = loaded.drawn(UnitChoice::default());
+    let (_, drawn) = loaded.drawn(UnitChoice::default(), |_| true);
     let mean = |total: usize| total as f64 / (statistics.len().max(1)) as f64;
     PaperRow {
         paper: loaded.paper.id.clone(),

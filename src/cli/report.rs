@@ -293,7 +293,7 @@ fn print_rows(selection: &RunSelection, rows: TableRows) -> Result<()> {
     print(&text)
 }
 
-/// Publication dates of items, by family and item.
+/// Publication dates of samples, by family and sample.
 #[derive(Default)]
 struct PublicationDates {
     since: BTreeMap<(String, String), PartialDate>,
@@ -301,17 +301,22 @@ struct PublicationDates {
     notes: Vec<String>,
 }
 
-/// Looks up in the suite when the items of runs became public.
+/// Looks up in the suite when what the samples of runs withhold became public.
 fn publication_dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> PublicationDates {
     let mut found = PublicationDates::default();
-    for ((family, id), (_, runs)) in tried(merged, families) {
+    for ((family, id), (samples, runs)) in tried(merged, families) {
         let Ok(known) = families.get(&family) else { continue };
         let runs: Vec<Option<&RunFile>> = runs.into_iter().map(|place| merged[place].run.as_ref()).collect();
-        match item(known.as_ref(), &id, &runs, suite).map(|item| item.facts().public_since) {
-            Ok(Some(since)) => {
-                found.since.insert((family, id), since);
+        match item(known.as_ref(), &id, &runs, suite) {
+            Ok(item) => {
+                let dated = samples.iter().filter_map(|sample| Some((sample, item.since(sample)?)));
+                let dated: BTreeMap<_, _> =
+                    dated.map(|(sample, since)| ((family.clone(), sample.id().to_owned()), since)).collect();
+                if dated.is_empty() {
+                    found.notes.push(format!("`{id}` has no date in the suite"));
+                }
+                found.since.extend(dated);
             }
-            Ok(None) => found.notes.push(format!("`{id}` has no date in the suite")),
             Err(why) => found.notes.push(format!("`{id}` {why}: when it became public is not known")),
         }
     }
@@ -326,8 +331,8 @@ fn dates(arguments: &Dates) -> Result<()> {
     let dates = publication_dates(&merged.runs, arguments.suite.as_ref(), &families);
     let (records, options) = arguments.view.rates.records(&mut merged);
     let since = |record: &AttemptRecord| {
-        let item = families.sample(record).ok()?.item().to_owned();
-        dates.since.get(&(record.family.clone(), item)).copied()
+        let sample = families.sample(record).ok()?.id().to_owned();
+        dates.since.get(&(record.family.clone(), sample)).copied()
     };
     let rows = report::by_date(&records, &options, |model| cutoffs.cutoff(model), since);
     let notes: Vec<String> = options.notes.iter().chain(&dates.notes).cloned().collect();

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::run::SampleDraw;
 use crate::run::family::{Families, SampleNames, ScoringBasis, beyond, nothing_drawn};
 use crate::sample::{MASKED, UnitChoice, parse_n};
+use crate::suite::PartialDate;
 
 /// Which samples to draw.
 #[derive(clap::Args, Debug)]
@@ -27,6 +28,9 @@ pub(super) struct DrawOptions {
     /// Units to mask in papers that list regions as well as functions. A region counts as one in n.
     #[arg(long, value_enum, value_name = "UNITS", default_value = "functions", help_heading = "Samples")]
     pub units: UnitChoice,
+    /// Draw only functions and tasks that became public after this day or month, such as `2026-06-01`.
+    #[arg(long, value_name = "DATE", help_heading = "Samples")]
+    pub after: Option<PartialDate>,
     /// Maximum samples per paper and n.
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = parse_limit, help_heading = "Samples")]
     pub limit: usize,
@@ -51,6 +55,7 @@ impl DrawOptions {
             n: if self.fraction.is_empty() { parse_n(&self.n)? } else { Vec::new() },
             fractions: self.fraction.clone(),
             units: self.units,
+            after: self.after,
             limit: self.limit,
             samples: Vec::new(),
         })

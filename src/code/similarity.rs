@@ -46,6 +46,19 @@ impl CodeTokens<'_> {
             Some((mixed(rolled), tokens[first].range().start..token.range().end))
         })
     }
+
+    /// Returns the share (0 to 1) of these tokens that `other` has in the same order, by their longest common subsequence.
+    #[must_use]
+    pub fn share_in_order(&self, other: &Self) -> f64 {
+        let hashes = |tokens: &Self| -> Vec<u64> { tokens.tokens().iter().map(|token| token.hash).collect() };
+        let (own, others) = (hashes(self), hashes(other));
+        let operations = similar::capture_diff_slices(similar::Algorithm::Myers, &own, &others);
+        let common: usize = operations
+            .iter()
+            .map(|operation| if let similar::DiffOp::Equal { len, .. } = operation { *len } else { 0 })
+            .sum();
+        common as f64 / own.len().max(1) as f64
+    }
 }
 
 /// Mixes all bits of a hash, because the low bits of the polynomial depend only on the low bits of the tokens' hashes.

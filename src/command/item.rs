@@ -79,6 +79,9 @@ impl Item for CommandItem {
 
     /// Draws the same instructions for every n.
     fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
+        if !asked.is_young(self.facts().public_since) {
+            return Ok(Vec::new());
+        }
         let (id, instructions) = (self.id(), &self.loaded.set.instructions);
         let drawn = draw(id, &Nesting::flat(instructions.len()), 1, asked.limit, seed)?;
         let places: Vec<usize> = drawn.into_iter().flatten().collect();

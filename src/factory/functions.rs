@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::layout::Layout;
+use super::refresh::EarlierVersion;
 use crate::code::{Module, index_tree, last_part};
 use crate::draft::first_sentence;
 use crate::files::hex;
@@ -72,6 +73,8 @@ pub(super) struct Candidate {
     pub(super) documented: bool,
     /// Ids of the tests that enter it.
     pub(super) tests: BTreeSet<String>,
+    /// Whether an older version that was compared does not have it.
+    pub(super) is_fresh: bool,
 }
 
 /// The functions of a package.
@@ -93,6 +96,7 @@ pub(super) fn examine(
     layout: &Layout,
     test_files: &BTreeSet<String>,
     entered: &BTreeMap<String, BTreeSet<String>>,
+    earlier: Option<&EarlierVersion>,
 ) -> PackageFunctions {
     let mut found = PackageFunctions::default();
     let modules: Vec<Module> = index_tree(repo).into_iter().filter_map(|(_, module)| module.ok()).collect();
@@ -126,6 +130,7 @@ pub(super) fn examine(
                 description,
                 documented,
                 tests: tests.iter().filter(|id| !is_own_doctest(id, &name)).cloned().collect(),
+                is_fresh: earlier.is_some_and(|earlier| !earlier.has(module, place)),
             });
         }
     }
@@ -291,7 +296,7 @@ mod tests {
         let layout = Layout { name: "p".into(), version: "1".into(), root: PathBuf::new(), modules: vec!["p".into()] };
         let names = ["mean", "scaled", "short", "show", "Box.__repr__"];
         let entered = names.iter().map(|name| (format!("p/m.py::{name}"), ["t".to_owned()].into())).collect();
-        examine(folder.path(), &layout, &BTreeSet::new(), &entered)
+        examine(folder.path(), &layout, &BTreeSet::new(), &entered, None)
     }
 
     #[test]
@@ -326,6 +331,7 @@ mod tests {
             description: String::new(),
             documented: true,
             tests: BTreeSet::new(),
+            is_fresh: false,
         };
         let all: Vec<Candidate> = ["a.py", "b.py", "c.py"]
             .iter()

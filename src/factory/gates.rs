@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::functions::Candidate;
 use super::layout::Layout;
-use super::manifest::{IDS, unguarded_command};
+use super::manifest::{TRIALS, trials_command};
 use super::survey::{Plan, SurveyedTest};
 use crate::agent::TaskExperiment;
 use crate::audit::{Bench, ExperimentOutcome, Trial};
@@ -70,6 +72,22 @@ pub(super) enum Gate {
     Dropped(String),
 }
 
+/// A change of the package, and the tests that are to notice it.
+struct Variant {
+    files: Vec<(PathBuf, Vec<u8>)>,
+    ids: Vec<String>,
+}
+
+/// The reports of the variants in a result of the runner.
+fn trials(result: &Value) -> Vec<&Value> {
+    result.get("trials").and_then(Value::as_array).into_iter().flatten().collect()
+}
+
+/// Whether a test is in a variant's report.
+fn is_reported(id: &str, report: &Value) -> bool {
+    report.get("tests").is_some_and(|tests| tests.get(id).is_some())
+}
+
 impl Gates {
     /// Creates the gates of a package whose gold was recorded. Runs its tests twice without the guard.
     ///
@@ -91,14 +109,14 @@ impl Gates {
         }
         let mut gates =
             Self { bench, layout, plan, tests, overhead: UNKNOWN_OVERHEAD, odd: BTreeSet::new(), gold, values };
-        let all: Vec<String> = gates.tests.keys().cloned().collect();
+        let all: BTreeSet<String> = gates.tests.keys().cloned().collect();
         // The slowest tests say nothing about the time beside the tests.
-        let quick: BTreeSet<String> = all.iter().cloned().collect();
-        let quick = gates.ids_of(&quick);
-        let first = gates.outcome(&[], &quick).await?;
-        let inside: f64 = quick.iter().filter_map(|id| gates.tests.get(id)).map(|test| test.seconds).sum();
+        let quick = Variant { files: Vec::new(), ids: gates.ids_of(&all) };
+        let inside = gates.seconds(&quick.ids);
+        let first = gates.outcome(&[quick], &json!({ "whole": true })).await?;
         gates.overhead = (first.wall - inside).max(0.5);
-        gates.odd = gates.failing(&[], &all).await?;
+        let all = Variant { files: Vec::new(), ids: all.into_iter().collect() };
+        gates.odd = gates.failing(all).await?;
         Ok(gates)
     }
 
@@ -116,6 +134,27 @@ impl Gates {
         Ok(outcome.result.is_ok())
     }
 
+    /// Returns those of the first `count` functions without which the package cannot be imported.
+    ///
+    /// # Errors
+    /// The errors of trials.
+    pub(super) async fn entered_by_import(&self, count: usize) -> Result<Vec<usize>> {
+        let mut found = Vec::new();
+        let mut waiting = vec![(0..count).collect::<Vec<usize>>()];
+        while let Some(some) = waiting.pop() {
+            if some.is_empty() || self.loads(&some).await? {
+                continue;
+            }
+            if let [one] = some[..] {
+                found.push(one);
+                continue;
+            }
+            let (left, right) = some.split_at(some.len() / 2);
+            waiting.extend([left.to_vec(), right.to_vec()]);
+        }
+        Ok(found)
+    }
+
     /// Measures one function, given by its index in the manifest.
     ///
     /// # Errors
@@ -126,7 +165,7 @@ impl Gates {
         if ids.is_empty() {
             return dropped("no kept test enters it");
         }
-        let failing = self.failing(&self.masked(&[unit])?, &ids).await?;
+        let failing = self.failing(Variant { files: self.masked(&[unit])?, ids: ids.clone() }).await?;
         let groups = self.plan.by_test();
         let needed_by: BTreeSet<String> =
             failing.iter().filter_map(|id| groups.get(id.as_str())).map(|group| (*group).to_owned()).collect();
@@ -143,13 +182,17 @@ impl Gates {
         let allowed = ((1.0 - least) * chosen.len() as f64 + 1e-9).floor() as usize;
         let mut evidence = FunctionEvidence::default();
         let module = self.bench.loaded().source(unit);
-        for mutant in &chosen {
-            let files = vec![(module.path().to_owned(), module.mutant_text(mutant))];
+        let variants = chosen.iter().map(|mutant| Variant {
+            files: vec![(module.path().to_owned(), module.mutant_text(mutant))],
+            ids: ids.clone(),
+        });
+        let noticed = self.noticed(variants.collect(), Some(allowed)).await?;
+        for (mutant, is_noticed) in chosen.iter().zip(noticed) {
             evidence.mutants += 1;
-            if self.failing(&files, &ids).await?.is_empty() {
-                evidence.survivors.push(mutant.id.clone());
-            } else {
+            if is_noticed {
                 evidence.killed += 1;
+            } else {
+                evidence.survivors.push(mutant.id.clone());
             }
             if evidence.survivors.len() > allowed {
                 return dropped("its tests notice too few mutants");
@@ -158,13 +201,17 @@ impl Gates {
         Ok(Gate::Passed(Box::new(Passed { needed_by, ids, evidence })))
     }
 
-    /// Whether tests fail with several functions masked at once.
+    /// For each combination of functions with tests that need them: whether tests fail with all of its functions masked at
+    /// once.
     ///
     /// # Errors
     /// The errors of trials.
-    pub(super) async fn fails_together(&self, units: &[usize], ids: &BTreeSet<String>) -> Result<bool> {
-        let ids = self.ids_of(ids);
-        Ok(!self.failing(&self.masked(units)?, &ids).await?.is_empty())
+    pub(super) async fn fail_together(&self, combinations: &[(Vec<usize>, BTreeSet<String>)]) -> Result<Vec<bool>> {
+        let variants = combinations
+            .iter()
+            .map(|(units, ids)| Ok(Variant { files: self.masked(units)?, ids: self.ids_of(ids) }))
+            .collect::<Result<_>>()?;
+        self.noticed(variants, None).await
     }
 
     fn masked(&self, units: &[usize]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
@@ -200,21 +247,69 @@ impl Gates {
         chosen
     }
 
-    /// Runs these tests with changed files, and returns those whose outcome or values differ from gold. Without a result,
-    /// returns all of them.
-    async fn failing(&self, files: &[(PathBuf, Vec<u8>)], ids: &[String]) -> Result<BTreeSet<String>> {
-        let outcome = self.outcome(files, ids).await?;
-        let Ok(result) = outcome.result else { return Ok(ids.iter().cloned().collect()) };
-        Ok(ids.iter().filter(|id| !self.is_gold(id, &result)).cloned().collect())
+    /// Runs the tests of a variant, and returns those whose outcome or values differ from gold. Without a result, returns all
+    /// of them.
+    async fn failing(&self, variant: Variant) -> Result<BTreeSet<String>> {
+        let variant = [variant];
+        let outcome = self.outcome(&variant, &json!({ "whole": true })).await?;
+        let [Variant { ids, .. }] = variant;
+        let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
+        let Some(report) = reports.first() else { return Ok(ids.into_iter().collect()) };
+        Ok(ids.into_iter().filter(|id| !self.is_gold(id, report)).collect())
     }
 
-    async fn outcome(&self, files: &[(PathBuf, Vec<u8>)], ids: &[String]) -> Result<ExperimentOutcome> {
-        let seconds: f64 = ids.iter().filter_map(|id| self.tests.get(id)).map(|test| test.seconds).sum();
-        let limit = (SLOWER * (self.overhead + seconds)).max(LEAST_LIMIT);
-        let experiment = self.experiment(unguarded_command(&self.layout), limit)?;
-        let mut files = files.to_vec();
-        files.push((PathBuf::from(IDS), serde_json::to_vec(ids).unwrap_or_default()));
+    /// Runs the tests of each variant until one of them differs from gold, all variants in one sandbox. Returns for each
+    /// whether one did. If more than `most_unnoticed` variants go unnoticed, the rest is not run, and missing in the result.
+    async fn noticed(&self, variants: Vec<Variant>, most_unnoticed: Option<usize>) -> Result<Vec<bool>> {
+        let mut options = json!({ "most_unnoticed": most_unnoticed });
+        let ids: BTreeSet<&String> = variants.iter().flat_map(|variant| &variant.ids).collect();
+        let expected: Map<String, Value> =
+            ids.into_iter().filter_map(|id| Some((id.clone(), self.values.get(id)?.clone()))).collect();
+        options["expected"] = expected.into();
+        let outcome = self.outcome(&variants, &options).await?;
+        let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
+        let mut found = Vec::new();
+        let mut unnoticed = 0;
+        for (place, variant) in variants.into_iter().enumerate() {
+            if most_unnoticed.is_some_and(|most| unnoticed > most) {
+                break;
+            }
+            let is_noticed = match reports.get(place) {
+                Some(report) if variant.ids.iter().any(|id| is_reported(id, report) && !self.is_gold(id, report)) => {
+                    true
+                }
+                Some(report) if variant.ids.iter().all(|id| is_reported(id, report)) => false,
+                // A variant may end the runner or fill the memory, and all later ones then have no report.
+                _ => !self.failing(variant).await?.is_empty(),
+            };
+            unnoticed += usize::from(!is_noticed);
+            found.push(is_noticed);
+        }
+        Ok(found)
+    }
+
+    /// Runs the tests of variants in one sandbox, with these options for the runner.
+    async fn outcome(&self, variants: &[Variant], options: &Value) -> Result<ExperimentOutcome> {
+        let limit = |variant: &Variant| (SLOWER * (self.overhead + self.seconds(&variant.ids))).max(LEAST_LIMIT);
+        let experiment = self.experiment(trials_command(&self.layout), variants.iter().map(limit).sum())?;
+        let mut request = options.clone();
+        request["trials"] = variants
+            .iter()
+            .map(|variant| {
+                let files = variant.files.iter();
+                let files: Map<String, Value> = files
+                    .map(|(path, bytes)| (path.display().to_string(), BASE64_STANDARD.encode(bytes).into()))
+                    .collect();
+                json!({ "files": files, "ids": variant.ids })
+            })
+            .collect();
+        let files = [(PathBuf::from(TRIALS), serde_json::to_vec(&request).unwrap_or_default())];
         self.bench.run(&Trial { files: &files, experiment: &experiment }).await
+    }
+
+    /// Seconds that these tests took in the survey.
+    fn seconds(&self, ids: &[String]) -> f64 {
+        ids.iter().filter_map(|id| self.tests.get(id)).map(|test| test.seconds).sum()
     }
 
     /// Whether a test gave its gold outcome and values.

@@ -11,6 +11,7 @@ use super::version::Version;
 use crate::env::{PipIndexes, pip_indexes};
 use crate::error::{Error, Result};
 use crate::files::hex;
+use crate::suite::PartialDate;
 
 /// Maximum size of a downloaded archive in bytes.
 const LARGEST: u64 = 128 << 20;
@@ -28,6 +29,8 @@ struct ListedFile {
     address: String,
     sha256: Option<String>,
     yanked: bool,
+    /// Day on which it was uploaded, if the index says it.
+    uploaded: Option<PartialDate>,
 }
 
 /// A downloaded source archive.
@@ -39,6 +42,9 @@ pub(super) struct Download {
     pub(super) bytes: Vec<u8>,
     /// Their SHA-256 in hex.
     pub(super) sha256: String,
+    /// Days on which this file and the package's first file were uploaded, if the index says it.
+    pub(super) released: Option<PartialDate>,
+    pub(super) first_released: Option<PartialDate>,
 }
 
 /// A client of the indexes that pip uses.
@@ -75,23 +81,7 @@ impl IndexClient {
     /// Kind `Suite` if there is no such package, version or archive; `Machine` if the index does not answer or sends
     /// something else than it lists.
     pub(super) async fn sdist(&self, name: &str, version: Option<&str>, sha256: Option<&str>) -> Result<Download> {
-        let mut listed = Vec::new();
-        let mut unanswered = None;
-        for address in &self.indexes.addresses {
-            match self.listed(address, name).await {
-                Ok(found) if !found.is_empty() => {
-                    listed = found;
-                    break;
-                }
-                Ok(_) => {}
-                Err(error) => unanswered = Some(error),
-            }
-        }
-        if listed.is_empty() {
-            return Err(unanswered.unwrap_or_else(|| {
-                Error::suite(format!("the package index has no `{name}`")).hint("check the name's spelling")
-            }));
-        }
+        let listed = self.all_listed(name).await?;
         let chosen = choose(name, &listed, version)?;
         let bytes = self.bytes(&chosen.address).await?;
         let found = hex(&Sha256::digest(&bytes));
@@ -102,7 +92,36 @@ impl IndexClient {
                 chosen.name
             )));
         }
-        Ok(Download { file: chosen.name.clone(), bytes, sha256: found })
+        // A file without a date may be older than all others.
+        let dates: Option<Vec<PartialDate>> = listed.iter().map(|file| file.uploaded).collect();
+        let first_released = dates.and_then(|dates| dates.into_iter().min_by_key(|date| date.first()));
+        Ok(Download { file: chosen.name.clone(), bytes, sha256: found, released: chosen.uploaded, first_released })
+    }
+
+    /// Returns the newest version that is neither yanked nor a preview, if it is newer than this one.
+    ///
+    /// # Errors
+    /// Same as [`IndexClient::sdist`].
+    pub(super) async fn newer(&self, name: &str, than: &str) -> Result<Option<String>> {
+        let listed = self.all_listed(name).await?;
+        let newest = version_of(name, &choose(name, &listed, None)?.name);
+        let known = Version::parse(than);
+        Ok(newest.filter(|newest| known.is_none_or(|known| *newest > known)).map(|newest| newest.text().to_owned()))
+    }
+
+    /// Files of a package, from the first index that has it.
+    async fn all_listed(&self, name: &str) -> Result<Vec<ListedFile>> {
+        let mut unanswered = None;
+        for address in &self.indexes.addresses {
+            match self.listed(address, name).await {
+                Ok(found) if !found.is_empty() => return Ok(found),
+                Ok(_) => {}
+                Err(error) => unanswered = Some(error),
+            }
+        }
+        Err(unanswered.unwrap_or_else(|| {
+            Error::suite(format!("the package index has no `{name}`")).hint("check the name's spelling")
+        }))
     }
 
     async fn listed(&self, index: &str, name: &str) -> Result<Vec<ListedFile>> {
@@ -230,6 +249,7 @@ fn from_json(text: &str) -> Result<Vec<ListedFile>> {
                 address: file.get("url")?.as_str()?.to_owned(),
                 sha256: file.pointer("/hashes/sha256").and_then(Value::as_str).map(str::to_owned),
                 yanked: !matches!(file.get("yanked"), None | Some(Value::Bool(false) | Value::Null)),
+                uploaded: file.get("upload-time").and_then(Value::as_str).and_then(|time| time.get(..10)?.parse().ok()),
             })
         })
         .collect())
@@ -248,6 +268,7 @@ fn from_html(text: &str) -> Vec<ListedFile> {
                 address: address.to_owned(),
                 sha256: fragment.strip_prefix("sha256=").map(str::to_owned),
                 yanked: found[1].to_lowercase().contains("data-yanked"),
+                uploaded: None,
             })
         })
         .collect()
@@ -278,9 +299,10 @@ mod tests {
 
     #[test]
     fn both_forms_of_an_index_are_read() {
-        let json = r#"{"files": [{"filename": "p-1.tar.gz", "url": "https://x/p-1.tar.gz", "hashes": {"sha256": "cc"}, "yanked": "why"}]}"#;
+        let json = r#"{"files": [{"filename": "p-1.tar.gz", "url": "https://x/p-1.tar.gz", "hashes": {"sha256": "cc"}, "yanked": "why", "upload-time": "2026-03-01T08:00:00.5Z"}]}"#;
         let file = from_json(json).unwrap().remove(0);
         assert_eq!((file.sha256.as_deref(), file.yanked), (Some("cc"), true));
+        assert_eq!(file.uploaded, "2026-03-01".parse().ok());
         assert!(from_json("{").is_err());
     }
 }

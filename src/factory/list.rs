@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -10,7 +11,7 @@ use super::source::SourceRecord;
 use super::survey::Plan;
 use crate::error::{Error, Result};
 use crate::files::{hex, write_durably};
-use crate::suite::{Dependencies, Gold, PaperEvidence};
+use crate::suite::{Dependencies, Gold, PaperEvidence, PartialDate};
 
 /// Name of the list in the suite's folder.
 pub const LIST: &str = "factory.json";
@@ -72,6 +73,9 @@ pub struct PackageEntry {
     /// Where the sources came from; absent if they could not be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRecord>,
+    /// Sources of the older version that `refresh` compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<SourceRecord>,
     /// Why there are no tasks of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -79,6 +83,9 @@ pub struct PackageEntry {
     pub funnel: Funnel,
     /// Wall minutes.
     pub minutes: f64,
+    /// Wall minutes of each stage.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stages: BTreeMap<String, f64>,
     /// Bytes of its repo, paper and env files.
     pub bytes: u64,
     /// Bytes of its built environment.
@@ -116,6 +123,9 @@ pub struct Funnel {
     pub tried: usize,
     /// Functions of the suite.
     pub kept: usize,
+    /// Functions of the suite that an older version did not have.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub fresh: usize,
     /// Selectors of dropped functions, by reason.
     pub dropped: BTreeMap<String, Vec<String>>,
     /// Mutants that were run, and killed, of the kept functions.
@@ -164,6 +174,26 @@ pub struct ListedFunction {
     pub description: String,
     /// Headings of the text that describe it.
     pub passages: Vec<String>,
+    /// Release that brought it, if an older version was compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<PartialDate>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl PackageEntry {
+    /// Adds the time since `begun` to a stage.
+    pub(super) fn spent(&mut self, stage: &str, begun: Instant) {
+        *self.stages.entry(stage.to_owned()).or_default() += minutes_since(begun);
+    }
+}
+
+/// Returns the minutes since `begun`, to a hundredth.
+pub(super) fn minutes_since(begun: Instant) -> f64 {
+    (begun.elapsed().as_secs_f64() / 0.6).round() / 100.0
 }
 
 impl FactoryList {

@@ -10,6 +10,7 @@ use super::{PLAN, RUNNER};
 use crate::draft::manifest::CompiledCode;
 use crate::draft::metadata::PackageFacts;
 use crate::files::toml_string;
+use crate::suite::PartialDate;
 
 /// Relative and absolute tolerance of the sums into which floating-point values are folded.
 const TOLERANCE: (&str, &str) = ("1e-5", "1e-9");
@@ -34,6 +35,8 @@ pub(super) struct PackageManifest<'a> {
     pub(super) plan: &'a Plan,
     /// Functions to mask.
     pub(super) functions: &'a [ListedFunction],
+    /// When the package's first release became public.
+    pub(super) published: Option<PartialDate>,
 }
 
 /// File that tells the runner which tests to run.
@@ -42,6 +45,14 @@ pub(super) const IDS: &str = "autoexperiment_ids.json";
 /// The command that runs the tests listed in [`IDS`] on code that is trusted.
 pub(super) fn unguarded_command(layout: &Layout) -> String {
     format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded", layout.exports())
+}
+
+/// File that tells the runner which changes of the code to try with which tests.
+pub(super) const TRIALS: &str = "autoexperiment_trials.json";
+
+/// The command that tries the changes listed in [`TRIALS`].
+pub(super) fn trials_command(layout: &Layout) -> String {
+    format!("{} && exec python -B -I {RUNNER} trials {TRIALS}", layout.exports())
 }
 
 /// The command that runs a group of tests.
@@ -65,6 +76,9 @@ impl PackageManifest<'_> {
             line(facts.url.as_deref().unwrap_or("unknown")),
             id = toml_string(self.id),
         );
+        if let Some(date) = self.published {
+            let _ = writeln!(text, "published = \"{date}\"");
+        }
         if let Some(build) = &self.compiled.build {
             let _ = writeln!(text, "build = {}", toml_string(build));
         }
@@ -115,6 +129,9 @@ impl PackageManifest<'_> {
                 line(&function.description),
                 passages.join(", ")
             );
+            if let Some(date) = function.since {
+                let _ = writeln!(text, "since = \"{date}\"");
+            }
         }
         for (group, ids) in &self.plan.groups {
             let _ = write!(

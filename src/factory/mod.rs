@@ -2,15 +2,16 @@
 //!
 //! [`Factory::make`] takes packages and makes a suite. For each package (`package`), it gets the sources (`source`, `index`,
 //! `archive`), finds out what the tests need (`requirements`) and how the package is imported without being installed
-//! (`layout`), runs the tests three times (`survey`) and records gold of ten runs (`record`), chooses functions that the tests
-//! enter (`functions`), drops those that a gate refuses (`gates`), and writes a paper (`manifest`, `documentation`, `examples`).
-//! Foreign code runs in the sandbox only.
+//! (`layout`), and writes the repo and env (`prepare`). It then (`measure`) runs the tests three times (`survey`), records gold
+//! of ten runs (`record`), finds functions that the tests enter (`functions`), drops those that a gate refuses (`choice`,
+//! `gates`), and writes a paper (`paper`, `manifest`, `documentation`, `examples`). Foreign code runs in the sandbox only.
 //!
 //! Every finished package is an entry of `factory.json` ([`FactoryList`]), which holds all that was measured: the same suite can
 //! be made from it without running anything ([`Factory::rebuild`]).
 
 mod about;
 mod archive;
+mod choice;
 mod documentation;
 mod examples;
 mod functions;
@@ -19,9 +20,14 @@ mod index;
 mod layout;
 mod list;
 mod manifest;
+mod measure;
 mod package;
 mod page;
+mod paper;
+mod prepare;
+mod rebuild;
 mod record;
+mod refresh;
 mod requirements;
 mod source;
 mod survey;
@@ -30,7 +36,7 @@ mod version;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
 
@@ -42,6 +48,7 @@ use crate::workspace::remove_tree;
 pub use list::{FactoryList, FactorySettings, LIST, PackageEntry};
 use package::Workshop;
 pub use page::page;
+use source::PackageSource;
 pub use source::packages;
 
 /// The runner of a package's tests, and its plan, in each repo.
@@ -109,6 +116,7 @@ impl Factory {
             fetcher: source::Fetcher::default(),
             slots: (jobs / packages.clamp(1, jobs)).max(1),
             envs: Semaphore::new(1),
+            earlier: OnceLock::new(),
             ids: ids.into(),
         };
         Ok(Self { workshop: Arc::new(workshop), journal, jobs, list: FactoryList { settings, ..list }, _lock: lock })
@@ -168,6 +176,32 @@ impl Factory {
         fs::write(&html, page(&whole)?).map_err(|error| Error::io("write", &html, error))?;
         let _ = fs::remove_dir_all(&self.journal);
         Ok(whole)
+    }
+
+    /// Asks the index for newer versions of a list's packages, with which [`Factory::make`] then compares those of the list.
+    /// Returns the newer ones as `name==version`, and one line for each package that has none.
+    pub async fn newer(&self, known: &FactoryList) -> (Vec<String>, Vec<String>) {
+        let (mut asked, mut without) = (Vec::new(), Vec::new());
+        let mut earlier = BTreeMap::new();
+        for entry in known.packages.iter().filter(|entry| entry.measured.is_some()) {
+            let Some(source) = &entry.source else { continue };
+            let Ok(PackageSource::Index(name, Some(version))) = PackageSource::parse(&source.package) else {
+                without.push(format!("{}: its sources are not from an index", entry.package));
+                continue;
+            };
+            match self.workshop.fetcher.newer(&name, &version).await {
+                Ok(Some(newer)) => {
+                    let package = format!("{name}=={newer}");
+                    earlier.insert(package.clone(), source.clone());
+                    asked.push(package);
+                }
+                Ok(None) => without.push(format!("{name}: {version} is the newest version")),
+                Err(error) => without.push(format!("{name}: {}", error.message)),
+            }
+        }
+        // A factory makes one list only.
+        let _ = self.workshop.earlier.set(earlier);
+        (asked, without)
     }
 
     /// Makes the suite of a list again, from the sources that it names, and checks every file's digest. Runs nothing.

@@ -2,11 +2,13 @@
 
     python -B -I autoexperiment_package_tests.py survey [--seconds 5] [--doctests] [--output FILE]
     python -B -I autoexperiment_package_tests.py run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
+    python -B -I autoexperiment_package_tests.py trials FILE [--output FILE]
 
 `survey` finds all tests of the original code and reports each one's outcome, time, values and entered functions. `run`
 runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written. `--unguarded`
-runs each test once, for code that is trusted; `--keep` leaves the test files on the disk. With `-I`, Python imports
-nothing from the repo before this file does; `PYTHONPATH` is then read here.
+runs each test once, for code that is trusted; `--keep` leaves the test files on the disk. `trials` runs tests on each of
+several changes of trusted code. With `-I`, Python imports nothing from the repo before this file does; `PYTHONPATH` is
+then read here.
 
 The code under test runs in the process of the tests and could make them pass. So a pass is not taken from one process.
 Each test file runs in several processes, one after the other, each in a fresh copy of the repo. In each process, each
@@ -36,6 +38,7 @@ if __name__ == "__main__":
     ]
 
 import ast
+import base64
 import configparser
 import fnmatch
 import hashlib
@@ -340,9 +343,9 @@ class Layout:
             place = os.path.dirname(place)
         return self.name, self.options
 
-    def arguments(self, file, doctest):
-        """Options of pytest for one test file."""
-        name, options = self.configuration(file)
+    def arguments(self, files, doctest):
+        """Options of pytest for test files that share a configuration."""
+        name, options = self.configuration(files[0])
         given = [
             "-q",
             "--tb=native",
@@ -366,7 +369,8 @@ class Layout:
         ):
             given += ["-W", f"ignore::pytest.{category}"]
         given += ["--doctest-modules"] if doctest else []
-        return [*given, file]
+        given += ["--continue-on-collection-errors"] if len(files) > 1 else []
+        return [*given, *files]
 
 
 class Snapshot:
@@ -1833,11 +1837,11 @@ class Server:
 
 
 class Outcome:
-    """What one process reported of one file."""
+    """What one process reported of its tests."""
 
-    def __init__(self):
+    def __init__(self, ends=None):
         self.collected, self.tests, self.uncollected, self.changed, self.finished = [], {}, {}, [], False
-        self.reason = ""
+        self.reason, self.ends, self.is_over = "", ends, False
 
     def take(self, message):
         kind, *rest = message
@@ -1847,10 +1851,21 @@ class Outcome:
             self.uncollected[rest[0]] = rest[1]
         elif kind == "end":
             self.tests[rest[0]] = rest[1]
+            self.is_over = self.is_over or bool(self.ends and self.ends(rest[0], rest[1]))
         elif kind == "finished":
             self.finished, self.changed = True, rest[1]
             if rest[0] not in (0, 1, 5):
                 self.reason = str(rest[0])
+
+
+def processor_seconds(process):
+    """Processor time of the main thread of a process, in seconds."""
+    try:
+        with open(f"/proc/{process}/task/{process}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Runner:
@@ -1894,21 +1909,24 @@ class Runner:
         )
         return ["pytest", *(name for name in SHARED_LIBRARIES if name in imported and not own(name))]
 
-    def run(self, file, ids, replaced, doctest=False, restarts=30):
-        """Runs tests of one file in a fresh copy, and starts again after a test that ends the process or hangs."""
-        outcome, shared = Outcome(), shared_memory()
+    def run(self, files, ids, replaced, doctest=False, restarts=30, ends=None):
+        """Runs tests of some files in a fresh copy, and starts again after a test that ends the process or hangs.
+
+        If `ends` is given, each report of a test is passed to it, and the run is over once it returns true. Tests are
+        then slow by their processor time already."""
+        outcome, shared = Outcome(ends), shared_memory()
         for _ in range(restarts + 1):
             base = tempfile.mkdtemp(prefix="tests-")
             try:
                 for name in ("workspace", "tmp", "home"):
                     os.mkdir(os.path.join(base, name))
                 folder = os.path.realpath(os.path.join(base, "workspace"))
-                self.snapshot.copy(folder, {**{other: b"" for other in self.alone if other != file}, **replaced})
+                self.snapshot.copy(folder, {**{other: b"" for other in self.alone if other not in files}, **replaced})
                 job = {
                     "folder": folder,
                     "ids": ids,
                     "done": sorted(outcome.tests),
-                    "arguments": self.layout.arguments(file, doctest),
+                    "arguments": self.layout.arguments(files, doctest),
                     "roots": self.layout.roots,
                     "test_files": [one for one in self.layout.test_files if one.endswith(".py")],
                 }
@@ -1919,7 +1937,7 @@ class Runner:
             for test, report in outcome.tests.items():
                 if report["seconds"] > self.limit(test):
                     report.update(outcome="slow", reason=f"it takes {report['seconds']:.1f} s")
-            if culprit is None or outcome.finished:
+            if culprit is None or outcome.finished or outcome.is_over:
                 break
             name, problem, slow = culprit
             if name is None:
@@ -1932,13 +1950,15 @@ class Runner:
                 "values": Summary().report(),
                 "entered": [],
             }
+            if ends and ends(name, outcome.tests[name]):
+                break
         outcome.changed += [f"{name} is left behind" for name in sorted(shared_memory() - shared)]
         return outcome
 
     def follow(self, job, outcome):
         """Reads a job's reports until it ends. Returns the test that ended it early and how, or `None`."""
         child, take = self.server.start(job)
-        running, waiting, limit = None, b"", time.monotonic() + COLLECTION_SECONDS
+        running, waiting, limit, used = None, b"", time.monotonic() + COLLECTION_SECONDS, 0.0
         problem, slow = "it ended the process of the tests", False
         try:
             while True:
@@ -1953,17 +1973,18 @@ class Runner:
                         try:
                             message = json.loads(line)
                             if message[0] == "start":
-                                running = message[1]
+                                running, used = message[1], processor_seconds(child)
                             outcome.take(message)
                         except (ValueError, TypeError, KeyError, IndexError):
                             continue
                         running = None if message[0] == "end" else running
                         limit = time.monotonic() + (2 * self.limit(running) + 2 if running else COLLECTION_SECONDS)
-                    if outcome.finished:
+                    if outcome.finished or outcome.is_over:
                         return None
                 elif not os.path.exists(f"/proc/{child}"):
                     break
-                if time.monotonic() > limit:
+                is_slow = outcome.ends and running and processor_seconds(child) - used > self.limit(running)
+                if is_slow or time.monotonic() > limit:
                     problem, slow = (
                         (f"it takes longer than {self.limit(running):g} s" if running else "importing it does not end"),
                         True,
@@ -1995,7 +2016,7 @@ def survey(folder, seconds, doctests):
         ]
         for file, doctest in jobs:
             text, _ = (None, []) if doctest else variant_of(runner.texts[file], {}, chance)
-            outcome = runner.run(file, None, {file: text} if text else {}, doctest)
+            outcome = runner.run([file], None, {file: text} if text else {}, doctest)
             if doctest:
                 add_examples(outcome, read_text(os.path.join(folder, file)))
             if not outcome.tests or outcome.reason:
@@ -2177,7 +2198,7 @@ def run(folder, group, only, keep, guarded):
         """Runs these tests of one file, with the variants that `variant` returns for their functions."""
         variants = {units[name][1]: variant(units[name]) for name in names if units[name][1]}
         text = variant_of(runner.texts[file], variants, chance)[0] if file in runner.texts else None
-        outcome = runner.run(file, names, {file: text} if text else {}, file not in runner.texts, 3)
+        outcome = runner.run([file], names, {file: text} if text else {}, file not in runner.texts, 3)
         if file not in runner.texts:
             add_examples(outcome, texts[file])
         verdicts.take(names, {name: variants.get(units[name][1], PLAIN) for name in names}, outcome)
@@ -2201,6 +2222,123 @@ def run(folder, group, only, keep, guarded):
     return verdicts.result()
 
 
+class Trials:
+    """Runs tests on several changes of trusted code, and ends each trial at the first test that notices its change.
+
+    The request is a JSON file: `trials`, each with `files` (new bytes by path, in Base64) and the `ids` of its tests; `expected`, the
+    values of each test on the unchanged code; `whole`, whether to run all tests of each trial; and `most_unnoticed`, the
+    number of unnoticed changes after which the remaining trials are of no use."""
+
+    def __init__(self, folder, request):
+        plan = read_plan(folder)
+        surveyed = plan.get("seconds") or {}
+        self.layout = Layout(folder, plan)
+        self.runner = Runner(
+            folder, self.layout, lambda name: max(5, 10 * surveyed[name]) if name in surveyed else 20
+        )
+        self.request, self.expected, self.texts = request, request.get("expected", {}), {}
+        self.without_values = set(plan.get("without_values", ()))
+
+    def run(self):
+        """Returns the outcomes and values of each trial's tests."""
+        found, unnoticed, most = [], 0, self.request.get("most_unnoticed")
+        try:
+            for trial in self.request["trials"]:
+                if most is not None and unnoticed > most:
+                    break
+                reports = self.trial(trial)
+                unnoticed += not any(self.notices(name, report) for name, report in reports.items())
+                found.append(
+                    {
+                        "tests": {name: report["outcome"] for name, report in reports.items()},
+                        "values": {
+                            name: {key: part for key, part in report["values"].items() if part}
+                            for name, report in reports.items()
+                            if report["outcome"] == "passed" and name not in self.without_values
+                        },
+                    }
+                )
+        finally:
+            self.runner.server.stop()
+        return {"trials": found}
+
+    def notices(self, name, report):
+        """Whether a report is surely not that of the unchanged code. Numbers that are nearly the same are left to the reader
+        of the results, who knows the tolerances."""
+        if report["outcome"] != "passed":
+            return True
+        if name in self.without_values or name not in self.expected:
+            return False
+        expected, got = self.expected[name], report["values"]
+        before, after = expected.get("numbers", []), got["numbers"]
+        differs = lambda one, other: abs(one - other) > 1e-3 * max(abs(one), abs(other)) + 1e-6
+        return expected.get("exact") != got["exact"] or len(before) != len(after) or any(map(differs, before, after))
+
+    def trial(self, trial):
+        changed = {path: base64.b64decode(content) for path, content in trial["files"].items()}
+        reports = {}
+        for files, names in self.processes(trial["ids"]):
+            is_doctest = files[0] not in self.runner.texts
+            if self.request.get("whole"):
+                ends = lambda name, report: False
+            elif is_doctest:
+                # Their values are complete only afterwards.
+                ends = lambda name, report: report["outcome"] != "passed"
+            else:
+                ends = self.notices
+            texts = {file: self.text(file) for file in files if not is_doctest}
+            replaced = {**{file: text for file, text in texts.items() if text}, **changed}
+            outcome = self.runner.run(files, names, replaced, is_doctest, 3, ends)
+            if is_doctest:
+                shown = changed.get(files[0])
+                path = os.path.join(self.layout.folder, files[0])
+                add_examples(outcome, read_text(path) if shown is None else shown.decode("utf-8", "replace"))
+            reports.update((name, report) for name, report in outcome.tests.items() if name in names)
+            if outcome.is_over:
+                return reports
+            missing = {"outcome": "missing", "values": {}}
+            reports.update((name, missing) for name in names if name not in reports)
+            if any(ends(name, reports[name]) for name in names):
+                return reports
+        return reports
+
+    def text(self, file):
+        """The source of a test file as the runner executes it everywhere."""
+        if file not in self.texts:
+            self.texts[file] = variant_of(self.runner.texts[file], {}, random.Random(0))[0]
+        return self.texts[file]
+
+    def processes(self, ids):
+        """Splits tests by the process that runs them: files of one configuration share one, if their modules have
+        different names."""
+        by_file = {}
+        for name in ids:
+            by_file.setdefault(name.split("::")[0], []).append(name)
+        found = []
+        for file, names in by_file.items():
+            stem, configuration = os.path.basename(file), self.layout.configuration(file)[0]
+            key = configuration if file in self.runner.texts else file
+            for one, stems, files, all_names in found:
+                if one == key and stem not in stems:
+                    stems.add(stem)
+                    files.append(file)
+                    all_names += names
+                    break
+            else:
+                found.append((key, {stem}, [file], list(names)))
+        return [(files, names) for _, _, files, names in found]
+
+
+def read_request(path):
+    try:
+        request = json.loads(read_text(path))
+        if not all(isinstance(one["files"], dict) and one["ids"] for one in request["trials"]):
+            raise ValueError("each of `trials` needs `files` and `ids`")
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        sys.exit(f"`{path}` is not a list of trials: {error}")
+    return request
+
+
 def fix_addresses():
     """Makes addresses the same in every run, where this is allowed. Hashes of most objects are their addresses, and
     so is that of `None` before Python 3.12."""
@@ -2210,7 +2348,8 @@ def fix_addresses():
 
 
 USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--output FILE]
-       python -B -I {RUNNER} run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]"""
+       python -B -I {RUNNER} run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
+       python -B -I {RUNNER} trials FILE [--output FILE]"""
 
 
 def main(given):
@@ -2246,6 +2385,8 @@ def main(given):
         result = survey(HERE, seconds, "--doctests" in options)
     elif given[:1] == ["run"] and len(places) == 1:
         result = run(HERE, places[0], options.get("--ids"), "--keep" in options, "--unguarded" not in options)
+    elif given[:1] == ["trials"] and len(places) == 1:
+        result = Trials(HERE, read_request(places[0])).run()
     else:
         sys.exit(USAGE)
     line = json.dumps(result, sort_keys=True)

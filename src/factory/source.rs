@@ -10,9 +10,10 @@ use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 
 use super::archive::unpack;
-use super::index::IndexClient;
+use super::index::{Download, IndexClient};
 use crate::error::{Error, Result};
 use crate::files::hex;
+use crate::suite::PartialDate;
 use crate::workspace::repo_digest;
 
 /// Time limit of copying a git repository.
@@ -42,6 +43,12 @@ pub struct SourceRecord {
     pub file: String,
     /// SHA-256 in hex of the archive, or of the folder's contents.
     pub sha256: String,
+    /// When this version was uploaded to the index, if the index says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released: Option<PartialDate>,
+    /// When the package's first file was uploaded to the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_released: Option<PartialDate>,
 }
 
 /// Sources in a folder.
@@ -121,6 +128,14 @@ pub(super) struct Fetcher {
 }
 
 impl Fetcher {
+    /// Returns the newest version of a package in the index, if it is newer than this one.
+    ///
+    /// # Errors
+    /// `Suite` if the index does not have the package; `Machine` if it does not answer.
+    pub(super) async fn newer(&self, name: &str, than: &str) -> Result<Option<String>> {
+        self.index.get_or_try_init(IndexClient::open).await?.newer(name, than).await
+    }
+
     /// Puts the sources into the new folder `into`. If `expected` is given, only sources with this digest are accepted.
     ///
     /// # Errors
@@ -141,12 +156,13 @@ impl Fetcher {
                 let stem = download.file.trim_end_matches(".tar.gz").trim_end_matches(".zip");
                 let version = stem.rsplit('-').next().unwrap_or_default();
                 let package = format!("{name}=={version}");
-                Unpacked { folder, record: SourceRecord { package, file: download.file, sha256: download.sha256 } }
+                let Download { file, sha256, released, first_released, .. } = download;
+                Unpacked { folder, record: SourceRecord { package, file, sha256, released, first_released } }
             }
             PackageSource::Folder(folder) => {
                 let absolute = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
                 let sha256 = repo_digest(&absolute)?;
-                let record = SourceRecord { package: folder.display().to_string(), file: String::new(), sha256 };
+                let record = SourceRecord { package: folder.display().to_string(), sha256, ..SourceRecord::default() };
                 Unpacked { folder: absolute, record }
             }
             PackageSource::Archive(path) => {
@@ -154,12 +170,13 @@ impl Fetcher {
                 let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 let sha256 = hex(&Sha256::digest(&bytes));
                 let folder = unpack(&file, &bytes, into)?;
-                Unpacked { folder, record: SourceRecord { package: path.display().to_string(), file, sha256 } }
+                let package = path.display().to_string();
+                Unpacked { folder, record: SourceRecord { package, file, sha256, ..SourceRecord::default() } }
             }
             PackageSource::Git(address) => {
                 clone(address, into).await?;
                 let sha256 = repo_digest(into)?;
-                let record = SourceRecord { package: format!("git+{address}"), file: String::new(), sha256 };
+                let record = SourceRecord { package: format!("git+{address}"), sha256, ..SourceRecord::default() };
                 Unpacked { folder: into.to_owned(), record }
             }
         };

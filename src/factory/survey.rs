@@ -26,8 +26,7 @@ const LARGEST: u64 = 512 << 20;
 const OUTPUT: &str = ".autoexperiment-survey.json";
 
 /// Processes that keep all cores busy during one of the surveys.
-const LOAD: &str =
-    "for core in 1 2 3; do python -c 'import time\nend = time.time() + 900\nwhile time.time() < end: pass' & done; ";
+const LOAD: &str = "for core in $(seq \"$(nproc)\"); do python -c 'import time\nend = time.time() + 900\nwhile time.time() < end: pass' & done; ";
 
 /// Relative difference of numbers between surveys that counts as none.
 const CLOSE: f64 = 1e-6;

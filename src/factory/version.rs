@@ -47,6 +47,11 @@ impl Version {
         Some(Self { text: text.trim().to_owned(), epoch, release, stage })
     }
 
+    /// The version as it was written.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Whether it is a final release.
     pub(super) const fn is_stable(&self) -> bool {
         self.stage.0 >= 0

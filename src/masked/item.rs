@@ -94,14 +94,18 @@ impl Item for PaperItem {
     }
 
     fn count(&self, n: usize) -> Option<u128> {
-        self.loaded.drawn(UnitChoice::default()).1.count(n)
+        self.loaded.drawn(UnitChoice::default(), |_| true).1.count(n)
     }
 
     fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
-        let (places, nesting) = self.loaded.drawn(asked.units);
+        let is_young = |unit: usize| asked.is_young(self.loaded.paper.units_since(&[unit]));
+        let (places, nesting) = self.loaded.drawn(asked.units, is_young);
         let id = self.id();
         let mut samples = Vec::new();
         for n in asked.counts(nesting.len()) {
+            if n == 0 && !asked.is_young(self.loaded.paper.public_since()) {
+                continue;
+            }
             for drawn in draw(id, &nesting, n, asked.limit, seed)? {
                 let units = drawn.into_iter().map(|unit| places[unit]).collect();
                 samples.push(Withheld { item: id.to_owned(), units }.sample(MASKED, id));
@@ -167,11 +171,15 @@ impl Item for PaperItem {
             authors: paper.authors.join(", "),
             year: Some(paper.year),
             url: paper.url.clone(),
-            public_since: PartialDate::earlier(paper.published, paper.first_commit),
+            public_since: paper.public_since(),
             experiments: experiments.collect(),
             problem: None,
             text: Some(self.loaded.text.to_string()),
         }
+    }
+
+    fn since(&self, sample: &Sample) -> Option<PartialDate> {
+        self.loaded.paper.units_since(&self.functions(sample).ok()?)
     }
 
     fn parts(&self, sample: &Sample) -> Result<SampleParts> {

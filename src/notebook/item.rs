@@ -45,6 +45,9 @@ impl Item for TaskItem {
     }
 
     fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
+        if !asked.is_young(self.facts().public_since) {
+            return Ok(Vec::new());
+        }
         let (id, order) = (self.id(), &self.loaded.order);
         let mut samples = Vec::new();
         for n in asked.counts(order.len()) {

@@ -14,7 +14,7 @@ use crate::model::{self, Description, Model, Sampling};
 use crate::sample::UnitChoice;
 use crate::sandbox::{Gpus, SandboxKind, SandboxLimits};
 use crate::score::Rule;
-use crate::suite::Protocol;
+use crate::suite::{PartialDate, Protocol};
 
 /// Settings of a run, stored in `run.json` and read from there on resume.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -103,6 +103,10 @@ pub struct SampleDraw {
     /// Kind of units to mask in papers that list functions and regions.
     #[serde(default, skip_serializing_if = "UnitChoice::is_default")]
     pub units: UnitChoice,
+    /// Draw only what became public after this date.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub after: Option<PartialDate>,
     /// Maximum number of samples for each n of a paper.
     pub limit: usize,
     /// Exactly these samples; empty to draw samples instead.
@@ -153,6 +157,7 @@ impl Configuration {
                 n: vec![1],
                 fractions: Vec::new(),
                 units: UnitChoice::default(),
+                after: None,
                 limit: 100,
                 samples: Vec::new(),
             },
@@ -204,6 +209,12 @@ impl ModelChoice {
 }
 
 impl SampleDraw {
+    /// Whether something that became public then may be drawn.
+    #[must_use]
+    pub fn is_young(&self, since: Option<PartialDate>) -> bool {
+        self.after.is_none_or(|after| since.is_some_and(|since| since.first() > after.last()))
+    }
+
     /// Returns the numbers of masked functions for a paper of `functions` functions: the given numbers up to
     /// `functions`, and the given shares, rounded, but at least 1 for a share above 0. Ascending, without duplicates.
     #[must_use]
@@ -226,8 +237,35 @@ mod tests {
     #[test]
     fn a_fraction_is_another_way_to_say_n() {
         let fractions = vec![0.0, 0.01, 0.5, 1.0];
-        let draw =
-            SampleDraw { n: vec![2, 30], fractions, units: UnitChoice::default(), limit: 100, samples: Vec::new() };
+        let draw = SampleDraw {
+            n: vec![2, 30],
+            fractions,
+            units: UnitChoice::default(),
+            after: None,
+            limit: 100,
+            samples: Vec::new(),
+        };
         assert_eq!(draw.counts(17), [0, 1, 2, 9, 17]);
+    }
+
+    #[test]
+    fn young_is_what_became_public_after_the_last_day_of_a_date() {
+        let date = |text: &str| text.parse::<PartialDate>().ok();
+        let draw = |after: &str| SampleDraw {
+            n: vec![1],
+            fractions: Vec::new(),
+            units: UnitChoice::default(),
+            after: date(after),
+            limit: 1,
+            samples: Vec::new(),
+        };
+        assert!(draw("").is_young(None));
+        assert!(!draw("2026-06-01").is_young(None));
+        assert!(!draw("2026-06-01").is_young(date("2026-06-01")));
+        assert!(draw("2026-06-01").is_young(date("2026-06-02")));
+        // A month may begin before the day.
+        assert!(!draw("2026-06-01").is_young(date("2026-06")));
+        assert!(!draw("2026-06").is_young(date("2026-06-30")));
+        assert!(draw("2026-06").is_young(date("2026-07")));
     }
 }

@@ -185,6 +185,10 @@ pub trait Item: Send + Sync {
     }
     /// Number of samples of this n; `None` if it is too large to count.
     fn count(&self, n: usize) -> Option<u128>;
+    /// When the oldest part of what a sample withholds became public.
+    fn since(&self, _sample: &Sample) -> Option<PartialDate> {
+        self.facts().public_since
+    }
     /// Draws the samples of a run, in order.
     ///
     /// # Errors
@@ -566,13 +570,18 @@ const LARGEST_N: usize = 64;
 pub fn nothing_drawn(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw, seed: u64) -> Error {
     let list = "`autoexperiment list` shows how many there are";
     let has_samples = |n: usize, units: UnitChoice| {
-        let one = SampleDraw { n: vec![n], fractions: Vec::new(), units, limit: 1, samples: Vec::new() };
+        let one = SampleDraw { n: vec![n], fractions: Vec::new(), units, limit: 1, ..asked.clone() };
         items.iter().any(|item| item.draw(&one, seed).is_ok_and(|samples| !samples.is_empty()))
     };
     let most = (0..=LARGEST_N).rev().find(|&n| has_samples(n, asked.units));
     if asked.units == UnitChoice::Regions && most.is_none_or(|most| most == 0) && has_samples(1, UnitChoice::Functions)
     {
         return Error::usage("nothing here lists regions").hint("leave out `--units`, to mask functions");
+    }
+    if let Some(after) = asked.after.filter(|_| most.is_none_or(|most| most == 0)) {
+        return Error::usage(format!("nothing here is known to have become public after {after}")).hint(
+            "dates are `published`, `first_commit` and `since` in manifests; `factory refresh` finds new functions",
+        );
     }
     let numbers = asked.n.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     match most {

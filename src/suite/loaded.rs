@@ -133,13 +133,14 @@ impl LoadedPaper {
 
     /// Returns the units from which samples are drawn, and how they are nested.
     #[must_use]
-    pub fn drawn(&self, choice: UnitChoice) -> (Vec<usize>, Nesting) {
+    pub fn drawn(&self, choice: UnitChoice, is_wanted: impl Fn(usize) -> bool) -> (Vec<usize>, Nesting) {
         let (functions, all) = (self.paper.functions.len(), self.paper.units.len());
-        let places: Vec<usize> = match choice {
-            UnitChoice::Functions if functions > 0 => (0..functions).collect(),
-            UnitChoice::Functions | UnitChoice::Regions => (functions..all).collect(),
-            UnitChoice::All => (0..all).collect(),
+        let places = match choice {
+            UnitChoice::Functions if functions > 0 => 0..functions,
+            UnitChoice::Functions | UnitChoice::Regions => functions..all,
+            UnitChoice::All => 0..all,
         };
+        let places: Vec<usize> = places.filter(|unit| is_wanted(*unit)).collect();
         let nesting = self.units.only(&places);
         (places, nesting)
     }

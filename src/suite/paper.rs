@@ -79,6 +79,9 @@ pub struct ManifestFunction {
     /// Headings of the sections of `paper.md` that describe the function.
     #[serde(default)]
     pub passages: Vec<String>,
+    /// When the function became public, if that was later than the rest of the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<PartialDate>,
     /// Mutants that behave like the function, so that no experiment can distinguish them from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub equivalent: Vec<Equivalent>,
@@ -125,6 +128,8 @@ pub struct Unit {
     pub description: String,
     /// Headings of the sections of `paper.md` that describe the function or region.
     pub passages: Vec<String>,
+    /// When it became public, if that was later than the rest of the code.
+    pub since: Option<PartialDate>,
     /// Mutants that behave like the original.
     pub equivalent: Vec<Equivalent>,
     /// Index of the region in the list of regions; `None` for a function.
@@ -245,12 +250,31 @@ pub enum Stdout {
 }
 
 impl Paper {
+    /// When its first version became public.
+    #[must_use]
+    pub fn public_since(&self) -> Option<PartialDate> {
+        PartialDate::earlier(self.published, self.first_commit)
+    }
+
+    /// When the oldest of these units became public; the whole paper if there are none.
+    #[must_use]
+    pub fn units_since(&self, units: &[usize]) -> Option<PartialDate> {
+        let known = self.public_since();
+        let since = |unit: &usize| self.units.get(*unit).and_then(|unit| unit.since).or(known);
+        if units.is_empty() {
+            return known;
+        }
+        let dates: Option<Vec<PartialDate>> = units.iter().map(since).collect();
+        dates?.into_iter().reduce(|one, other| PartialDate::earlier(Some(one), Some(other)).unwrap_or(one))
+    }
+
     /// Lists what can be masked, functions before regions.
     pub(super) fn all_units(&self) -> Vec<Unit> {
         let functions = self.functions.iter().map(|function| Unit {
             at: function.at.clone(),
             description: function.description.clone(),
             passages: function.passages.clone(),
+            since: function.since,
             equivalent: function.equivalent.clone(),
             region: None,
         });
@@ -258,6 +282,7 @@ impl Paper {
             at: region.label(),
             description: region.description.clone(),
             passages: region.passages.clone(),
+            since: None,
             equivalent: region.equivalent.clone(),
             region: Some(place),
         });

@@ -268,3 +268,83 @@ fn what_is_wrong_with_a_package_is_said_in_one_line_and_the_others_continue() {
     let error = lab.fails(3, &["factory", "untested", "-o", "nothing"]);
     assert!(error.contains("no package gave tasks"), "{error}");
 }
+
+#[test]
+fn functions_that_a_newer_version_brings_carry_its_date_and_are_drawn_alone() {
+    let lab = Lab::bare();
+    let name = "autoexperiment-means";
+    let old = means(name);
+    let mut new = old.clone();
+    let fresh = "\n\ndef spread(values):\n    \"\"\"The largest value minus the smallest one.\"\"\"\n    low, high = values[0], values[0]\n\
+                 \x20   for value in values[1:]:\n        if value < low:\n            low = value\n        if value > high:\n            high = value\n    return high - low\n";
+    let tests = "\n\ndef test_spread():\n    from means import spread\n\n    assert spread([3, 1, 7, 2]) == 6\n    assert spread([5]) == 0\n    assert spread([2, 2, 9]) == 7\n    assert spread([-4, -9]) == 5\n";
+    new.insert("src/means/__init__.py".to_owned(), format!("{MEANS}{fresh}"));
+    new.insert("tests/test_means.py".to_owned(), format!("{TESTS}{tests}"));
+    for text in new.values_mut() {
+        *text = text.replace("1.5'", "2.0'").replace("Version: 1.5", "Version: 2.0");
+    }
+    let page = |versions: &[(&str, &str)]| {
+        let files = versions.iter().map(|(version, date)| {
+            format!("{{\"filename\": \"{name}-{version}.tar.gz\", \"url\": \"../../files/{name}-{version}.tar.gz\", \"hashes\": {{}}, \"upload-time\": \"{date}T10:00:00Z\"}}")
+        });
+        format!("{{\"meta\": {{\"api-version\": \"1.1\"}}, \"files\": [{}]}}", files.collect::<Vec<_>>().join(", "))
+            .into_bytes()
+    };
+    let archives = BTreeMap::from([
+        (format!("/files/{name}-1.5.tar.gz"), sdist(&format!("{name}-1.5"), &old)),
+        (format!("/files/{name}-2.0.tar.gz"), sdist(&format!("{name}-2.0"), &new)),
+    ]);
+    let serve = |versions: &[(&str, &str)]| {
+        let mut files = archives.clone();
+        files.insert(format!("/simple/{name}/"), page(versions));
+        format!("http://{}/simple", index(files))
+    };
+    let first = serve(&[("1.5", "2025-03-01")]);
+    let factory = |address: &str, arguments: &[&str]| {
+        let ran = lab.command(arguments).env("PIP_EXTRA_INDEX_URL", address).output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    let (code, told) = factory(&first, &["factory", name, "-o", "old", "--mutants", "5"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(lab.read(&format!("old/papers/{name}/paper.toml")).contains("published = \"2025-03-01\""));
+    // Nothing is newer yet.
+    let (code, told) = factory(&first, &["factory", "refresh", "old/factory.json", "-o", "none"]);
+    assert_eq!(code, Some(3), "{told}");
+    assert!(told.contains("1.5 is the newest version") && told.contains("has a newer version"), "{told}");
+    let both = serve(&[("1.5", "2025-03-01"), ("2.0", "2026-07-02")]);
+    let (code, told) = factory(&both, &["factory", "refresh", "old/factory.json", "-o", "new"]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("3 functions (1 not in autoexperiment-means==1.5)"), "{told}");
+    let made = list(&lab, "new");
+    let functions = entry(&made, &format!("{name}==2.0"))["measured"]["functions"].clone();
+    let dates: Vec<(&str, Option<&str>)> =
+        functions.as_array().unwrap().iter().map(|one| (one["at"].as_str().unwrap(), one["since"].as_str())).collect();
+    assert_eq!(
+        dates,
+        [
+            ("src/means/__init__.py::mean", None),
+            ("src/means/__init__.py::clip", None),
+            ("src/means/__init__.py::spread", Some("2026-07-02"))
+        ]
+    );
+    lab.ok(&["check", "--suite", "new"]);
+    // Only samples all of whose functions are young.
+    let drawn = lab.ok(&["sample", "--suite", "new", "-n", "1..3", "--after", "2026-06-01"]);
+    assert_eq!(drawn.stdout.lines().count(), 1, "{}", drawn.stdout);
+    assert!(drawn.stdout.contains(&format!("\"{name}_2\"")), "{}", drawn.stdout);
+    let error = lab.fails(2, &["run", "--suite", "new", "--agent", "noop", "--after", "2026-07-02"]);
+    assert!(error.contains("nothing here is known to have become public after 2026-07-02"), "{error}");
+    // What was there before is dated by the package's first release, which is before the cutoff.
+    lab.write("model.jsonl", "{\"text\": \"I do not know.\"}\n");
+    lab.ok(&["run", "--suite", "new", "--agent", "fixed", "--model", "scripted:model.jsonl", "--name", "r"]);
+    let model = lab.records("r")[0]["model"].as_str().unwrap().to_owned();
+    let rates = lab.ok(&["report", "dates", "r", "--cutoff", &format!("{model}=2026-05"), "--json"]);
+    let rates: Value = serde_json::from_str(&rates.stdout).unwrap();
+    let samples: Vec<(&str, u64)> = rates["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["public"].as_str().unwrap(), row["samples"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(samples, [("before", 2), ("after", 1)], "{rates:#}");
+}

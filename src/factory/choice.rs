@@ -1,0 +1,127 @@
+//! Measures candidates until there are enough, and combinations of those that pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::functions::{PackageFunctions, spread};
+use super::gates::{Gate, Gates, Passed};
+use super::list::PackageEntry;
+use super::package::Workshop;
+use crate::audit::{Bench, leaks};
+use crate::error::{Error, Result};
+use crate::run::event::{Observer, RunEvent, Stage};
+
+/// A containment of this much or more in one other place gives a function away.
+const LEAK: f64 = 0.6;
+
+/// Number of combinations of two or three functions that are tried.
+const COMBINATIONS: usize = 20;
+
+impl Workshop {
+    /// Measures candidates in their drawn order until there are enough. Returns those that pass, with their index.
+    pub(super) async fn gate(
+        &self,
+        gates: Arc<Gates>,
+        examined: &PackageFunctions,
+        dropped: &mut BTreeMap<String, String>,
+        entry: &mut PackageEntry,
+        observer: &dyn Observer,
+    ) -> Result<Vec<(usize, Passed)>> {
+        let places: BTreeMap<&str, usize> =
+            examined.candidates.iter().enumerate().map(|(place, one)| (one.at.as_str(), place)).collect();
+        let mut order: Vec<usize> = spread(examined.candidates.clone(), self.settings.seed)
+            .iter()
+            .filter(|candidate| !dropped.contains_key(&candidate.at))
+            .filter_map(|candidate| places.get(candidate.at.as_str()).copied())
+            .collect();
+        order.sort_by_key(|place| !examined.candidates[*place].is_fresh);
+        let total = order.len();
+        let mut todo = order.into_iter();
+        let mut running = tokio::task::JoinSet::new();
+        let mut passed: Vec<(usize, Passed)> = Vec::new();
+        let (mutants, least) = (self.settings.mutants, self.settings.least_score);
+        loop {
+            // Start only measurements that could all be kept, so that the choice does not depend on their order.
+            while running.len() < self.slots + 1 && passed.len() + running.len() < self.settings.most {
+                let Some(place) = todo.next() else { break };
+                let (gates, candidate) = (Arc::clone(&gates), examined.candidates[place].clone());
+                running.spawn(async move { (place, gates.measure(place, &candidate, mutants, least).await) });
+            }
+            let Some(ended) = running.join_next().await else { break };
+            let (place, gate) = ended.map_err(|error| Error::internal("a measurement was aborted").because(error))?;
+            entry.funnel.tried += 1;
+            let stage = Stage::new("measuring functions of", &entry.id);
+            observer.on(RunEvent::Stage(stage.counted(entry.funnel.tried, total, "functions")));
+            match gate? {
+                Gate::Passed(one) => passed.push((place, *one)),
+                Gate::Dropped(reason) => drop(dropped.insert(examined.candidates[place].at.clone(), reason)),
+            }
+        }
+        passed.sort_by_key(|(place, _)| *place);
+        entry.funnel.combinations = self.combine(&gates, examined, &passed).await?;
+        Ok(passed)
+    }
+
+    /// Masks drawn pairs and triples together. Returns how many were tried, and how many failed as they should.
+    async fn combine(
+        &self,
+        gates: &Gates,
+        examined: &PackageFunctions,
+        passed: &[(usize, Passed)],
+    ) -> Result<(usize, usize)> {
+        let mut drawn: BTreeSet<Vec<usize>> = BTreeSet::new();
+        for number in 0..4 * COMBINATIONS {
+            let size = 2 + number % 2;
+            if drawn.len() == COMBINATIONS || passed.len() < size {
+                continue;
+            }
+            let mut order: Vec<usize> = (0..passed.len()).collect();
+            order.sort_by_cached_key(|place| {
+                let name = format!("{}\n{number}\n{}", self.settings.seed, examined.candidates[passed[*place].0].at);
+                crate::files::hex(&<sha2::Sha256 as sha2::Digest>::digest(name.as_bytes()))
+            });
+            order.truncate(size);
+            order.sort_unstable();
+            drawn.insert(order);
+        }
+        let combinations: Vec<(Vec<usize>, BTreeSet<String>)> = drawn
+            .iter()
+            .map(|combination| {
+                let ids = combination.iter().flat_map(|place| passed[*place].1.ids.clone());
+                (combination.iter().map(|place| passed[*place].0).collect(), ids.collect())
+            })
+            .collect();
+        if combinations.is_empty() {
+            return Ok((0, 0));
+        }
+        let fail = gates.fail_together(&combinations).await?;
+        // Masked together, all of them: what the import does not call then, it does not call with fewer of them masked.
+        let all: Vec<usize> = passed.iter().map(|(place, _)| *place).collect();
+        let all_load = gates.loads(&all).await?;
+        let mut failed = 0;
+        for ((units, _), fails) in combinations.iter().zip(fail) {
+            failed += usize::from(fails && (all_load || gates.loads(units).await?));
+        }
+        Ok((combinations.len(), failed))
+    }
+
+    /// Functions whose bodies can be read elsewhere, with the reason.
+    pub(super) fn leaking(bench: &Bench, prefix: &Path) -> Result<BTreeMap<String, String>> {
+        let loaded = bench.loaded();
+        let report = leaks::measure(loaded, Some(&bench.ready().shown))?;
+        let mut found: BTreeMap<String, String> = report
+            .functions
+            .iter()
+            .filter(|leak| leak.containment >= LEAK)
+            .map(|leak| (leak.at.clone(), "its body is elsewhere in the repo".to_owned()))
+            .collect();
+        for finding in leaks::installed(loaded, prefix) {
+            let message = finding.error.to_string();
+            for unit in loaded.paper.units.iter().filter(|unit| message.contains(&format!("`{}`", unit.at))) {
+                found.insert(unit.at.clone(), "its body is in the environment".to_owned());
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,208 @@
+//! Runs a package's tests, records gold, and chooses and measures functions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::functions::{Candidate, PackageFunctions, examine};
+use super::gates::Gates;
+use super::layout::Layout;
+use super::list::{ListedFunction, Measured, PackageEntry};
+use super::package::Workshop;
+use super::prepare::{Prepared, write_plan, write_runner};
+use super::record::{Recorded, record};
+use super::survey::{Plan, StableTests, Survey, SurveyOptions, SurveyedTest, groups, stable, survey, within_budget};
+use super::{PLAN, RUNNER};
+use crate::audit::Bench;
+use crate::error::{Error, FailureKind, Result};
+use crate::masked::ready::ReadyPaper;
+use crate::run::event::{Observer, RunEvent, Stage};
+use crate::suite::{LoadedPaper, PartialDate, Protocol, Suite};
+
+/// Configuration that tests and builds share; protected, and never hidden.
+const SHARED: [&str; 6] = ["pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "PKG-INFO", "MANIFEST.in"];
+
+/// Number of times that the plan may change while gold is recorded.
+const ROUNDS: usize = 4;
+
+impl Workshop {
+    /// Runs the tests, chooses functions and measures them, and writes the paper.
+    pub(super) async fn measure(
+        &self,
+        prepared: &Prepared,
+        entry: &mut PackageEntry,
+        observer: &dyn Observer,
+    ) -> Result<Measured> {
+        let id = prepared.draft.id();
+        let suite = prepared.draft.suite();
+        let repo = suite.repo_dir(id);
+        let begun = Instant::now();
+        let (surveyed, tests) = self.survey(prepared, entry, observer).await?;
+        entry.spent("survey", begun);
+        let begun = Instant::now();
+        let (mut tests, mut without_values) = (tests.kept, tests.without_values);
+        let test_files = test_files(&surveyed, &repo, &prepared.layout);
+        let mut round = 0;
+        let (bench, plan, examined, gold) = loop {
+            round += 1;
+            let plan = Plan {
+                groups: groups(&tests),
+                without_values: without_values.iter().filter(|id| tests.contains_key(*id)).cloned().collect(),
+                seconds: tests
+                    .iter()
+                    .map(|(id, test)| (id.clone(), (test.seconds * 1000.0).round() / 1000.0))
+                    .collect(),
+            };
+            if tests.is_empty() {
+                return Err(Error::new(FailureKind::Baseline, "none of its tests passes in every run"));
+            }
+            write_plan(&repo, &plan)?;
+            let hidden = test_files.iter().cloned().collect();
+            let examined = examine(&repo, &prepared.layout, &hidden, &entering(&tests), prepared.earlier.as_ref());
+            let released = prepared.record.released;
+            let functions: Vec<ListedFunction> =
+                examined.candidates.iter().map(|candidate| listed(candidate, released)).collect();
+            if functions.is_empty() {
+                fill_funnel(entry, &examined, &tests, &plan);
+                return Err(Error::new(FailureKind::Baseline, "its tests enter no function that is worth masking"));
+            }
+            self.write_paper(prepared, &test_files, &plan, &functions)?;
+            let ready = self.ready(suite, id, observer).await?;
+            let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
+            match record(&bench, &prepared.layout, &plan, self.machine.backend.name(), observer).await? {
+                Recorded::Gold(gold) => break (bench, plan, examined, *gold),
+                Recorded::Varying(failed, varying) if round < ROUNDS => {
+                    *entry.funnel.tests_left_out.entry("varies".to_owned()).or_default() += failed.len();
+                    tests.retain(|test, _| !failed.contains(test));
+                    without_values.extend(varying);
+                }
+                Recorded::Varying(..) => {
+                    return Err(Error::new(FailureKind::Baseline, "its tests vary from run to run"));
+                }
+            }
+        };
+        entry.spent("gold", begun);
+        let begun = Instant::now();
+        fill_funnel(entry, &examined, &tests, &plan);
+        gold.save(&suite.paper_dir(id).join("gold.json"))?;
+        drop(bench);
+        let ready = self.ready(suite, id, observer).await?;
+        let prefix = ready.env.prefix.clone();
+        let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
+        let mut dropped = Self::leaking(&bench, &prefix)?;
+        let gates = Gates::new(Arc::clone(&bench), prepared.layout.clone(), plan.clone(), tests).await?;
+        for place in gates.entered_by_import(examined.candidates.len()).await? {
+            let at = examined.candidates[place].at.clone();
+            dropped.entry(at).or_insert_with(|| "runs when the package is imported".to_owned());
+        }
+        let passed = self.gate(Arc::new(gates), &examined, &mut dropped, entry, observer).await?;
+        entry.spent("functions", begun);
+        for (at, reason) in dropped {
+            entry.funnel.dropped.entry(reason).or_default().push(at);
+        }
+        if passed.is_empty() {
+            return Err(Error::new(FailureKind::Baseline, "no function of it passes all gates"));
+        }
+        self.finish(prepared, &bench, &test_files, plan, gold, &passed, entry)
+    }
+
+    /// Runs all tests three times: alone, then twice beside each other with other work.
+    async fn survey(
+        &self,
+        prepared: &Prepared,
+        entry: &mut PackageEntry,
+        observer: &dyn Observer,
+    ) -> Result<(Survey, StableTests)> {
+        let id = prepared.draft.id();
+        let suite = prepared.draft.suite();
+        let repo = suite.repo_dir(id);
+        write_plan(&repo, &Plan::default())?;
+        write_runner(&repo)?;
+        self.write_paper(prepared, &[], &Plan::default(), &[])?;
+        let ready = self.ready(suite, id, observer).await?;
+        let options = SurveyOptions { seconds: self.settings.test_seconds, doctests: self.settings.doctests };
+        let exports = prepared.layout.exports();
+        observer.on(RunEvent::Stage(Stage::new("running the tests of", id)));
+        let first = survey(&ready, &exports, options, false, &self.machine).await?;
+        if !first.tests.values().any(|test| test.outcome == "passed") {
+            entry.funnel.tests = first.tests.len();
+            let found = stable(std::slice::from_ref(&first));
+            let reasons =
+                found.left_out.iter().max_by_key(|(_, count)| **count).map(|(reason, _)| format!(": {reason}"));
+            entry.funnel.tests_left_out = found.left_out.clone();
+            return Err(Error::new(
+                FailureKind::Baseline,
+                format!("none of its tests passes{}", reasons.unwrap_or_default()),
+            ));
+        }
+        let (second, third) = tokio::join!(
+            survey(&ready, &exports, options, true, &self.machine),
+            survey(&ready, &exports, options, false, &self.machine)
+        );
+        let surveys = [first, second?, third?];
+        let mut found = stable(&surveys);
+        entry.funnel.tests = surveys[0].tests.len();
+        let over = within_budget(&mut found.kept);
+        if over > 0 {
+            found.left_out.insert("more than 20 seconds of tests".to_owned(), over);
+        }
+        entry.funnel.tests_left_out.clone_from(&found.left_out);
+        let [first, ..] = surveys;
+        Ok((first, found))
+    }
+
+    async fn ready(&self, suite: &Suite, id: &str, observer: &dyn Observer) -> Result<ReadyPaper> {
+        let loaded = LoadedPaper::load(suite, id)?;
+        ReadyPaper::prepare(loaded, Protocol::Curtailed, &self.machine, observer).await
+    }
+}
+
+/// The tests that enter each function.
+fn entering(tests: &BTreeMap<String, SurveyedTest>) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (id, test) in tests {
+        for function in &test.entered {
+            found.entry(function.clone()).or_default().insert(id.clone());
+        }
+    }
+    found
+}
+
+fn listed(candidate: &Candidate, released: Option<PartialDate>) -> ListedFunction {
+    ListedFunction {
+        at: candidate.at.clone(),
+        description: candidate.description.clone(),
+        passages: Vec::new(),
+        since: released.filter(|_| candidate.is_fresh),
+    }
+}
+
+/// Files of the tests that exist in the repo and that neither a build nor the package needs.
+fn test_files(survey: &Survey, repo: &Path, layout: &Layout) -> Vec<String> {
+    let is_test = |file: &String| {
+        let path = Path::new(file);
+        let in_tests = path.iter().any(|part| part.to_string_lossy().starts_with("test") || part == "conftest.py");
+        !SHARED.contains(&file.as_str())
+            && file != RUNNER
+            && file != PLAN
+            && repo.join(path).is_file()
+            && (in_tests || !layout.holds(path) || file.ends_with("_test.py") || file.ends_with("_tests.py"))
+    };
+    survey.test_files.iter().filter(|file| is_test(file)).cloned().collect()
+}
+
+fn fill_funnel(
+    entry: &mut PackageEntry,
+    examined: &PackageFunctions,
+    tests: &BTreeMap<String, SurveyedTest>,
+    plan: &Plan,
+) {
+    let funnel = &mut entry.funnel;
+    funnel.tests_kept = tests.len();
+    funnel.tests_with_values = tests.len() - plan.without_values.len();
+    funnel.functions = examined.found;
+    funnel.entered = examined.entered;
+    funnel.candidates = examined.candidates.len();
+    funnel.dropped.clone_from(&examined.refused);
+}

@@ -1,0 +1,77 @@
+//! Makes a package's files again from its sources and its measurements.
+
+use std::fs;
+
+use super::layout::{self, Layout};
+use super::list::{PackageEntry, digests};
+use super::package::Workshop;
+use super::prepare::{Prepared, library_files, write_plan, write_repo, write_runner};
+use super::source::PackageSource;
+use crate::draft::Draft;
+use crate::draft::manifest::CompiledCode;
+use crate::draft::metadata::{self, facts};
+use crate::error::{Error, Result};
+use crate::suite::LoadedPaper;
+
+impl Workshop {
+    /// Makes a package's files again from its sources and its measurements, without running anything.
+    ///
+    /// # Errors
+    /// Kind `Suite` if the sources are others or the files come out differently.
+    pub(super) async fn rebuild(&self, entry: &PackageEntry) -> Result<()> {
+        let (Some(source), Some(measured)) = (&entry.source, &entry.measured) else { return Ok(()) };
+        let id = &entry.id;
+        let scratch = self.scratch()?;
+        let parsed = PackageSource::parse(&source.package)?;
+        let found = self.fetcher.get(&parsed, &scratch.path().join("sources"), Some(source)).await?;
+        let layout = Layout { version: entry.version.clone(), ..layout::find(&found.folder)? };
+        self.remove_unfinished(id)?;
+        let mut draft = Draft::begin(&self.suite, id)?;
+        let repo = draft.suite().repo_dir(id);
+        write_repo(&found.folder, &repo, &layout, &self.settings)?;
+        draft.write_env(&measured.environment)?;
+        let env = draft.suite().env_dir(id);
+        for (name, text) in &measured.locks {
+            if name.contains(['/', '\\']) {
+                return Err(Error::suite(format!("`{name}` is not the name of a lock file")));
+            }
+            fs::write(env.join(name), text).map_err(|error| Error::io("write", &env.join(name), error))?;
+        }
+        write_plan(&repo, &measured.plan)?;
+        write_runner(&repo)?;
+        let files = library_files(&repo);
+        let compiled = CompiledCode { build: measured.build.clone(), files, abi: measured.abi.clone() };
+        let facts = metadata::PackageFacts { year: Some(measured.year), ..facts(&found.folder) };
+        let prepared = Prepared {
+            draft,
+            layout,
+            sources: found.folder.clone(),
+            record: source.clone(),
+            earlier: None,
+            compiled,
+            facts,
+            environment: measured.environment.clone(),
+        };
+        let mut used = measured.plan.clone();
+        used.groups.retain(|group, _| measured.dependencies.needs.contains_key(group));
+        self.write_paper(&prepared, &measured.test_files, &used, &measured.functions)?;
+        let paper = prepared.draft.suite().paper_dir(id);
+        measured.gold.save(&paper.join("gold.json"))?;
+        super::list::save_json(&paper.join("dependencies.json"), &measured.dependencies)?;
+        measured.evidence.save(&paper.join("evidence.json"))?;
+        LoadedPaper::load(prepared.draft.suite(), id)?;
+        let Prepared { draft, .. } = prepared;
+        draft.move_into_suite()?;
+        let (made, _) = digests(self.suite.root(), id)?;
+        let other = super::list::differing(&made, &entry.digests);
+        if let Some(first) = other.first() {
+            return Err(Error::suite(format!(
+                "`{}`: {} files are not as in the list, such as `{first}`",
+                entry.package,
+                other.len()
+            ))
+            .hint("was the list made by another version of this program?"));
+        }
+        Ok(())
+    }
+}

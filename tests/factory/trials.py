@@ -1,0 +1,103 @@
+"""Checks the runner's `trials`, which tries several changes of a package: `python tests/factory/trials.py`."""
+
+import base64
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+RUNNER = pathlib.Path(__file__).resolve().parent.parent.parent / "src/factory/package_tests.py"
+CODE = """def mean(values):
+    total = 0.0
+    for value in values:
+        total += value
+    if not values:
+        return 0.0
+    return total / len(values)
+
+
+def count(n):
+    while n > 0:
+        n -= 1
+    return n
+"""
+TESTS = {
+    "tests/test_one.py": "from means import mean\n\ndef test_mean(): assert mean([1, 2, 3]) == 2\n\n"
+    "def test_value(): mean([4, 6])\n",
+    # Another file with tests of the same names.
+    "tests/more/test_one.py": "from means import count, mean\n\ndef test_mean(): assert mean([1, 2, 3]) == 2\n\n"
+    "def test_count(): assert count(5) == 0\n",
+    "tests/test_two.py": "from means import mean\n\ndef test_empty(): assert mean([]) == 0\n",
+}
+IDS = [
+    "tests/test_one.py::test_mean",
+    "tests/test_one.py::test_value",
+    "tests/test_two.py::test_empty",
+    "tests/more/test_one.py::test_mean",
+    "tests/more/test_one.py::test_count",
+]
+CHANGES = {
+    "nothing": CODE,
+    "another result": CODE.replace("+= value", "-= value"),
+    "another value, which no test compares": CODE.replace("/ len(values)", "/ (len(values) + (values[0] == 4))"),
+    "an endless loop": CODE.replace("n -= 1", "n -= 0"),
+    "a missing name": CODE.replace("def mean", "def average"),
+    "an end of the process": "import os\nos._exit(0)\n",
+    "a syntax error": "def",
+}
+
+
+def request(folder, changes, **options):
+    files = lambda code: {"means.py": base64.b64encode(code.encode()).decode()}
+    trials = [{"files": files(CHANGES[name]), "ids": IDS} for name in changes]
+    path = folder / "trials.json"
+    path.write_text(json.dumps({"trials": trials, **options}))
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py")]
+    ran = subprocess.run([*command, "trials", str(path)], env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return dict(zip(changes, json.loads(ran.stdout)["trials"]))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for path, text in {"means.py": CODE, **TESTS}.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER.read_bytes())
+        plan = {"groups": {"all": IDS}, "without_values": [], "seconds": {}}
+        (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan))
+
+        whole = request(folder, ["nothing", "another result", "a missing name"], whole=True)
+        assert set(whole["nothing"]["tests"].values()) == {"passed"}, whole
+        failed = {name for name, outcome in whole["another result"]["tests"].items() if outcome == "failed"}
+        assert failed == {"tests/test_one.py::test_mean", "tests/more/test_one.py::test_mean"}, whole
+        assert set(whole["a missing name"]["tests"].values()) == {"missing"}, whole
+
+        expected = whole["nothing"]["values"]
+        found = request(folder, list(CHANGES), expected=expected)
+        noticed = lambda trial: [
+            name
+            for name, outcome in trial["tests"].items()
+            if outcome != "passed" or trial["values"][name] != expected[name]
+        ]
+        for change, trial in found.items():
+            # A trial ends with the first test that notices the change.
+            assert bool(noticed(trial)) == (change != "nothing"), (change, trial)
+        assert found["nothing"] == whole["nothing"]
+        assert noticed(found["an endless loop"]) == ["tests/more/test_one.py::test_count"], found
+        assert noticed(found["another value, which no test compares"]) == ["tests/test_one.py::test_value"], found
+        for change in ("another result", "another value, which no test compares"):
+            assert len(found[change]["tests"]) < len(IDS), found[change]
+
+        # Two unnoticed changes are enough to know that the tests notice too few.
+        found = request(folder, ["nothing"] * 2 + ["another result"], expected=expected, most_unnoticed=0)
+        assert len(found) == 1, found
+    print(f"{len(CHANGES)} changes of a package: right")
+
+
+if __name__ == "__main__":
+    main()
