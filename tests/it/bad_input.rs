@@ -17,7 +17,7 @@ fn an_unknown_field_is_named_with_its_line() {
         "description = \"The arithmetic mean.\"",
         "descripton = \"The arithmetic mean.\"",
     );
-    insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"error: [lab]/papers/tiny/paper.toml:11: unknown field `descripton`, expected one of `at`, `description`, `passages`, `equivalent`"#);
+    insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"error: [lab]/papers/tiny/paper.toml:11: unknown field `descripton`, expected one of `at`, `description`, `passages`, `since`, `equivalent`"#);
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn all_errors_of_a_manifest_are_reported_at_once() {
     insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"
     error: [lab]/papers/tiny/paper.toml:3: invalid type: string "x", expected u16
         [lab]/papers/tiny/paper.toml:4: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `published`, `first_commit`, `repo`, `env`, `protected`, `hidden`, `build`, `products`, `compiled`, `abi`, `function`, `region`, `experiment`
-        [lab]/papers/tiny/paper.toml:12: unknown field `descripton`, expected one of `at`, `description`, `passages`, `equivalent`
+        [lab]/papers/tiny/paper.toml:12: unknown field `descripton`, expected one of `at`, `description`, `passages`, `since`, `equivalent`
     "#);
     let lab = Lab::new();
     lab.edit("papers/tiny/paper.toml", "tiny/means.py::arithmetic", "tiny/means.py::arithmetics");

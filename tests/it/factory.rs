@@ -275,9 +275,10 @@ fn functions_that_a_newer_version_brings_carry_its_date_and_are_drawn_alone() {
     let name = "autoexperiment-means";
     let old = means(name);
     let mut new = old.clone();
-    let fresh = "\n\ndef spread(values):\n    \"\"\"The largest value minus the smallest one.\"\"\"\n    low, high = values[0], values[0]\n\
-                 \x20   for value in values[1:]:\n        if value < low:\n            low = value\n        if value > high:\n            high = value\n    return high - low\n";
-    let tests = "\n\ndef test_spread():\n    from means import spread\n\n    assert spread([3, 1, 7, 2]) == 6\n    assert spread([5]) == 0\n    assert spread([2, 2, 9]) == 7\n    assert spread([-4, -9]) == 5\n";
+    let fresh = "\n\ndef spread(values):\n    \"\"\"The sum of the squares of the distances to the first value.\"\"\"\n    total = 0\n\
+                 \x20   for value in values:\n        total += (value - values[0]) ** 2\n    return total\n";
+    let tests = "\n\ndef test_spread():\n    from means import spread\n\n    assert spread([3, 1, 7, 2]) == 21\n\
+                 \x20   assert spread([5]) == 0\n    assert spread([-4, -9]) == 25\n";
     new.insert("src/means/__init__.py".to_owned(), format!("{MEANS}{fresh}"));
     new.insert("tests/test_means.py".to_owned(), format!("{TESTS}{tests}"));
     for text in new.values_mut() {
