@@ -109,13 +109,9 @@ pub(super) async fn compile(
     lock: &File,
     on_progress: OnProgress<'_>,
 ) {
-    // Don't store modification times of source files, so that two builds of one lock are identical.
-    let mut arguments: Vec<&OsStr> =
-        ["-m", "compileall", "-q", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"].map(OsStr::new).into();
-    if let Some(stripped) = stripped {
-        arguments.extend([OsStr::new("-s"), stripped.as_os_str()]);
-    }
-    arguments.push(folder.as_os_str());
+    // The bytecode has no modification times of source files, so that two builds of one lock are identical.
+    let mut arguments = vec![OsStr::new("-c"), OsStr::new(include_str!("compile_all.py")), folder.as_os_str()];
+    arguments.extend(stripped.map(Path::as_os_str));
     // Ignore a failure, because it only makes imports slower.
     let _ = run(python, &arguments, "compile", 0, Some(lock), on_progress).await;
 }
