@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::functions::{PackageFunctions, spread};
 use super::gates::{Gate, Gates, Passed};
 use super::list::PackageEntry;
-use super::package::Workshop;
+use super::workshop::Workshop;
 use crate::audit::{Bench, leaks};
 use crate::error::{Error, Result};
 use crate::run::event::{Observer, RunEvent, Stage};

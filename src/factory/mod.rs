@@ -1,6 +1,6 @@
 //! Tasks from any Python package with tests, without a person or a model: `autoexperiment factory`.
 //!
-//! [`Factory::make`] takes packages and makes a suite. For each package (`package`), it gets the sources (`source`, `index`,
+//! [`Factory::make`] takes packages and makes a suite. What packages share is in `workshop`. For each package (`package`), it gets the sources (`source`, `index`,
 //! `archive`), finds out what the tests need (`requirements`) and how the package is imported without being installed
 //! (`layout`), and writes the repo and env (`prepare`). It then (`measure`) runs the tests three times (`survey`), records gold
 //! of ten runs (`record`), finds functions that the tests enter (`functions`), drops those that a gate refuses (`choice`,
@@ -32,6 +32,7 @@ mod requirements;
 mod source;
 mod survey;
 mod version;
+mod workshop;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -46,10 +47,10 @@ use crate::run::machine::Machine;
 use crate::suite::Suite;
 use crate::workspace::remove_tree;
 pub use list::{FactoryList, FactorySettings, LIST, PackageEntry};
-use package::Workshop;
 pub use page::page;
 use source::PackageSource;
 pub use source::packages;
+use workshop::Workshop;
 
 /// The runner of a package's tests, and its plan, in each repo.
 const RUNNER: &str = "autoexperiment_package_tests.py";

@@ -1,44 +1,18 @@
 //! Makes the tasks of one package, from its name to a paper in the suite.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use tokio::sync::Semaphore;
-
-use super::JOURNAL;
 use super::about::{has_tests, licence, repository};
 use super::index::normalised;
 use super::layout::{self, Layout};
-use super::list::{FactorySettings, PackageEntry, digests, minutes_since};
+use super::list::{PackageEntry, digests, minutes_since};
 use super::prepare::Prepared;
 use super::refresh::EarlierVersion;
-use super::source::{Fetcher, PackageSource, SourceRecord, Unpacked};
+use super::source::{PackageSource, SourceRecord, Unpacked};
+use super::workshop::Workshop;
 use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
-use crate::run::machine::Machine;
-use crate::suite::Suite;
-
-/// Resources shared by the packages of one command.
-pub(super) struct Workshop {
-    /// The new suite.
-    pub(super) suite: Suite,
-    /// Settings that decide the result.
-    pub(super) settings: FactorySettings,
-    /// This machine.
-    pub(super) machine: Arc<Machine>,
-    /// Gets sources.
-    pub(super) fetcher: Fetcher,
-    /// Number of trials of one package at once.
-    pub(super) slots: usize,
-    /// Locking and building of environments, one at a time: pip and the network are the limit.
-    pub(super) envs: Semaphore,
-    /// Sources of older versions, by the package that is compared with them.
-    pub(super) earlier: OnceLock<BTreeMap<String, SourceRecord>>,
-    /// Ids that are taken, by the package that took them.
-    pub(super) ids: std::sync::Mutex<BTreeMap<String, String>>,
-}
 
 impl Workshop {
     /// Makes the tasks of a package. Whatever goes wrong becomes the entry's reason; `false` says that another try may
@@ -157,21 +131,6 @@ impl Workshop {
         });
         taken.insert(id.clone(), asked.to_owned());
         id
-    }
-
-    /// Creates a folder for the sources of a package, which is removed at the end.
-    pub(super) fn scratch(&self) -> Result<tempfile::TempDir> {
-        tempfile::tempdir_in(self.suite.root().join(JOURNAL))
-            .map_err(|error| Error::io("create", self.suite.root(), error))
-    }
-
-    /// Removes what a killed process left of a package.
-    pub(super) fn remove_unfinished(&self, id: &str) -> Result<()> {
-        for part in ["papers", "repos", "envs"] {
-            let folder = self.suite.root().join(part).join(id);
-            crate::workspace::remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
-        }
-        Ok(())
     }
 }
 

@@ -4,9 +4,9 @@ use std::fs;
 
 use super::layout::{self, Layout};
 use super::list::{PackageEntry, digests};
-use super::package::Workshop;
 use super::prepare::{Prepared, library_files, write_plan, write_repo, write_runner};
 use super::source::PackageSource;
+use super::workshop::Workshop;
 use crate::draft::Draft;
 use crate::draft::manifest::CompiledCode;
 use crate::draft::metadata::{self, facts};

@@ -4,12 +4,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::clean;
-use super::figures::NumberTable;
 use super::terminal::{plain_table, trimmed};
 use crate::run::{AttemptRecord, CurriculumSettings};
 
 /// Rows of the table, at most; longer courses are shown by several windows a row.
 const MOST_ROWS: usize = 20;
+
+/// Columns of the table of a course.
+pub(super) const COLUMNS: [&str; 4] = ["episodes", "success %", "mean n", "largest n"];
 
 /// A run with a curriculum.
 #[derive(Debug, Clone)]
@@ -76,8 +78,8 @@ impl CurriculumRun {
 }
 
 impl CurriculumCourse {
-    /// The course as a table.
-    pub(super) fn table(&self) -> NumberTable {
+    /// Rows of the course's table, with a cell for each of [`COLUMNS`].
+    pub(super) fn rows(&self) -> Vec<Vec<String>> {
         let row = |part: &CurriculumPart| {
             vec![
                 format!("{}–{}", part.first, part.last),
@@ -86,8 +88,7 @@ impl CurriculumCourse {
                 part.largest_n.to_string(),
             ]
         };
-        let columns = ["episodes", "success %", "mean n", "largest n"].map(str::to_owned).to_vec();
-        NumberTable { columns, rows: self.parts.iter().map(row).collect() }
+        self.parts.iter().map(row).collect()
     }
 
     /// Heading of the table.
@@ -98,10 +99,9 @@ impl CurriculumCourse {
 
 /// Formats a course as a table for a terminal.
 pub(super) fn curriculum_console(course: &CurriculumCourse) -> String {
-    let NumberTable { columns, rows } = course.table();
     let mut table = plain_table();
-    table.set_header(columns);
-    table.add_rows(rows);
+    table.set_header(COLUMNS);
+    table.add_rows(course.rows());
     format!("{}\n{}", clean(&course.heading()), trimmed(table, &[]))
 }
 

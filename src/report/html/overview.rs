@@ -14,6 +14,7 @@ use super::template::render;
 use super::words::{percent, with_interval};
 use crate::error::Result;
 use crate::report::compare::{contender_name, p_value};
+use crate::report::curriculum::{COLUMNS, CurriculumCourse};
 use crate::report::figures::chart::{Canvas, INK, draw};
 use crate::report::figures::{COST, FigureInput, NumberTable, figures};
 use crate::report::leaderboard::{LeaderboardRow, leaderboard, legend};
@@ -88,8 +89,9 @@ pub fn overview(material: &Material) -> Result<String> {
         list(&title_of(figure, "id"), &title_of(figure, "title"), true);
     }
     list("runs", "Settings of the runs", !runs.is_empty());
+    let table = |course: &CurriculumCourse| NumberTable { columns: cells(COLUMNS), rows: course.rows() };
     let curricula: Vec<_> =
-        summary.curricula.iter().map(|one| json!({ "heading": one.heading(), "table": one.table() })).collect();
+        summary.curricula.iter().map(|one| json!({ "heading": one.heading(), "table": table(one) })).collect();
     render(
         "overview.html",
         context! {

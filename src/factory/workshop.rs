@@ -1,0 +1,50 @@
+//! What the packages of one command share.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::Semaphore;
+
+use super::JOURNAL;
+use super::list::FactorySettings;
+use super::source::{Fetcher, SourceRecord};
+use crate::error::{Error, Result};
+use crate::run::machine::Machine;
+use crate::suite::Suite;
+
+/// Resources shared by the packages of one command.
+pub(super) struct Workshop {
+    /// The new suite.
+    pub(super) suite: Suite,
+    /// Settings that decide the result.
+    pub(super) settings: FactorySettings,
+    /// This machine.
+    pub(super) machine: Arc<Machine>,
+    /// Gets sources.
+    pub(super) fetcher: Fetcher,
+    /// Number of trials of one package at once.
+    pub(super) slots: usize,
+    /// Locking and building of environments, one at a time: pip and the network are the limit.
+    pub(super) envs: Semaphore,
+    /// Sources of older versions, by the package that is compared with them.
+    pub(super) earlier: OnceLock<BTreeMap<String, SourceRecord>>,
+    /// Ids that are taken, by the package that took them.
+    pub(super) ids: std::sync::Mutex<BTreeMap<String, String>>,
+}
+
+impl Workshop {
+    /// Creates a folder for the sources of a package, which is removed at the end.
+    pub(super) fn scratch(&self) -> Result<tempfile::TempDir> {
+        tempfile::tempdir_in(self.suite.root().join(JOURNAL))
+            .map_err(|error| Error::io("create", self.suite.root(), error))
+    }
+
+    /// Removes what a killed process left of a package.
+    pub(super) fn remove_unfinished(&self, id: &str) -> Result<()> {
+        for part in ["papers", "repos", "envs"] {
+            let folder = self.suite.root().join(part).join(id);
+            crate::workspace::remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
+        }
+        Ok(())
+    }
+}
