@@ -59,7 +59,7 @@ pub(super) async fn python_range(sources: &Path, compiled: bool, id: &str) -> Re
     Ok(version.split('.').take(2).collect::<Vec<_>>().join("."))
 }
 
-/// The licence in the metadata: an expression, a classifier or a short text.
+/// The licence in the metadata: an expression, a short text, a classifier or the beginning of a long text.
 pub(super) fn licence(folder: &Path) -> Option<String> {
     let head = package_info(folder);
     let field = |name: &str| {
@@ -76,12 +76,35 @@ pub(super) fn licence(folder: &Path) -> Option<String> {
         let licence = table.get("project")?.get("license")?.clone();
         licence.as_str().or_else(|| licence.get("text")?.as_str()).map(str::to_owned)
     };
+    // Some packages have their licence's whole text here.
+    let name = |text: &String| text.chars().count() <= 80 && !text.to_lowercase().starts_with("copyright");
     let short = |text: String| text.lines().next().map(|line| line.chars().take(80).collect::<String>());
-    field("License-Expression:").or_else(|| field("License:")).or_else(classifier).or_else(project).and_then(short)
+    let named = field("License-Expression:").or_else(|| field("License:").filter(name)).or_else(classifier);
+    named.or_else(project).or_else(|| field("License:")).and_then(short)
 }
 
 /// The fields of `PKG-INFO`, without the description that follows them; empty without the file.
 fn package_info(folder: &Path) -> String {
     let text = metadata::text(folder, "PKG-INFO").unwrap_or_default();
     text.split("\n\n").next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_licence_is_its_name_rather_than_the_beginning_of_its_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |fields: &str| {
+            std::fs::write(folder.path().join("PKG-INFO"), format!("Name: x\n{fields}\n\nA description.")).unwrap();
+            licence(folder.path())
+        };
+        let bsd = "Classifier: License :: OSI Approved :: BSD License";
+        let text = "License: Copyright (c) 2021, Somebody\n        Permission is granted";
+        assert_eq!(of(&format!("{text}\n{bsd}")).as_deref(), Some("BSD License"));
+        assert_eq!(of(&format!("License: MIT\n{bsd}")).as_deref(), Some("MIT"));
+        assert_eq!(of(text).as_deref(), Some("Copyright (c) 2021, Somebody"));
+        assert_eq!(of("License: UNKNOWN"), None);
+    }
 }
