@@ -190,6 +190,7 @@ impl MakingOptions {
         Ok(())
     }
 }
+
 impl Arguments {
     fn settings(&self) -> FactorySettings {
         FactorySettings {

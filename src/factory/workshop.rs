@@ -1,4 +1,4 @@
-//! What the packages of one command share.
+//! Settings, caches and other resources shared by all packages of one `factory` command.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

@@ -256,7 +256,7 @@ impl Paper {
         PartialDate::earlier(self.published, self.first_commit)
     }
 
-    /// When the oldest of these units became public; the whole paper if there are none.
+    /// Returns the date on which the oldest of these units became public or, without units, that of the paper.
     #[must_use]
     pub fn units_since(&self, units: &[usize]) -> Option<PartialDate> {
         let known = self.public_since();

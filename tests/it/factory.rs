@@ -253,7 +253,7 @@ fn what_is_wrong_with_a_package_is_said_in_one_line_and_the_others_continue() {
         assert!(stderr.lines().any(|said| said.starts_with(line)), "{line}\n{stderr}");
     }
     let made = list(&lab, "tasks");
-    // What the index did not send may come with the next command, so the list does not have it.
+    // The next command may get what the index did not send, so the list has no entry for it.
     assert_eq!(made["packages"].as_array().unwrap().len(), packages.len() - 1);
     // A test that deletes its own files passes: it has its own copy of them. So does one that leaves 200 processes behind,
     // if the machine is fast enough.
@@ -335,7 +335,7 @@ fn functions_that_a_newer_version_brings_carry_its_date_and_are_drawn_alone() {
     assert!(drawn.stdout.contains(&format!("\"{name}_2\"")), "{}", drawn.stdout);
     let error = lab.fails(2, &["run", "--suite", "new", "--agent", "noop", "--after", "2026-07-02"]);
     assert!(error.contains("nothing here is known to have become public after 2026-07-02"), "{error}");
-    // What was there before is dated by the package's first release, which is before the cutoff.
+    // Older functions have the date of the package's first release, which is before the cutoff.
     lab.write("model.jsonl", "{\"text\": \"I do not know.\"}\n");
     lab.ok(&["run", "--suite", "new", "--agent", "fixed", "--model", "scripted:model.jsonl", "--name", "r"]);
     let model = lab.records("r")[0]["model"].as_str().unwrap().to_owned();

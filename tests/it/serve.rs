@@ -382,7 +382,7 @@ fn a_curriculum_draws_harder_samples_for_a_learner_that_succeeds() {
     let options = ["-n", "1,2,3", "--held-out", "0", "--curriculum", "0.5", "--window", "4", "--difficulty", "before"];
     let served = Served::start(&lab, &options);
     let mut client = served.client();
-    // Chosen by the client, so no part of the curriculum.
+    // The client chooses this sample, so the curriculum does not count it.
     client.reset(&json!({ "sample": "tiny_0" }));
     client.submit(&json!({}));
     for _ in 0..8 {

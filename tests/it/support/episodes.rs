@@ -52,7 +52,7 @@ impl Served {
         self.process.id()
     }
 
-    /// Stops the server as Ctrl-C does; returns its exit code and what it said.
+    /// Interrupts the server like Ctrl-C; returns its exit code and its stderr.
     pub fn stop(mut self) -> (i32, String) {
         self.interrupt();
         let mut said = String::new();

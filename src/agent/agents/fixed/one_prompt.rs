@@ -56,7 +56,7 @@ pub(super) fn ask(place: usize, settings: &Settings, work: &FixedAttempt<'_>) ->
     Ok(one_prompt(paper, &files))
 }
 
-/// Returns the file of a missing part, and where the statement is that stands for it.
+/// Returns the file of a missing part, and the range of the statement in its place.
 fn stand_in(
     function: &TaskFunction,
     region: Option<&Range<usize>>,
@@ -100,7 +100,7 @@ fn without_tags(source: &[u8]) -> String {
 /// Returns the last block of Python in a reply, with its fence.
 ///
 /// # Errors
-/// An error fragment if there is none.
+/// Returns an error fragment if the reply has no such block.
 pub(super) fn last_block(reply: &str) -> Result<String, String> {
     const OPEN: &str = "```python\n";
     let mut last = None;
