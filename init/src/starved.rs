@@ -107,9 +107,9 @@ fn ran_of_own_children() -> u64 {
     time(usage.user_time()) + time(usage.system_time())
 }
 
-/// Returns the seconds by which other processes delayed tasks that ran for `ran` and waited for `waited` seconds in
-/// all, within `time` seconds. Without other processes, the tasks would have run for the sum of both, but at most for
-/// `time` on each processor. The difference from `ran` is divided by the number of tasks that would have run at once.
+/// Returns how many seconds other processes delayed the tasks. In `time` seconds, the tasks together ran for `ran`
+/// seconds and waited for `waited`. Alone, they would have run for `ran + waited`, but at most `time` on each processor.
+/// The result is that time minus `ran`, divided by the number of tasks that would have run at once.
 fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
     if time <= 0.0 {
         return 0.0;

@@ -94,8 +94,8 @@ pub struct Setup {
     pub owner: Option<(u32, u32)>,
     pub source: WorkspaceSource,
     pub read_only: Vec<OsBytes>,
-    /// Folders and files inside the shown folders that are hidden: an empty folder or file covers each. Without
-    /// namespaces, they are left out when reading is granted.
+    /// Folders and files to hide although they are inside shown folders. With namespaces, an empty folder or file is
+    /// mounted over each. Without namespaces, the sandbox gets no permission to read them.
     pub masked: Vec<OsBytes>,
     /// Device files of the host that the sandbox shows in addition to the usual ones.
     pub devices: Vec<OsBytes>,

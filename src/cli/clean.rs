@@ -69,7 +69,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 fn left_over(kind: EngineKind, count: usize) -> Option<Error> {
     let name = kind.name();
     (count > 0).then(|| {
-        Error::new(FailureKind::Infrastructure, format!("{name} does not remove {count} container(s)"))
+        Error::new(FailureKind::Infrastructure, format!("{name} failed to remove {count} container(s)"))
             .hint(format!("see what holds them with `{name} ps --all` and `{name} info`"))
     })
 }
@@ -83,6 +83,6 @@ mod tests {
         assert!(left_over(EngineKind::Docker, 0).is_none());
         let error = left_over(EngineKind::Podman, 2).unwrap();
         assert_eq!(error.kind, FailureKind::Infrastructure);
-        assert_eq!(error.message, "podman does not remove 2 container(s)");
+        assert_eq!(error.message, "podman failed to remove 2 container(s)");
     }
 }

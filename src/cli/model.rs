@@ -70,9 +70,8 @@ impl ModelOptions {
         if self.base_url.is_none() || self.model.is_some() {
             return Ok(());
         }
-        Err(Error::usage("`--base-url` is given without `--model`").hint(
-            "name the server's model with `--model NAME`; verifiers as `model:OTHER` are then asked at the same server",
-        ))
+        Err(Error::usage("`--base-url` is given without `--model`")
+            .hint("name the server's model with `--model NAME`; a verifier `model:OTHER` then uses the same server"))
     }
 
     /// Returns the choice for a command that may name its models elsewhere, such as `--verifier model:NAME`. If only a

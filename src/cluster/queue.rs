@@ -40,7 +40,7 @@ impl Queue {
         run(Command::new("scancel").args(["--name", &self.name])).map(drop)
     }
 
-    /// Counts tasks that did not complete by their final state, such as `TIMEOUT`, according to Slurm's accounting.
+    /// For each final state, such as `TIMEOUT`, the number of tasks that ended in it, according to Slurm's accounting.
     /// Empty without accounting.
     #[must_use]
     pub fn ends(jobs: &[String]) -> BTreeMap<String, usize> {

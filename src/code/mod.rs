@@ -35,6 +35,7 @@ mod module;
 mod mutate;
 mod region;
 mod selector;
+mod sentence;
 mod similarity;
 mod splice;
 mod tokens;
@@ -49,6 +50,7 @@ pub use mutate::{Mutant, MutantKind, choose};
 pub use region::{Bounds, Region};
 pub(crate) use region::{TaggedRegion, tagged};
 pub(crate) use selector::Selector;
+pub(crate) use sentence::{Sentence, one_spaced};
 pub(crate) use similarity::{Identifiers, SHINGLE, containment};
 
 pub(crate) use tokens::CodeTokens;

@@ -1,4 +1,4 @@
-//! The family of instructions to commands: its sample ids and its repos.
+//! The family whose agents turn an instruction into a command: its sample ids and its repos.
 
 use std::path::Path;
 use std::sync::Arc;

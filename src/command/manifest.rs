@@ -70,9 +70,9 @@ pub struct Instruction {
     pub text: String,
     /// The section of the documentation that explains the task.
     pub oracle: OracleSection,
-    /// A right program.
+    /// The gold program.
     pub gold: String,
-    /// Arguments that the program has to set, by name; values as in the text of the right program.
+    /// Arguments that the program must set: values by name, written as in the gold program.
     pub arguments: Map<String, Value>,
     /// Time limit of the program in seconds.
     #[serde(default = "half_a_minute")]

@@ -42,7 +42,7 @@ const LAUNCH: &str = r#"chmod +x "$0"/*; PATH="$0:$PATH" exec "$@""#;
 pub struct ProgramRecord {
     /// Source text of the program.
     pub code: String,
-    /// The kind of program as which it was run.
+    /// Whether it was run as a Python or a Bash program.
     pub kind: ProgramKind,
     /// How it ended.
     pub exit: Exit,

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn without_allowed_values_only_the_curtailed_setting_is_there() {
+    fn if_the_paper_allows_no_other_values_the_curtailed_one_is_the_only_choice() {
         assert_eq!(listed(""), [r#"{ a = 1, b = "x", c = 0.5 }"#]);
     }
 

@@ -173,7 +173,7 @@ pub fn add_rules(wanted: &mut [RequestedExperiment], expressions: &[String], fil
     }
     for text in files {
         let (id, file) = text.split_once('=').ok_or_else(|| {
-            Error::usage(format!("`{text}` does not give a result file of an experiment"))
+            Error::usage(format!("`{text}` does not name an experiment and its result file"))
                 .hint("write it as `NAME=FILE`")
         })?;
         let one = wanted.iter_mut().find(|one| one.id == id).ok_or_else(|| unknown(text))?;

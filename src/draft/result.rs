@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn several_result_files_give_no_rule() {
+    fn of_several_result_files_none_is_chosen_and_the_hint_says_how_to_name_one() {
         let files: [(&str, &[u8]); 2] = [("a.json", b"[1]"), ("b.json", b"[2]")];
         let error = guess("exp", b"", &files).unwrap_err();
         assert_eq!(error.why, "it writes several JSON files: `a.json`, `b.json`");

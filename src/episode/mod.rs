@@ -384,8 +384,9 @@ impl EpisodeHost {
         let mut numbers = lock(&self.numbers);
         if !numbers.contains_key(label) {
             if numbers.len() >= MOST_CLIENTS {
-                let what =
-                    Error::usage(format!("{MOST_CLIENTS} clients have given themselves a name, which is the most"));
+                let what = Error::usage(format!(
+                    "at most {MOST_CLIENTS} clients can give themselves a name, and that many already have"
+                ));
                 return Err(NotStarted::Request(what.hint("use one of the earlier names")));
             }
             self.context.store.make_folders(label).map_err(|error| {

@@ -14,10 +14,10 @@ use super::manifest::{TRIALS, trials_command};
 use super::survey::{Plan, SurveyedTest};
 use crate::agent::TaskExperiment;
 use crate::audit::{Bench, ExperimentOutcome, Trial};
-use crate::code::{Mutant, choose};
+use crate::code::{Mutant, Sentence, choose, one_spaced};
 use crate::error::{Error, FailureKind, Result};
 use crate::score::score_experiment;
-use crate::suite::{FunctionEvidence, ResultRule, Stdout};
+use crate::suite::{FunctionEvidence, LoadedPaper, ResultRule, Stdout};
 
 /// Maximum tests per group, and seconds of all tests, that measure one function.
 const MOST_TESTS: usize = 12;
@@ -32,6 +32,9 @@ const LEAST_LIMIT: f64 = 10.0;
 
 /// Seconds that a run is allowed beside its tests before it was measured.
 const UNKNOWN_OVERHEAD: f64 = 60.0;
+
+/// Longer files, in bytes, are data and state nothing.
+const LARGEST_TEXT: u64 = 4 << 20;
 
 /// Measurements of a package's functions.
 pub(super) struct Gates {
@@ -50,6 +53,8 @@ pub(super) struct Gates {
     /// Results of the unmasked repo: outcomes and values of each group.
     gold: Map<String, Value>,
     values: Map<String, Value>,
+    /// Texts that agents see, by file; the paper's own text has no path. With single spaces.
+    visible: BTreeMap<PathBuf, String>,
 }
 
 /// A function that passes all gates.
@@ -88,6 +93,27 @@ fn is_reported(id: &str, report: &Value) -> bool {
     report.get("tests").is_some_and(|tests| tests.get(id).is_some())
 }
 
+/// A text with single spaces.
+fn plain(bytes: &[u8]) -> String {
+    one_spaced(&String::from_utf8_lossy(bytes))
+}
+
+/// Reads what agents see of a paper: its text and the files of its repo that are not hidden.
+fn visible_texts(loaded: &LoadedPaper) -> BTreeMap<PathBuf, String> {
+    let hidden = loaded.paper.hidden_set();
+    let mut found = BTreeMap::from([(PathBuf::new(), one_spaced(&loaded.text))]);
+    for file in walkdir::WalkDir::new(&loaded.repo_dir).into_iter().flatten().filter(|it| it.file_type().is_file()) {
+        let path = file.path().strip_prefix(&loaded.repo_dir).unwrap_or(file.path()).to_owned();
+        if hidden.is_match(&path) || file.metadata().map_or(u64::MAX, |it| it.len()) > LARGEST_TEXT {
+            continue;
+        }
+        if let Ok(bytes) = std::fs::read(file.path()) {
+            found.insert(path, plain(&bytes));
+        }
+    }
+    found
+}
+
 impl Gates {
     /// Creates the gates of a package whose gold was recorded. Runs its tests twice without the guard.
     ///
@@ -107,8 +133,9 @@ impl Gates {
                 all.extend(found.map(|(id, value)| (id.clone(), value.clone())));
             }
         }
-        let mut gates =
-            Self { bench, layout, plan, tests, overhead: UNKNOWN_OVERHEAD, odd: BTreeSet::new(), gold, values };
+        let visible = visible_texts(bench.loaded());
+        let odd = BTreeSet::new();
+        let mut gates = Self { bench, layout, plan, tests, overhead: UNKNOWN_OVERHEAD, odd, gold, values, visible };
         let all: BTreeSet<String> = gates.tests.keys().cloned().collect();
         // The slowest tests say nothing about the time beside the tests.
         let quick = Variant { files: Vec::new(), ids: gates.ids_of(&all) };
@@ -165,12 +192,23 @@ impl Gates {
         if ids.is_empty() {
             return dropped("no kept test enters it");
         }
-        let failing = self.failing(Variant { files: self.masked(&[unit])?, ids: ids.clone() }).await?;
+        let mut variants = vec![Variant { files: self.masked(&[unit])?, ids: ids.clone() }];
+        let unstated = self.unstated(unit)?;
+        if !unstated.is_empty() {
+            let module = self.bench.loaded().source(unit);
+            let files = vec![(module.path().to_owned(), module.with_other_words(&unstated))];
+            variants.push(Variant { files, ids: ids.clone() });
+        }
+        let mut failing = self.failing_each(variants).await?.into_iter();
+        let (failing, with_other_words) = (failing.next().unwrap_or_default(), failing.next().unwrap_or_default());
         let groups = self.plan.by_test();
         let needed_by: BTreeSet<String> =
             failing.iter().filter_map(|id| groups.get(id.as_str())).map(|group| (*group).to_owned()).collect();
         if needed_by.is_empty() {
             return dropped("no test fails without it");
+        }
+        if !with_other_words.is_empty() {
+            return dropped("its tests compare a text that only its body has");
         }
         let is_needed = |id: &String| groups.get(id.as_str()).is_some_and(|group| needed_by.contains(*group));
         let ids: Vec<String> = ids.into_iter().filter(is_needed).collect();
@@ -256,6 +294,37 @@ impl Gates {
         let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
         let Some(report) = reports.first() else { return Ok(ids.into_iter().collect()) };
         Ok(ids.into_iter().filter(|id| !self.is_gold(id, report)).collect())
+    }
+
+    /// As [`Self::failing`], for several variants in one sandbox.
+    async fn failing_each(&self, variants: Vec<Variant>) -> Result<Vec<BTreeSet<String>>> {
+        let outcome = self.outcome(&variants, &json!({ "whole": true })).await?;
+        let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
+        let mut found = Vec::new();
+        for (place, variant) in variants.into_iter().enumerate() {
+            found.push(match reports.get(place) {
+                Some(report) => variant.ids.into_iter().filter(|id| !self.is_gold(id, report)).collect(),
+                // An earlier variant may have ended the runner.
+                None => self.failing(variant).await?,
+            });
+        }
+        Ok(found)
+    }
+
+    /// Returns the sentences in a function's body that nothing else states that agents see.
+    fn unstated(&self, unit: usize) -> Result<Vec<Sentence>> {
+        let loaded = self.bench.loaded();
+        let module = loaded.source(unit);
+        let masked: Vec<(PathBuf, String)> =
+            self.masked(&[unit])?.into_iter().map(|(path, bytes)| (path, plain(&bytes))).collect();
+        let is_stated = |part: &String| {
+            let elsewhere = self.visible.iter().filter(|(path, _)| masked.iter().all(|(own, _)| own != *path));
+            let mut texts = elsewhere.map(|(_, text)| text).chain(masked.iter().map(|(_, text)| text));
+            texts.any(|text| text.contains(part.as_str()))
+        };
+        let mut found = module.sentences(&loaded.code(unit));
+        found.retain(|sentence| !sentence.parts.iter().all(is_stated));
+        Ok(found)
     }
 
     /// Runs the tests of each variant until one of them differs from gold, all variants in one sandbox. Returns for each

@@ -130,7 +130,7 @@ pub fn import_replies(file: &Path, suite: &Suite, output: &Path) -> Result<Impor
         }
     }
     if let Some(odd) = models.keys().find(|model| !is_file_name(model)) {
-        return Err(Error::usage(format!("the model `{odd}` cannot name a file")).at(file, None));
+        return Err(Error::usage(format!("the model's name `{odd}` cannot be a file's name")).at(file, None));
     }
     if models.values().all(Vec::is_empty) {
         return Err(Error::usage("the stored run has no completion for the suite's papers")

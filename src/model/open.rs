@@ -99,7 +99,7 @@ pub(super) fn open_with(
             refuse_provider_options(spec, options)?;
             if options.record.is_some() {
                 return Err(Error::usage(format!("`{spec}` cannot be recorded again"))
-                    .hint("leave `--record` out: the recording is the file itself"));
+                    .hint("leave `--record` out: its replies come from a recording already"));
             }
             Arc::new(Replay::load(spec, Path::new(file))?)
         }

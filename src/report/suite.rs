@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_tests_and_seconds_equal_those_over_all_listed_samples() {
+    fn mean_numbers_of_tests_and_seconds_equal_the_means_over_a_list_of_all_samples() {
         for (loaded, _) in papers() {
             let (row, _) = row(&loaded, None);
             if loaded.dependencies.is_none() {

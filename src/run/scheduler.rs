@@ -135,7 +135,7 @@ pub trait AttemptQueue {
     fn rest(&mut self, _spent: f64) -> Result<()> {
         Ok(())
     }
-    /// Reasons for losses of attempts made by other processes.
+    /// Why attempts of other processes were lost.
     fn lost(&self) -> Vec<String> {
         Vec::new()
     }

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strict_kind_of_a_program_follows_from_its_syntax() {
+    fn the_strict_rule_tells_from_the_syntax_whether_a_program_is_python_or_bash() {
         for (code, kind) in [
             ("python run.py", Some(ProgramKind::Bash)),
             ("python run.py --a 1", Some(ProgramKind::Bash)),

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_shape_has_every_key_and_item() {
+    fn the_unshortened_shape_of_an_answer_lists_every_key_and_item() {
         let keys: serde_json::Map<String, Value> = (0..9).map(|key| (format!("k{key}"), json!([1, 2]))).collect();
         let value = json!({ "rows": keys });
         assert!(shape(&value).ends_with("\"k7\": [x, ...], ...}}"), "{}", shape(&value));

@@ -240,7 +240,7 @@ impl Scale<'_> {
             if word.is_empty() {
                 continue;
             }
-            // In "When the buffer shrinks to 1%", the thing that changes is a setting.
+            // "When the buffer shrinks to 1%" names a setting and not a result.
             if whole_clause
                 && heard.contains(&WordSense::Setting)
                 && matches!(word.as_str(), "When" | "when" | "If" | "if" | "As")

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_get_the_same_whole_folder_and_what_a_killed_one_left_is_swept() {
+    fn threads_that_unpack_at_once_get_the_same_complete_folder_and_leftovers_of_a_killed_process_are_removed() {
         let place = tempfile::tempdir().unwrap();
         let dead = place.path().join(".unpacking-dead/suite");
         fs::create_dir_all(&dead).unwrap();

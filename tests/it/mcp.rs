@@ -196,3 +196,34 @@ fn over_http_only_programs_of_this_machine_or_with_the_token_are_served() {
     let refused = lab.fails(2, &["mcp", "--listen", "0.0.0.0:0", "--no-baseline"]);
     assert!(refused.contains("--token"), "{refused}");
 }
+
+#[test]
+#[ignore = "needs npm"]
+fn an_assistant_from_npm_attempts_a_sample_and_is_shown_the_verdict() {
+    let lab = Lab::new();
+    let package: Value = serde_json::from_str(include_str!("../../agents/qwen-code/package.json")).unwrap();
+    let (name, version) = package["dependencies"].as_object().unwrap().iter().next().unwrap();
+    let original = lab.read("repos/tiny/tiny/means.py");
+    let plan = json!([
+        ["draw_samples", { "n": 1, "seed": 4 }],
+        ["start_attempt", { "sample": "tiny_0" }],
+        ["write_file", { "attempt": null, "path": "tiny/means.py", "content": original }],
+        ["command_line", { "attempt": null, "command": "cat tiny/means.py" }],
+        ["submit", { "attempt": null, "answer": answers(&lab).to_string() }],
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    let of_mcp = lab.command(&["mcp", "--name", "s", "--no-baseline", "-n", "1,2", "--client", "helper"]);
+    let mut assistant = std::process::Command::new("python3");
+    assistant.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/assistant.py")).arg(folder.path());
+    assistant.arg(format!("{name}@{}", version.as_str().unwrap())).arg(of_mcp.get_program()).args(of_mcp.get_args());
+    assistant.current_dir(lab.path("")).envs(of_mcp.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    let mut running = assistant.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    running.stdin.take().unwrap().write_all(plan.to_string().as_bytes()).unwrap();
+    let said = running.wait_with_output().unwrap();
+    assert!(said.status.success());
+    let returned: Vec<String> = serde_json::from_slice(&said.stdout).unwrap();
+    assert!(returned[3].contains("total += value"), "{returned:#?}");
+    let ended: Value = serde_json::from_str(&returned[4]).unwrap();
+    assert_eq!((&ended["pass"], &ended["reward"]), (&json!(true), &json!(1.0)), "{ended:#}");
+    assert_eq!(lab.records("s")[0]["agent"], "serve:helper");
+}

@@ -184,7 +184,7 @@ fn a_limit_truncates_an_episode() {
 }
 
 #[test]
-fn beyond_its_capacity_the_server_refuses_and_a_left_episode_makes_room() {
+fn a_full_server_refuses_new_episodes_until_one_is_ended() {
     let lab = Lab::new();
     let served = Served::start(&lab, &["--jobs", "1"]);
     let mut one = served.client();

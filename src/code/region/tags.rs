@@ -113,7 +113,8 @@ pub struct TaggedRegion {
 /// Returns an error of kind `Suite` for a comment without its counterpart.
 pub fn tagged(module: &Module) -> crate::error::Result<Vec<TaggedRegion>> {
     let readable = module.encoding.readable(module.source());
-    let tree = walk::parse(&readable).ok_or_else(|| crate::error::Error::internal("the file does not parse again"))?;
+    let tree = walk::parse(&readable)
+        .ok_or_else(|| crate::error::Error::internal("the file could be parsed once, but not a second time"))?;
     let pairs = pairs(&tree, &readable)
         .map_err(|(line, what)| crate::error::Error::suite(what).at(module.path(), Some(line)))?;
     let of_name = |name: &str, before: usize| pairs[..before].iter().filter(|pair| pair.name == name).count();

@@ -146,7 +146,7 @@ async fn arguments_that_are_not_json_are_kept_verbatim() {
 }
 
 #[tokio::test]
-async fn malformed_calls_go_back_as_the_object_that_providers_demand() {
+async fn arguments_of_malformed_calls_are_sent_back_as_an_object_because_providers_demand_one() {
     let mut again = request();
     again.messages[2].content = String::new();
     again.messages[2].tool_calls[0].arguments = json!("{\"path\": \"x");

@@ -52,7 +52,7 @@ pub enum HorizontalAxis {
     Quantity(String),
     /// A positive quantity that spans orders of magnitude, on a logarithmic axis; with its name and unit.
     Orders(String),
-    /// Names from top to bottom; a point's `x` is the index of its name.
+    /// Names, one below the other; a point's `x` is the index of its name.
     Names(Vec<String>),
 }
 

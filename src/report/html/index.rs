@@ -122,7 +122,7 @@ pub(super) fn state(record: &AttemptRecord) -> &'static str {
     }
 }
 
-/// Returns all attempted samples, sorted by paper, n and id, with the counting record of each attempt.
+/// Returns all attempted samples, sorted by paper, n and id, and for each attempt the record that counts.
 #[must_use]
 pub fn samples(material: &Material) -> Vec<SampleEntry> {
     let contenders = contenders(material);

@@ -140,7 +140,7 @@ impl EngineImages {
                     Ok::<_, io::Error>(pack::short(hasher))
                 })
                 .await
-                .map_err(|error| Error::internal("the digest was not finished").because(error))?
+                .map_err(|error| Error::internal("computing the digest of an image was aborted").because(error))?
                 .map_err(unreadable)?;
                 let name = format!("{PREFIX}/env:{digest}");
                 let (programs, folder) = (Some(folder.as_path()), folder.clone());

@@ -35,7 +35,7 @@ impl Tools {
     pub(super) async fn install(engine: &Engine, base: &str) -> Result<Self> {
         let (needed, digest) = tokio::task::spawn_blocking(examine)
             .await
-            .map_err(|error| Error::internal("the digest was not finished").because(error))?
+            .map_err(|error| Error::internal("computing the digest was aborted").because(error))?
             .map_err(|error| Error::machine("failed to unpack the sandbox's first process").because(error))?;
         let loader = needed.iter().filter_map(|path| path.file_name()).find(|name| is_loader(name));
         let program = format!("{PLACE}/bin/autoexperiment-init");

@@ -349,7 +349,7 @@ async fn expensive_requests_are_refused() {
 }
 
 #[tokio::test]
-async fn a_reply_that_the_runs_own_limit_has_cut_ends_for_length() {
+async fn a_reply_that_the_limit_of_the_run_has_cut_has_the_finish_reason_length() {
     // The agent asks for up to 100 tokens, the harness allows 7, and the reply has exactly 7: it counts as cut.
     let cut =
         |ask: AgentCall| ask.answer.send(Ok(AnsweredCall { reply: reply(), most: Some(7), refusal: None })).unwrap();
