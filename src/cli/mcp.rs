@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use super::episodes::{EpisodeOptions, announce, close};
+use super::episodes::{EpisodeOptions, announce, check_token, close};
 use super::exit::ProgramExit;
 use super::signals::stop_on_signals;
 use crate::episode::curriculum::KnownDifficulty;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::mcp::McpServer;
 use crate::openenv::access::ServeAddress;
 use crate::run::ClientName;
@@ -46,9 +46,7 @@ pub struct Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
-    if arguments.token.as_ref().is_some_and(|token| token.len() < 16) {
-        return Err(Error::usage("the token is too short to be a secret").hint("give one of at least 16 characters"));
-    }
+    check_token(arguments.token.as_deref())?;
     let stop = stop_on_signals();
     let opened = arguments.episodes.open(None, KnownDifficulty::default(), &stop).await?;
     let Some(host) = opened else { return Ok(ProgramExit::Interrupted) };

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::episodes::{EpisodeOptions, announce, close};
+use super::episodes::{EpisodeOptions, announce, check_token, close};
 use super::exit::ProgramExit;
 use super::model::parse_time;
 use super::naming::distinct_folders;
@@ -76,9 +76,7 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
         (Some(address), None) => ServeAddress::Tcp(*address),
         (None, None) => ServeAddress::Tcp((Ipv4Addr::LOCALHOST, arguments.port).into()),
     };
-    if arguments.token.as_ref().is_some_and(|token| token.len() < 16) {
-        return Err(Error::usage("the token is too short to be a secret").hint("give one of at least 16 characters"));
-    }
+    check_token(arguments.token.as_deref())?;
     let is_open = matches!(&address, ServeAddress::Tcp(address) if !address.ip().is_loopback());
     if is_open && arguments.token.is_none() {
         return Err(Error::usage("the address can be reached from other machines")

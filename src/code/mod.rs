@@ -33,6 +33,7 @@ mod joined;
 mod mask;
 mod module;
 mod mutate;
+mod passing;
 mod region;
 mod selector;
 mod sentence;
@@ -49,7 +50,7 @@ pub use module::Module;
 pub use mutate::{Mutant, MutantKind, choose};
 pub use region::{Bounds, Region};
 pub(crate) use region::{TaggedRegion, tagged};
-pub(crate) use selector::Selector;
+pub(crate) use selector::{Selector, region_name};
 pub(crate) use sentence::{Sentence, one_spaced};
 pub(crate) use similarity::{Identifiers, SHINGLE, containment};
 

@@ -75,6 +75,11 @@ pub(super) fn split_number(name: &str) -> Option<(&str, Option<usize>)> {
     }
 }
 
+/// Returns the region's name in the selector `path/file.py::function[name]`; `None` for a function.
+pub(crate) fn region_name(unit: &str) -> Option<&str> {
+    Some(unit.strip_suffix(']')?.split_once('[')?.1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,7 +11,7 @@ use crate::code::{Module, index_tree, last_part};
 use crate::draft::first_sentence;
 use crate::files::hex;
 
-/// Limits on the lines of a function, without its docstring.
+/// Limits on the lines of a function's body.
 const LINES: std::ops::RangeInclusive<usize> = 3..=80;
 
 /// Minimum number of possible mutants; a body with fewer does almost nothing.
@@ -65,7 +65,7 @@ pub(super) struct Candidate {
     pub(super) at: String,
     /// The file that contains it.
     pub(super) file: PathBuf,
-    /// Number of lines without its docstring.
+    /// Number of lines with code in its body.
     pub(super) lines: usize,
     /// Description for the agent.
     pub(super) description: String,
@@ -167,11 +167,10 @@ fn is_aside(path: &Path) -> bool {
     })
 }
 
+/// Number of lines with code in a function's body.
 fn lines(module: &Module, place: usize) -> usize {
-    let function = &module.functions()[place];
-    let documented =
-        function.docstring.clone().map_or(0, |range| module.source()[range].split(|&byte| byte == b'\n').count());
-    function.lines().saturating_sub(documented + 1)
+    let body = String::from_utf8_lossy(&module.source()[module.body_code(place)]).into_owned();
+    body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).count()
 }
 
 /// Why a function is not worth masking.
@@ -190,7 +189,10 @@ fn refused(module: &Module, place: usize) -> Option<&'static str> {
     if lines(module, place) > *LINES.end() {
         return Some("longer than 80 lines");
     }
-    if PLAIN_METHODS.contains(&name) || decorated(&["overload", "abstractmethod"]) {
+    if PLAIN_METHODS.contains(&name)
+        || decorated(&["overload", "abstractmethod"])
+        || module.only_passes_a_call_on(place)
+    {
         return Some("trivial");
     }
     let draws = PLOTS.iter().any(|part| lower.contains(part))

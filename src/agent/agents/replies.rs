@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::filled::FilledCode;
 use crate::agent::{Agent, AttemptEnd, Context, End, Event, Replication, Task, experiment, repo};
+use crate::code::region_name;
 use crate::error::{Error, Result};
 use crate::files::json_lines;
 use crate::model::Role;
@@ -78,11 +79,6 @@ pub fn stored_replies(path: &Path) -> Result<Vec<(usize, StoredReply)>> {
         return Err(Error::usage("the file has no replies").at(path, None).hint(FORM));
     }
     Ok(replies)
-}
-
-/// The region's name in `path/file.py::function[name]`; `None` for a function.
-pub fn region_name(unit: &str) -> Option<&str> {
-    Some(unit.strip_suffix(']')?.split_once('[')?.1)
 }
 
 #[async_trait]

@@ -31,6 +31,7 @@ use crate::error::{Error, Result};
 use places::SourceEdit;
 
 pub use choice::choose;
+pub(super) use places::statements;
 
 /// Maximum characters of the old and of the new text in a mutant's id.
 const SHOWN: usize = 32;
@@ -214,7 +215,7 @@ impl Module {
     /// Returns the line of the first statement that is not a docstring.
     fn first_line_of_code(&self, tree: &Tree, function: usize) -> usize {
         let after = self.functions()[function].docstring.as_ref().map_or(0, |docstring| docstring.end);
-        places::statements(tree, &self.functions()[function])
+        statements(tree, &self.functions()[function])
             .find(|statement| statement.start_byte() >= after)
             .map_or(self.functions()[function].first_line, |statement| statement.start_position().row + 1)
     }

@@ -59,7 +59,7 @@ pub(super) fn find(tree: &Tree, module: &Module, function: usize) -> Option<Vec<
 }
 
 /// Returns the statements of the function's outermost block.
-pub(super) fn statements<'tree>(tree: &'tree Tree, function: &Function) -> impl Iterator<Item = Node<'tree>> {
+pub(in crate::code) fn statements<'tree>(tree: &'tree Tree, function: &Function) -> impl Iterator<Item = Node<'tree>> {
     let block = definition(tree, function).and_then(|node| node.child_by_field_name("body"));
     block.into_iter().flat_map(|block| parts(block).collect::<Vec<_>>())
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::{FixedAttempt, order};
 use crate::agent::TaskFunction;
-use crate::agent::agents::replies::region_name;
 use crate::agent::prompts::fixed::{STAND_IN, one_prompt};
 use crate::agent::retrieval::{Code, CodeChoice, PaperChoice, RetrievalQuery};
 use crate::agent::settings::{Fill, Settings};
+use crate::code::region_name;
 use crate::error::{Error, Result};
 
 /// Checks that the preset is used only with settings that it has.
