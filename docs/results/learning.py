@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Does a policy learn from verified episodes? The study of learning.md.
 
-    docs/results/learning.py FOLDER --base-url http://127.0.0.1:8099/v1 --model NAME
+    docs/results/learning.py FOLDER --study 1 --base-url http://127.0.0.1:8099/v1 --model NAME
 
-The model's weights stay as they are. What is learnt is a choice between four prompts (Thompson sampling) and a memory of
-solutions that verification has passed. Every episode goes through `autoexperiment serve`. Each is a line of
+The model's weights stay as they are. What is learnt is a choice between four prompts (Thompson sampling) and, in the first
+study, a memory of solutions that verification has passed. Every episode goes through `autoexperiment serve`. Each is a line of
 FOLDER/episodes.jsonl; the same command continues after an interruption, and prints the results at the end.
 """
 
@@ -23,22 +23,46 @@ sys.path.insert(0, str(PROJECT / "python"))
 import autoexperiment as ae  # noqa: E402
 
 HELD_OUT = 0.45
-TRAINING = 120
-ATTEMPTS = 5
 EXAMPLES = 3
 WINDOW = 30
-# Whether a prompt lists what the file has beside the function, and whether it has examples from the memory.
-PROMPTS = {"plain": (False, False), "file": (True, False), "memory": (False, True), "file and memory": (True, True)}
+
+
+class Prompt:
+    """What a prompt has beside the function's header, and the temperature of its reply."""
+
+    def __init__(self, file=False, memory=False, section=False, temperature=0.8):
+        self.file, self.memory, self.section, self.temperature = file, memory, section, temperature
+
+
+class Study:
+    """The prompts, those used before training (in turns), and the numbers of episodes."""
+
+    def __init__(self, prompts, before, training, attempts):
+        self.prompts, self.before, self.training, self.attempts = prompts, before, training, attempts
+
+
+STUDIES = {
+    1: Study(
+        {"plain": Prompt(), "file": Prompt(file=True), "memory": Prompt(memory=True),
+         "file and memory": Prompt(file=True, memory=True)},
+        before=["plain"], training=120, attempts=5,
+    ),
+    2: Study(
+        {"header": Prompt(), "section": Prompt(section=True), "header, cool": Prompt(temperature=0.2),
+         "section, cool": Prompt(section=True, temperature=0.2)},
+        before=["header", "section", "header, cool", "section, cool"], training=100, attempts=8,
+    ),
+}
 
 
 class Policy:
     """Chooses prompts, remembers solutions, and asks the model."""
 
-    def __init__(self, base_url, model, seed):
-        self.base_url, self.model = base_url, model
-        self.chance = random.Random(seed)
-        self.passed = dict.fromkeys(PROMPTS, 0)
-        self.failed = dict.fromkeys(PROMPTS, 0)
+    def __init__(self, base_url, model, prompts):
+        self.base_url, self.model, self.prompts = base_url, model, prompts
+        self.chance = random.Random()
+        self.passed = dict.fromkeys(prompts, 0)
+        self.failed = dict.fromkeys(prompts, 0)
         self.memory = {}
 
     def learn(self, episode):
@@ -50,11 +74,11 @@ class Policy:
 
     def draw(self):
         """Thompson sampling: the prompt whose drawn success rate is the highest."""
-        return max(PROMPTS, key=lambda one: self.chance.betavariate(1 + self.passed[one], 1 + self.failed[one]))
+        return max(self.prompts, key=lambda one: self.chance.betavariate(1 + self.passed[one], 1 + self.failed[one]))
 
     def best(self):
         """The prompt with the highest expected success rate."""
-        return max(PROMPTS, key=lambda one: (1 + self.passed[one]) / (2 + self.passed[one] + self.failed[one]))
+        return max(self.prompts, key=lambda one: (1 + self.passed[one]) / (2 + self.passed[one] + self.failed[one]))
 
     def examples(self, function, header):
         """The remembered solutions of other functions whose headers share most words with this one."""
@@ -63,17 +87,19 @@ class Policy:
         share = lambda entry: len(wanted & words(entry[0])) / max(1, len(wanted | words(entry[0])))  # noqa: E731
         return sorted(others, key=share, reverse=True)[:EXAMPLES]
 
-    def ask(self, prompt, function, header, beside):
+    def ask(self, prompt, function, header, beside, section):
         """Returns the model's reply for a function."""
-        has_file, has_memory = PROMPTS[prompt]
+        prompt = self.prompts[prompt]
         messages = [{"role": "system", "content": "You write Python functions. Answer with one code block and nothing else."}]
-        for other, code in self.examples(function, header) if has_memory else []:
+        for other, code in self.examples(function, header) if prompt.memory else []:
             messages += [{"role": "user", "content": f"Complete this function:\n\n```python\n{other}\n```"},
                          {"role": "assistant", "content": f"```python\n{code}\n```"}]
         text = f"Complete this function:\n\n```python\n{header}\n```"
-        if has_file:
+        if prompt.file:
             text = f"A file contains:\n\n```python\n{beside}\n```\n\nUse what it has. {text}"
-        body = {"model": self.model, "messages": [*messages, {"role": "user", "content": text}], "temperature": 0.8,
+        if prompt.section:
+            text = f"A text says:\n\n{section}\n\n{text}"
+        body = {"model": self.model, "messages": [*messages, {"role": "user", "content": text}], "temperature": prompt.temperature,
                 "max_tokens": 300, "seed": self.chance.randrange(1 << 30)}
         request = urllib.request.Request(self.base_url + "/chat/completions", json.dumps(body).encode(),
                                          {"Content-Type": "application/json"})
@@ -103,6 +129,11 @@ def beside_of(source, name):
     return "\n".join(kept)
 
 
+def section_of(paper, header):
+    """The section of the paper's text that shares most words with a header."""
+    return max(re.split(r"\n(?=#)", paper), key=lambda section: len(words(section) & words(header)))
+
+
 def code_of(reply, name):
     """The function in a reply, with the imports before it; `None` if there is none."""
     block = re.search(r"```(?:python)?\n(.*?)(?:```|\Z)", reply, re.DOTALL)
@@ -126,7 +157,8 @@ def play(episodes, policy, prompt, asked):
     path, name = re.search(r"^- `(\S+?)::(\S+?)`", first.text, re.MULTILINE).groups()
     source = episodes.step("command_line", {"command": f"cat {path}"}).text.split("stdout:\n", 1)[1]
     header, node = header_of(source, name)
-    reply = policy.ask(prompt, f"{path}::{name}", header, beside_of(source, name))
+    paper = episodes.step("command_line", {"command": "cat paper.txt"}).text.split("stdout:\n", 1)[1]
+    reply = policy.ask(prompt, f"{path}::{name}", header, beside_of(source, name), section_of(paper, header))
     code = code_of(reply, name)
     answer = {}
     if code is not None:
@@ -165,16 +197,16 @@ def interval(differences, chance):
     return found, means[500], means[19_499], p
 
 
-def results(episodes):
+def results(episodes, prompts):
     """Prints the curve, the prompts, and the held-out functions before and after."""
     training = [one for one in episodes if one["part"] == "training"]
     print("| training episodes | passed | prompts drawn |\n|---|---|---|")
     for begin in range(0, len(training), WINDOW):
         part = training[begin:begin + WINDOW]
-        drawn = ", ".join(f"{name} {sum(one['prompt'] == name for one in part)}" for name in PROMPTS)
+        drawn = ", ".join(f"{name} {sum(one['prompt'] == name for one in part)}" for name in prompts)
         print(f"| {begin + 1} to {begin + len(part)} | {sum(one['pass'] for one in part)} | {drawn} |")
     print("\n| prompt | passed in training |\n|---|---|")
-    for name in PROMPTS:
+    for name in prompts:
         own = [one["pass"] for one in training if one["prompt"] == name]
         print(f"| {name} | {sum(own)} of {len(own)} |")
     held = {}
@@ -201,8 +233,10 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--base-url", required=True)
     parser.add_argument("--model", required=True)
+    parser.add_argument("--study", type=int, choices=sorted(STUDIES), required=True)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    study = STUDIES[given.study]
     given.folder.mkdir(parents=True, exist_ok=True)
     journal = given.folder / "episodes.jsonl"
     done = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
@@ -210,11 +244,12 @@ def main():
     with ae.serve(suite=PROJECT / "docs/results/primer", runs=given.folder / "runs", n=1, jobs=1, options=options) as server:
         held_out = count(server.url, "test")
         # Each part has every held-out function equally often, in turns.
-        tests = [index for _ in range(ATTEMPTS) for index in range(held_out)]
-        plan = [("before", {"split": "test", "index": index}) for index in tests]
-        plan += [("training", {"split": "train", "seed": 1000 + number}) for number in range(TRAINING)]
-        plan += [("after", {"split": "test", "index": index}) for index in tests]
-        policy = Policy(given.base_url.rstrip("/"), given.model, given.seed)
+        tests = [(turn, index) for turn in range(study.attempts) for index in range(held_out)]
+        untrained = [study.before[turn % len(study.before)] for turn, _ in tests]
+        plan = [("before", {"split": "test", "index": index}) for _, index in tests]
+        plan += [("training", {"split": "train", "seed": 1000 + number}) for number in range(study.training)]
+        plan += [("after", {"split": "test", "index": index}) for _, index in tests]
+        policy = Policy(given.base_url.rstrip("/"), given.model, study.prompts)
         for one in done:
             if one["part"] == "training":
                 policy.learn(one)
@@ -222,7 +257,7 @@ def main():
             for number, (part, asked) in list(enumerate(plan))[len(done):]:
                 # What is drawn follows from the number of the episode, so that an interruption changes nothing.
                 policy.chance.seed(given.seed * 100_000 + number)
-                prompt = {"before": "plain", "training": policy.draw(), "after": policy.best()}[part]
+                prompt = untrained[number] if part == "before" else policy.draw() if part == "training" else policy.best()
                 one = {"part": part, **play(episodes, policy, prompt, asked)}
                 if part == "training":
                     policy.learn(one)
@@ -230,7 +265,7 @@ def main():
                 kept.write(json.dumps(one) + "\n")
                 kept.flush()
                 print(f"{number + 1} of {len(plan)}: {part}, {prompt}, {one['function']}: {one['pass']}", file=sys.stderr)
-    results(done)
+    results(done, study.prompts)
 
 
 if __name__ == "__main__":
