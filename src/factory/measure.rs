@@ -145,7 +145,7 @@ impl Workshop {
         entry.funnel.tests = surveys[0].tests.len();
         let over = within_budget(&mut found.kept);
         if over > 0 {
-            found.left_out.insert("more than 20 seconds of tests".to_owned(), over);
+            found.left_out.insert("more than 8 seconds of tests".to_owned(), over);
         }
         entry.funnel.tests_left_out.clone_from(&found.left_out);
         let [first, ..] = surveys;

@@ -18,8 +18,8 @@ use crate::run::round;
 use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
 /// Number of guarded runs of each group, and of further runs of all tests without the guard: ten in all.
-const GUARDED: usize = 4;
-const UNGUARDED: usize = 6;
+const GUARDED: usize = 3;
+const UNGUARDED: usize = 7;
 
 /// Time limit in seconds of a run.
 const LIMIT: f64 = 600.0;

@@ -184,6 +184,23 @@ fn a_limit_truncates_an_episode() {
 }
 
 #[test]
+#[ignore = "needs Docker"]
+fn docker_runs_an_episode_that_is_judged_like_any_attempt() {
+    let lab = Lab::new();
+    let served = Served::start(&lab, &["--sandbox", "docker"]);
+    let mut client = served.client();
+    client.reset(&json!({ "sample": "tiny_0" }));
+    let last = solve(&lab, &mut client);
+    assert_eq!((&last["reward"], &last["done"]), (&json!(1.0), &json!(true)), "{last:#}");
+    client.reset(&json!({ "sample": "tiny_0" }));
+    let failed = client.submit(&answers(&lab));
+    assert_eq!(failed["reward"], 0.0, "a right report of masked code: {failed:#}");
+    let (code, said) = served.stop();
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(lab.records("s").len(), 2);
+}
+
+#[test]
 fn a_full_server_refuses_new_episodes_until_one_is_ended() {
     let lab = Lab::new();
     let served = Served::start(&lab, &["--jobs", "1"]);
