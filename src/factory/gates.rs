@@ -23,6 +23,9 @@ use crate::suite::{FunctionEvidence, LoadedPaper, ResultRule, Stdout};
 const MOST_TESTS: usize = 12;
 const MOST_SECONDS: f64 = 6.0;
 
+/// Maximum seconds of the tests that are tried with other texts.
+const MOST_SECONDS_OF_TEXTS: f64 = 20.0;
+
 /// Seed that selects mutants; the same as that of `verify`.
 const MUTANT_SEED: u64 = 0;
 
@@ -197,7 +200,8 @@ impl Gates {
         if !unstated.is_empty() {
             let module = self.bench.loaded().source(unit);
             let files = vec![(module.path().to_owned(), module.with_other_words(&unstated))];
-            variants.push(Variant { files, ids: ids.clone() });
+            // Any test may compare a text.
+            variants.push(Variant { files, ids: self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_TEXTS) });
         }
         let mut failing = self.failing_each(variants).await?.into_iter();
         let (failing, with_other_words) = (failing.next().unwrap_or_default(), failing.next().unwrap_or_default());
@@ -258,6 +262,12 @@ impl Gates {
 
     /// Chooses the quickest tests of each group.
     fn ids_of(&self, tests: &BTreeSet<String>) -> Vec<String> {
+        self.quickest(tests, MOST_TESTS, MOST_SECONDS)
+    }
+
+    /// Chooses the quickest tests: at most `most_tests` of each group, and of all groups those that together take at most
+    /// `most_seconds`.
+    fn quickest(&self, tests: &BTreeSet<String>, most_tests: usize, most_seconds: f64) -> Vec<String> {
         let groups = self.plan.by_test();
         let seconds = |id: &String| self.tests.get(id).map_or(0.0, |test| test.seconds);
         let mut by_group: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
@@ -268,7 +278,7 @@ impl Gates {
         }
         for ids in by_group.values_mut() {
             ids.sort_by(|one, other| seconds(one).total_cmp(&seconds(other)).then_with(|| one.cmp(other)));
-            ids.truncate(MOST_TESTS);
+            ids.truncate(most_tests);
         }
         let mut all: Vec<&String> = by_group.into_values().flatten().collect();
         all.sort_by(|one, other| seconds(one).total_cmp(&seconds(other)).then_with(|| one.cmp(other)));
@@ -276,7 +286,7 @@ impl Gates {
         let mut chosen = Vec::new();
         for id in all {
             total += seconds(id);
-            if total > MOST_SECONDS && !chosen.is_empty() {
+            if total > most_seconds && !chosen.is_empty() {
                 break;
             }
             chosen.push(id.clone());

@@ -59,6 +59,31 @@ const TESTS: &str = "import pytest\nfrom means import clip, mean, quiet\n\n\n\
     class TestEmpty:\n    def test_clip(self):\n        assert clip([], 0, 1) == []\n\n\n\
     def test_nothing_is_checked():\n    quiet([1])\n";
 
+/// Two functions whose tests compare the texts of errors, of which the README states only the first.
+const SHARES: &str = r#"
+
+def shares(values):
+    if not values:
+        raise ValueError("there are no values to share")
+    total = sum(values)
+    return [value / total for value in values]
+
+
+def scaled(values, by):
+    if by < 0:
+        raise ValueError("a factor may not be negative here")
+    found = []
+    for value in values:
+        found.append(value * by)
+    return found
+"#;
+
+const TESTS_OF_SHARES: &str = "\n\nfrom means import scaled, shares\n\n\n\
+    def test_shares():\n    assert shares([1, 3, 4]) == [0.125, 0.375, 0.5]\n\n\n\
+    def test_no_shares():\n    with pytest.raises(ValueError, match='there are no values'):\n        shares([])\n\n\n\
+    def test_scaled():\n    assert scaled([1, 2, 0], 3) == [3, 6, 0]\n    assert scaled([5], 0) == [0]\n\n\n\
+    def test_not_scaled():\n    with pytest.raises(ValueError, match='a factor may not be'):\n        scaled([1], -1)\n";
+
 /// Files of a package in a `src` layout, by their path.
 fn means(name: &str) -> BTreeMap<String, String> {
     let toml = format!("[project]\nname = '{name}'\nversion = '1.5'\ndescription = 'Means of lists.'\n");
@@ -148,19 +173,30 @@ fn same(one: &Path, other: &Path) -> bool {
 #[test]
 fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made_again() {
     let lab = Lab::bare();
-    write(&lab, "package", &means("means-of-lists"));
+    let mut files = means("means-of-lists");
+    for (path, more) in [
+        ("src/means/__init__.py", SHARES),
+        ("tests/test_means.py", TESTS_OF_SHARES),
+        ("README.md", "\nWithout values, `shares` says: there are no values to share.\n"),
+    ] {
+        files.get_mut(path).unwrap().push_str(more);
+    }
+    write(&lab, "package", &files);
     lab.ok(&["factory", "package", "-o", "tasks"]);
     let made = list(&lab, "tasks");
     let entry = entry(&made, "package");
     let functions: Vec<&str> =
         entry["measured"]["functions"].as_array().unwrap().iter().map(|one| one["at"].as_str().unwrap()).collect();
-    assert_eq!(functions, ["src/means/__init__.py::mean", "src/means/__init__.py::clip"]);
+    let kept = ["mean", "clip", "shares"].map(|name| format!("src/means/__init__.py::{name}"));
+    assert_eq!(functions, kept);
+    let dropped = &entry["funnel"]["dropped"]["its tests compare a text that only its body has"];
+    assert_eq!(dropped, &serde_json::json!(["src/means/__init__.py::scaled"]));
     assert_eq!(entry["funnel"]["dropped"]["no test fails without it"][0], "src/means/__init__.py::unneeded");
     assert_eq!(
         (&entry["name"], &entry["version"], &entry["licence"]),
         (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
     );
-    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&7.into(), &7.into()));
+    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&11.into(), &11.into()));
     // Neither the text nor the code shows what an example prints.
     let text = lab.read("tasks/papers/means-of-lists/paper.md");
     assert!(text.contains(">>> mean([7])") && !text.contains("7.0"), "{text}");
