@@ -374,9 +374,11 @@ class Layout:
 
 
 class Snapshot:
-    """The files of a repo as they were when the run began, from which copies are made."""
+    """The files of a repo as they were when the run began, from which copies are made.
 
-    def __init__(self, folder):
+    Large files are copied from the disk, but for those in `removed`, which will not stay there."""
+
+    def __init__(self, folder, removed):
         self.folder, self.files, self.links, self.folders = folder, {}, {}, []
         for place, folders, files in os.walk(folder):
             folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
@@ -388,7 +390,7 @@ class Snapshot:
                     self.links[file] = os.readlink(path)
                 elif os.path.isfile(path) and file not in (RUNNER, PLAN):
                     state = os.stat(path)
-                    large = state.st_size > LARGEST_IN_MEMORY
+                    large = state.st_size > LARGEST_IN_MEMORY and file not in removed
                     with open(path, "rb") as opened:
                         self.files[file] = None if large else opened.read(), state.st_mode & 0o777
 
@@ -1874,7 +1876,7 @@ class Runner:
     def __init__(self, folder, layout, limit):
         # `limit` returns the limit of a test in seconds.
         self.folder, self.layout, self.limit = folder, layout, limit
-        self.snapshot = Snapshot(folder)
+        self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
         self.alone = self.find_alone()
         self.server = Server(self.libraries())
