@@ -12,7 +12,7 @@ use super::walk;
 /// Two words, which identifiers, formats and most regular expressions do not have.
 static TWO_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[A-Za-z]{2,}[,:;.'!]? +[A-Za-z]{2,}").ok());
 
-/// What a program replaces (`%s`, `%(name)d`, `{name}`), and escapes.
+/// Fields that a program fills in (`%s`, `%(name)d`, `{name}`), and escapes.
 static PLACEHOLDER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"%(\(\w*\))?[-+ #0-9.]*[a-zA-Z%]|\{[^{}]*\}|\\(x..|N\{[^}]*\}|u....|.)").ok());
 
@@ -78,7 +78,7 @@ impl Module {
     }
 }
 
-/// Writes every stretch of white space as one space, and none at the ends.
+/// Replaces each stretch of white space by one space, and removes it at both ends.
 pub(crate) fn one_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
