@@ -86,8 +86,8 @@ pub(crate) fn one_spaced(text: &str) -> String {
 /// Whether a part of a literal is not of a regular expression and not of a docstring.
 fn is_for_people(content: &Node<'_>, source: &[u8]) -> bool {
     let Some(literal) = content.parent() else { return false };
-    let prefix = source[literal.byte_range()].iter().take_while(|byte| byte.is_ascii_alphabetic());
-    let is_raw = prefix.clone().any(|byte| byte.eq_ignore_ascii_case(&b'r'));
+    let mut prefix = source[literal.byte_range()].iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let is_raw = prefix.any(|byte| byte.eq_ignore_ascii_case(&b'r'));
     let outer = literal.parent().filter(|parent| parent.kind() == "concatenated_string").or(Some(literal));
     let is_statement = outer.and_then(|outer| outer.parent()).is_some_and(|it| it.kind() == "expression_statement");
     !is_raw && !is_statement

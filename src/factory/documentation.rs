@@ -9,7 +9,7 @@ use walkdir::WalkDir;
 
 use super::examples::without_outputs;
 use super::layout::Layout;
-use crate::code::{index_tree, last_part};
+use crate::code::{index_tree, last_part, one_spaced};
 use crate::draft::metadata::PackageFacts;
 use crate::draft::text::TextSource;
 
@@ -57,7 +57,7 @@ pub(super) fn write(
     keep_examples: bool,
 ) -> Documentation {
     let title = facts.title.clone().unwrap_or_else(|| layout.name.clone());
-    let mut found = Documentation { text: format!("# {}\n", one_line(&title)), files: Vec::new() };
+    let mut found = Documentation { text: format!("# {}\n", one_spaced(&title)), files: Vec::new() };
     for path in documents(sources) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let full = sources.join(&path);
@@ -124,7 +124,7 @@ fn docstrings(repo: &Path, layout: &Layout, masked: &BTreeSet<String>) -> String
             let entry = format!(
                 "\n### {}\n\n`{}` in `{}`\n\n{}\n",
                 last_part(&function.name),
-                one_line(module.header(place).trim_end_matches(':')).replace('`', "'"),
+                one_spaced(module.header(place).trim_end_matches(':')).replace('`', "'"),
                 at,
                 indented_as_one(&inner)
             );
@@ -144,10 +144,6 @@ fn indented_as_one(lines: &[&str]) -> String {
     let rest = lines.iter().skip(1).map(|line| line.get(common..).unwrap_or_default());
     let text: Vec<&str> = lines.first().map(|first| first.trim()).into_iter().chain(rest).collect();
     text.join("\n").trim().to_owned()
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Puts headings two levels lower, below the document's own. Code in fences stays.

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::layout::Layout;
 use super::refresh::EarlierVersion;
-use crate::code::{Module, index_tree, last_part};
+use crate::code::{Module, index_tree, last_part, one_spaced};
 use crate::draft::first_sentence;
 use crate::files::hex;
 
@@ -213,7 +213,7 @@ fn refused(module: &Module, place: usize) -> Option<&'static str> {
 fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> String {
     let function = &module.functions()[place];
     let name = last_part(&function.name);
-    let header = module.header(place).split_whitespace().collect::<Vec<_>>().join(" ");
+    let header = one_spaced(&module.header(place));
     let owner = function.class.as_ref().map_or(String::new(), |class| format!(" of class `{class}`"));
     let called = if name == "__init__" { function.class.as_deref().map_or(name, last_part) } else { name };
     let mut shown = Vec::new();

@@ -18,6 +18,7 @@ use crate::code::{Mutant, Sentence, choose, one_spaced};
 use crate::error::{Error, FailureKind, Result};
 use crate::score::score_experiment;
 use crate::suite::{FunctionEvidence, LoadedPaper, ResultRule, Stdout};
+use crate::workspace::is_left_out;
 
 /// Maximum tests per group, and seconds of all tests, that measure one function.
 const MOST_TESTS: usize = 12;
@@ -105,7 +106,10 @@ fn plain(bytes: &[u8]) -> String {
 fn visible_texts(loaded: &LoadedPaper) -> BTreeMap<PathBuf, String> {
     let hidden = loaded.paper.hidden_set();
     let mut found = BTreeMap::from([(PathBuf::new(), one_spaced(&loaded.text))]);
-    for file in walkdir::WalkDir::new(&loaded.repo_dir).into_iter().flatten().filter(|it| it.file_type().is_file()) {
+    let walk = walkdir::WalkDir::new(&loaded.repo_dir).into_iter();
+    // As in the snapshots that agents get.
+    let walk = walk.filter_entry(|it| it.depth() == 0 || !it.file_name().to_str().is_some_and(is_left_out));
+    for file in walk.flatten().filter(|it| it.file_type().is_file()) {
         let path = file.path().strip_prefix(&loaded.repo_dir).unwrap_or(file.path()).to_owned();
         if hidden.is_match(&path) || file.metadata().map_or(u64::MAX, |it| it.len()) > LARGEST_TEXT {
             continue;
@@ -303,7 +307,7 @@ impl Gates {
         let [Variant { ids, .. }] = variant;
         let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
         let Some(report) = reports.first() else { return Ok(ids.into_iter().collect()) };
-        Ok(ids.into_iter().filter(|id| !self.is_gold(id, report)).collect())
+        Ok(self.differing(ids, report))
     }
 
     /// As [`Self::failing`], for several variants in one sandbox.
@@ -313,7 +317,7 @@ impl Gates {
         let mut found = Vec::new();
         for (place, variant) in variants.into_iter().enumerate() {
             found.push(match reports.get(place) {
-                Some(report) => variant.ids.into_iter().filter(|id| !self.is_gold(id, report)).collect(),
+                Some(report) => self.differing(variant.ids, report),
                 // An earlier variant may have ended the runner.
                 None => self.failing(variant).await?,
             });
@@ -389,6 +393,11 @@ impl Gates {
     /// Seconds that these tests took in the survey.
     fn seconds(&self, ids: &[String]) -> f64 {
         ids.iter().filter_map(|id| self.tests.get(id)).map(|test| test.seconds).sum()
+    }
+
+    /// Returns those of the tests that did not give their gold outcome and values.
+    fn differing(&self, ids: Vec<String>, report: &Value) -> BTreeSet<String> {
+        ids.into_iter().filter(|id| !self.is_gold(id, report)).collect()
     }
 
     /// Whether a test gave its gold outcome and values.

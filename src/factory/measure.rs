@@ -11,7 +11,9 @@ use super::layout::Layout;
 use super::list::{ListedFunction, Measured, PackageEntry};
 use super::prepare::{Prepared, write_plan, write_runner};
 use super::record::{Recorded, record};
-use super::survey::{Plan, StableTests, Survey, SurveyOptions, SurveyedTest, groups, stable, survey, within_budget};
+use super::survey::{
+    MOST_SECONDS, Plan, StableTests, Survey, SurveyOptions, SurveyedTest, groups, stable, survey, within_budget,
+};
 use super::workshop::Workshop;
 use super::{PLAN, RUNNER};
 use crate::audit::Bench;
@@ -145,7 +147,7 @@ impl Workshop {
         entry.funnel.tests = surveys[0].tests.len();
         let over = within_budget(&mut found.kept);
         if over > 0 {
-            found.left_out.insert("more than 8 seconds of tests".to_owned(), over);
+            found.left_out.insert(format!("more than {MOST_SECONDS} seconds of tests"), over);
         }
         entry.funnel.tests_left_out.clone_from(&found.left_out);
         let [first, ..] = surveys;

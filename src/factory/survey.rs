@@ -242,13 +242,13 @@ impl Plan {
 
 /// Maximum number of groups, seconds of all tests, and number of tests that a suite keeps.
 const MOST_GROUPS: usize = 8;
-const MOST_SECONDS: f64 = 8.0;
+pub(super) const MOST_SECONDS: f64 = 8.0;
 const MOST_TESTS: usize = 4000;
 
 /// Seconds of a group above which another one is made.
 const GROUP_SECONDS: f64 = 2.0;
 
-/// Drops the slowest tests of those that enter nothing new until the rest takes at most 8 seconds. Returns how many were
+/// Drops the slowest tests of those that enter nothing new until the rest takes at most [`MOST_SECONDS`]. Returns how many were
 /// dropped.
 pub(super) fn within_budget(tests: &mut BTreeMap<String, SurveyedTest>) -> usize {
     let mut order: Vec<String> = tests.keys().cloned().collect();

@@ -256,7 +256,7 @@ impl<'source> MutationWalk<'source> {
             }
         }
         for (at, argument) in all.iter().enumerate().filter(|(_, argument)| is_keyword(**argument)) {
-            // Also remove the comma after the argument or, if there is none, the comma before it.
+            // Also remove the comma after the argument. The last argument loses the comma before it.
             let range = match (all.get(at + 1), at.checked_sub(1)) {
                 (Some(next), _) => argument.start_byte()..next.start_byte(),
                 (None, Some(before)) => all[before].end_byte()..argument.end_byte(),

@@ -87,7 +87,7 @@ impl EngineImages {
 
     /// Returns the paths to leave out of the layers. A path is the same on this machine and in the image.
     pub(super) fn left_out(read_only: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        // Of the system's own folders only the interpreter is copied, so they expose nothing.
+        // An image gets only the interpreter from the system's own folders, so they expose nothing.
         let own =
             read_only.iter().map(PathBuf::as_path).filter(|folder| !SYSTEM.iter().any(|one| *folder == Path::new(one)));
         let mut left_out = Vec::new();
