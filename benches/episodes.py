@@ -19,8 +19,9 @@ from pathlib import Path
 
 COUNTING = threading.Lock()
 PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT / "python"))
+sys.path[:0] = [str(PROJECT / "python"), str(PROJECT / "benches/support")]
 import autoexperiment as ae  # noqa: E402
+from processes import below, memory  # noqa: E402
 
 
 def play(server, number, end, counts):
@@ -44,31 +45,6 @@ def play(server, number, end, counts):
 def add(counts, name):
     with COUNTING:
         counts[name] += 1
-
-
-def memory(process):
-    """Resident memory of a process in MB of 10^6 bytes."""
-    for line in Path(f"/proc/{process}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) * 1024 / 1e6
-    return 0.0
-
-
-def below(process):
-    """Ids of the processes that descend from one."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit():
-                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except OSError:
-            pass
-    found = {process}
-    while True:
-        more = {child for child, parent in parents.items() if parent in found} - found
-        if not more:
-            return found - {process}
-        found |= more
 
 
 def main():

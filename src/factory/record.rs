@@ -17,9 +17,16 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::round;
 use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
-/// Number of guarded runs of each group, and of further runs of all tests without the guard: ten in all.
-const GUARDED: usize = 3;
-const UNGUARDED: usize = 7;
+/// Runs that are made beside each other.
+struct Step {
+    /// Guarded runs of each group.
+    guarded: usize,
+    /// Runs of all tests without the guard.
+    unguarded: usize,
+}
+
+/// Ten runs in all. The first step finds most tests that vary; then the plan changes, and the second one is not made.
+const STEPS: [Step; 2] = [Step { guarded: 1, unguarded: 2 }, Step { guarded: 2, unguarded: 5 }];
 
 /// Time limit in seconds of a run.
 const LIMIT: f64 = 600.0;
@@ -33,8 +40,48 @@ pub(super) enum Recorded {
     Varying(BTreeSet<String>, BTreeSet<String>),
 }
 
-/// Runs every group [`GUARDED`] times as verification does, and all tests [`UNGUARDED`] times without the guard, all beside each
-/// other.
+/// What the runs have given so far.
+#[derive(Default)]
+struct Runs<'a> {
+    /// Results and wall time in seconds of the guarded runs, by the group's place.
+    guarded: BTreeMap<usize, Vec<(Value, f64)>>,
+    /// First values of each test.
+    values: BTreeMap<&'a String, Value>,
+    /// First outcome of each altered test.
+    canaries: BTreeMap<String, Value>,
+    /// Tests that did not pass, or whose altered forms vary.
+    failed: BTreeSet<String>,
+    /// Tests whose values vary.
+    varying: BTreeSet<String>,
+}
+
+impl<'a> Runs<'a> {
+    /// Adds the result of one run of these tests.
+    fn add(&mut self, tests: impl IntoIterator<Item = &'a String>, result: &Value) {
+        for test in tests {
+            let found = |key: &str| result.get(key).and_then(|all| all.get(test));
+            let value = found("values").cloned().unwrap_or_default();
+            if found("tests").and_then(Value::as_str) != Some("passed") {
+                self.failed.insert(test.clone());
+            } else if !self.values.get(test).is_none_or(|first| is_close(first, &value)) {
+                self.varying.insert(test.clone());
+            } else {
+                self.values.entry(test).or_insert(value);
+            }
+            // An altered test that varies would fail right solutions.
+            for name in [test.clone(), format!("{test} (expectation)")] {
+                let Some(canary) = result.get("canaries").and_then(|all| all.get(&name)) else { continue };
+                if self.canaries.get(&name).is_some_and(|first| first != canary) {
+                    self.failed.insert(test.clone());
+                }
+                self.canaries.entry(name).or_insert_with(|| canary.clone());
+            }
+        }
+    }
+}
+
+/// Runs every group as verification does, and all tests without the guard, as often as [`STEPS`] says, those of a step beside
+/// each other.
 ///
 /// # Errors
 /// Kind `Baseline` if a group gives no result.
@@ -46,80 +93,53 @@ pub(super) async fn record(
     observer: &dyn Observer,
 ) -> Result<Recorded> {
     let experiments = &bench.ready().experiments;
-    let total = GUARDED * experiments.len() + UNGUARDED;
-    let mut running = tokio::task::JoinSet::new();
-    for _ in 0..GUARDED {
-        for (place, experiment) in experiments.iter().enumerate() {
-            // How long it takes is not known yet, so neither is its real limit.
-            let experiment = TaskExperiment { time_limit: LIMIT, ..experiment.clone() };
-            let bench = Arc::clone(bench);
-            running.spawn(async move {
-                let trial = Trial { files: &[], experiment: &experiment };
-                (Some(place), bench.run_afresh(&trial).await)
-            });
-        }
-    }
     let all: Vec<&String> = plan.groups.values().flatten().collect();
     let ids = vec![(PathBuf::from(IDS), serde_json::to_vec(&all).unwrap_or_default())];
-    for _ in 0..if experiments.is_empty() { 0 } else { UNGUARDED } {
-        let (bench, ids) = (Arc::clone(bench), ids.clone());
-        let experiment =
-            TaskExperiment { command: unguarded_command(layout), time_limit: LIMIT, ..experiments[0].clone() };
-        running.spawn(async move {
-            let trial = Trial { files: &ids, experiment: &experiment };
-            (None, bench.run_afresh(&trial).await)
-        });
-    }
-    let mut runs: BTreeMap<usize, Vec<(Value, f64)>> = BTreeMap::new();
-    let mut values: BTreeMap<&String, Value> = BTreeMap::new();
-    let mut canaries: BTreeMap<String, Value> = BTreeMap::new();
-    let (mut failed, mut varying) = (BTreeSet::new(), BTreeSet::new());
+    let total: usize = STEPS.iter().map(|step| step.guarded * experiments.len() + step.unguarded).sum();
+    let mut runs = Runs::default();
     let mut done = 0;
-    while let Some(ended) = running.join_next().await {
-        let (place, outcome) = ended.map_err(|error| Error::internal("a run was aborted").because(error))?;
-        let outcome = outcome?;
-        let result = outcome.result.map_err(|why| {
-            let last = outcome.stderr.lines().last().unwrap_or_default().trim().to_owned();
-            let what = place.map_or("its tests", |_| "a group of its tests");
-            Error::new(FailureKind::Baseline, format!("{what} gives no result: {why} {last}").trim().to_owned())
-        })?;
-        done += 1;
-        let stage = Stage::new("recording gold of", &bench.loaded().paper.id);
-        observer.on(RunEvent::Stage(stage.counted(done, total, "runs")));
-        let group = place.and_then(|place| plan.groups.get(&experiments[place].id));
-        let tests: Vec<&String> = group.map_or_else(|| all.clone(), |ids| ids.iter().collect());
-        for test in tests {
-            let found = |key: &str| result.get(key).and_then(|all| all.get(test));
-            let value = found("values").cloned().unwrap_or_default();
-            if found("tests").and_then(Value::as_str) != Some("passed") {
-                failed.insert(test.clone());
-            } else if !values.get(test).is_none_or(|first| is_close(first, &value)) {
-                varying.insert(test.clone());
-            } else {
-                values.entry(test).or_insert(value);
-            }
-            // A canary that varies would fail right solutions.
-            for name in [test.clone(), format!("{test} (expectation)")] {
-                let Some(canary) = result.get("canaries").and_then(|all| all.get(&name)) else { continue };
-                if canaries.get(&name).is_some_and(|first| first != canary) {
-                    failed.insert(test.clone());
+    for step in STEPS {
+        // How long they take is not known yet, so neither is their real limit.
+        let guarded = (0..step.guarded)
+            .flat_map(|_| experiments.iter().enumerate())
+            .map(|(place, experiment)| (Some(place), TaskExperiment { time_limit: LIMIT, ..experiment.clone() }));
+        let first = experiments.first().into_iter();
+        let unguarded = first.flat_map(|experiment| (0..step.unguarded).map(move |_| experiment)).map(|experiment| {
+            (None, TaskExperiment { command: unguarded_command(layout), time_limit: LIMIT, ..experiment.clone() })
+        });
+        let mut running = tokio::task::JoinSet::new();
+        for (place, experiment) in guarded.chain(unguarded) {
+            let (bench, ids) = (Arc::clone(bench), ids.clone());
+            running.spawn(async move {
+                let files: &[(PathBuf, Vec<u8>)] = if place.is_some() { &[] } else { &ids };
+                (place, bench.run_afresh(&Trial { files, experiment: &experiment }).await)
+            });
+        }
+        while let Some(ended) = running.join_next().await {
+            let (place, outcome) = ended.map_err(|error| Error::internal("a run was aborted").because(error))?;
+            let outcome = outcome?;
+            let result = outcome.result.map_err(|why| {
+                let last = outcome.stderr.lines().last().unwrap_or_default().trim().to_owned();
+                let what = place.map_or("its tests", |_| "a group of its tests");
+                Error::new(FailureKind::Baseline, format!("{what} gives no result: {why} {last}").trim().to_owned())
+            })?;
+            done += 1;
+            let stage = Stage::new("recording gold of", &bench.loaded().paper.id);
+            observer.on(RunEvent::Stage(stage.counted(done, total, "runs")));
+            match place.and_then(|place| Some((place, plan.groups.get(&experiments[place].id)?))) {
+                Some((place, ids)) => {
+                    runs.add(ids, &result);
+                    runs.guarded.entry(place).or_default().push((result, outcome.wall));
                 }
-                canaries.entry(name).or_insert_with(|| canary.clone());
+                None => runs.add(all.iter().copied(), &result),
             }
         }
-        if let Some(place) = place {
-            runs.entry(place).or_default().push((result, outcome.wall));
+        if !runs.failed.is_empty() || !runs.varying.is_empty() {
+            return Ok(Recorded::Varying(runs.failed, runs.varying));
         }
-        if !failed.is_empty() && done > total / 2 {
-            // The plan changes anyway.
-            break;
-        }
-    }
-    if !failed.is_empty() || !varying.is_empty() {
-        return Ok(Recorded::Varying(failed, varying));
     }
     let mut results = BTreeMap::new();
-    for (place, runs) in runs {
+    for (place, runs) in runs.guarded {
         let mut others = runs.iter();
         let Some((first, _)) = others.next() else { continue };
         if let Some((other, _)) = others.find(|(other, _)| !is_close(first, other)) {
