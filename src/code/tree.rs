@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_contains_the_fields_of_a_listing() {
+    fn each_function_is_listed_with_its_lines_calls_and_decorators() {
         let source = "@cache\ndef f(x=g(1)):\n    async def h():\n        yield a.b(c(x))\n    return \"\".join(x)\n";
         let module = Module::parse("p/m.py", source.into()).unwrap();
         let rows = serde_json::to_value(module.rows()).unwrap();

@@ -52,7 +52,7 @@ const FORM: &str = "write it as `NAME=COMMAND`, such as `table=python -m pkg tab
 /// Parses `NAME=COMMAND`.
 ///
 /// # Errors
-/// Kind `Usage` if the name or the command is missing, or if a parameter has only one of its two values.
+/// Kind `Usage` if the name or the command is missing, or if a parameter has a full but no curtailed value.
 pub fn parse(text: &str) -> Result<RequestedExperiment> {
     let (id, command) = text
         .split_once('=')

@@ -21,7 +21,7 @@ fn place(loaded: &LoadedPaper, unit: usize) -> FunctionLocation {
     FunctionLocation { file: module.path().to_owned(), function: loaded.function_of(unit).map(label) }
 }
 
-/// The text of a file with everything masked.
+/// Returns the text of the file at `place` with the sample's parts masked; `None` if the sample masks nothing there.
 fn masked(files: &[MaskedFile], place: &FunctionLocation) -> Option<String> {
     let file = files.iter().find(|file| file.path == place.file)?;
     Some(String::from_utf8_lossy(&file.bytes).into_owned())

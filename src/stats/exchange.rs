@@ -28,12 +28,13 @@ pub struct DrawPool {
     pub furthest: f64,
 }
 
-/// The p of each value of each pool, adjusted for all of them together, from `assignments` random assignments and the
-/// observed one. Assignments follow from a fixed seed, so the same draws have the same p everywhere.
+/// Returns the p of each value of each pool, adjusted for testing all values of all pools together. Each p compares the
+/// observed assignment of draws to groups with `assignments` random ones. A fixed seed determines these, so the same
+/// draws have the same p everywhere.
 ///
-/// Pools of the same sizes share their assignments: draws with the same index count as one joint draw. Otherwise one
-/// judged draw that is far off in two pools would count as two rare draws, and its p could not get below 2 / (number of
-/// draws).
+/// Pools with the same group sizes share their random assignments, so draws with the same index stay together. Otherwise
+/// a judged draw that is far off in two pools would count as two rare draws, and its p could not get below 2 / (number
+/// of draws).
 #[must_use]
 pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
     let prepared: Vec<StandardPool> = pools.iter().map(StandardPool::new).collect();
@@ -62,7 +63,7 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
     let mut largest = Vec::with_capacity(assignments);
     for _ in 0..assignments {
         for ((draws, first, second), order) in &mut orders {
-            // Shuffle only the draws of groups whose sums are needed.
+            // A partial shuffle suffices: if there is no third group, the first group determines the second.
             let chosen = if *first + *second == *draws { *first } else { *first + *second };
             for place in 0..chosen {
                 let other = place + (random.next() * (*draws - place) as f64) as usize;

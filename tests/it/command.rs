@@ -68,7 +68,7 @@ fn bare() -> Lab {
     lab
 }
 
-/// Makes the same suite with gold.
+/// Makes the suite of [`bare`] and records its gold.
 fn ready() -> Lab {
     let lab = bare();
     lab.ok(&["gold", "--family", "command", "--repeats", "2", "adder"]);

@@ -208,7 +208,7 @@ fn decorators_long_signatures_and_comments_before_the_first_statement_are_seen_i
 }
 
 #[test]
-fn functions_listed_out_of_line_order_are_each_their_own() {
+fn functions_listed_out_of_line_order_are_matched_correctly() {
     let lab = lab(
         &[
             function("0", "scale", [52, 53, 54], ""),

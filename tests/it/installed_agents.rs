@@ -67,7 +67,7 @@ fn codex_solves_a_paper_over_responses() {
 
 #[test]
 #[ignore = "needs npm"]
-fn claude_code_solves_a_paper_over_messages_and_its_betas_are_named() {
+fn claude_code_solves_a_paper_over_messages_and_ignored_betas_are_recorded() {
     let Some((not_passed, _)) = solves("claude-code", "Bash", "command", &json!({"description": "runs"}), 0) else {
         return;
     };

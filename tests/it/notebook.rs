@@ -281,7 +281,7 @@ fn a_pass_needs_the_given_program_to_run_and_every_landmark() {
 }
 
 #[test]
-fn the_published_measures_decide_on_request() {
+fn with_scoring_reference_the_published_accuracy_decides() {
     let lab = lab();
     lab.edit("tasks/sums.adder/answer.json", "6.0", "6.004");
     let sample = ["run", "--family", "notebook", "--sample", "sums.adder_0,1,2", "--agent", "gold"];

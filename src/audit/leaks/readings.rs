@@ -137,7 +137,7 @@ fn only_comments(bytes: &[u8], tokens: &CodeTokens<'_>) -> Vec<u8> {
             }
         }
     }
-    // Tokens begin and end outside of comments, so only the comment marks remain to be removed.
+    // No token overlaps a comment, so the comments are left. Blank their `#` marks, which aren't part of the text.
     for byte in &mut out {
         if *byte == b'#' {
             *byte = b' ';

@@ -77,7 +77,7 @@ impl Chart {
 /// One rate in a chart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChartPoint {
-    /// Position on the other axis.
+    /// Position on the axis that doesn't show the rate; see [`HorizontalAxis`].
     pub x: f64,
     /// Rate from 0 to 1.
     pub rate: f64,

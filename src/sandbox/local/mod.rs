@@ -305,7 +305,7 @@ fn reachable(path: &Path, user: u32) -> Result<()> {
     let Some(folder) = path.parent().and_then(|above| closed(above, user)) else { return Ok(()) };
     let message = format!("`{}` is closed to the sandbox's user, who needs `{}`", folder.display(), path.display());
     Err(Error::new(FailureKind::Place, message)
-        .hint("keep caches, runs and interpreters where every user may pass, such as /opt or /var/tmp"))
+        .hint("keep caches, runs and interpreters in folders that every user may enter, such as /opt or /var/tmp"))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn files_that_were_added_changed_or_removed_are_listed() {
 }
 
 #[test]
-fn masked_files_and_added_ones_count_from_what_the_attempt_was_given() {
+fn changes_to_masked_and_supplied_files_are_relative_to_the_attempts_initial_files() {
     check("printf 'def f():\\n    return 1\\n' > pkg/__init__.py", &["M pkg/__init__.py"]);
     check("rm paper.txt pkg/__init__.py", &["R paper.txt", "R pkg/__init__.py"]);
     check("rm -r pkg", &["R pkg/__init__.py", "R pkg/deep/er/data.bin", "R pkg/empty.py"]);
