@@ -85,7 +85,10 @@ fn beside(file: &Path) -> Result<PathBuf> {
     }
     let folder = file.with_extension("data");
     if folder == file {
-        return Err(Error::usage("the page's name must not end in `.data`, because the folder for its data has that name").hint("let it end in `.html`"));
+        return Err(Error::usage(
+            "the page's name must not end in `.data`, because the folder for its data has that name",
+        )
+        .hint("let it end in `.html`"));
     }
     Ok(folder)
 }
