@@ -235,7 +235,7 @@ impl EpisodeHost {
         let HostedRun { context, writer, family, items, records } = hosted;
         let configuration = &context.configuration;
         let serving = configuration.serving.clone();
-        let serving = serving.ok_or_else(|| Error::internal("a run of episodes without their settings"))?;
+        let serving = serving.ok_or_else(|| Error::internal("the run's episode settings are missing"))?;
         let tasks = Tasks::new(family, items, configuration.draw.clone(), configuration.seed, serving.held_out);
         let jobs = context.machine.graphics.at_once(configuration.jobs)?;
         let mut numbers: HashMap<String, HashMap<String, u32>> = HashMap::new();

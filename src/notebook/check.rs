@@ -31,7 +31,7 @@ pub fn problems(task: &LoadedTask) -> Vec<String> {
     found
 }
 
-/// Checks that the files that a solution may change exist, and that they do not include the whole entry.
+/// Checks that the files named in `may_change` exist, and that a solution may not replace the whole entry script.
 fn may_change(task: &LoadedTask, found: &mut Vec<String>) {
     let manifest = &task.manifest;
     for part in manifest.may_change.iter().filter(|part| !part.starts_with("site-packages/")) {

@@ -438,8 +438,9 @@ impl Writer {
         write_durably(&rescued, &kept).map_err(|error| Error { kind: FailureKind::Store, ..error })?;
         let what = format!("`{}` was removed or replaced while the run was writing it", self.path.display());
         Err(Error::store(what).hint(format!(
-            "everything that it held is in `{}`: move that to its place, then continue with `autoexperiment resume RUN`",
-            rescued.display()
+            "its records were saved to `{}`: move that file to `{}`, then continue with `autoexperiment resume RUN`",
+            rescued.display(),
+            self.path.display()
         )))
     }
 }

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_values_are_whole_tokens() {
+    fn the_strict_rules_find_values_only_as_whole_tokens() {
         for (code, value, holds) in [
             ("run.py --lr 0.0001", "1e-4", true),
             ("run.py --lr=1e-4", "0.0001", true),

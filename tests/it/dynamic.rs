@@ -95,7 +95,7 @@ fn the_python_session_of_super_lives_by_landlock_alone_too() {
 }
 
 #[test]
-fn the_tools_of_swe_agent_edit_within_the_syntax() {
+fn the_edit_tool_of_swe_agent_refuses_syntax_errors() {
     let edit = |text: &str| call("edit", &json!({"start_line": 7, "end_line": 7, "replacement": text}));
     let shown = run(
         "tools=swe-agent,history=window:2",

@@ -292,7 +292,7 @@ impl AttemptFixture {
         self.run(open("react", &Settings::default(), None).unwrap().as_ref(), &task()).await
     }
 
-    /// Runs `react` with these settings, written as they follow an agent's name.
+    /// Runs the agent `react:SETTINGS`, for example with the settings `history=window:2`.
     pub async fn react_with(self, settings: &str) -> Attempt {
         let agent = open(&format!("react:{settings}"), &Settings::default(), None).unwrap();
         self.run(agent.as_ref(), &task()).await

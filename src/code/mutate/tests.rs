@@ -94,7 +94,7 @@ fn each_comparison_in_a_chain_has_a_boundary_mutant_and_a_negated_mutant() {
 }
 
 #[test]
-fn dropping_a_sign_or_the_word_not_never_joins_two_words() {
+fn removing_a_minus_or_a_not_keeps_a_space_between_words() {
     assert_eq!(mutants_of(MutantKind::Unary, "return-a"), ["return a"]);
     assert_eq!(mutants_of(MutantKind::Unary, "return not a"), ["return a"]);
     assert_eq!(mutants_of(MutantKind::Unary, "return a if b else-1"), ["return a if b else 1"]);

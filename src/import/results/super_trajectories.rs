@@ -2,9 +2,10 @@
 //! necessary data, and compared with the stored value.
 //!
 //! - `submitted`: from the last action and the submission.
-//! - Accuracy (`output_match`): from gold and the submission. Without a submission it is 0 for any gold.
-//! - Script (`entrypoint`), for masked tasks whose query names one script: from the steps that name it. Seconds are
-//!   stored without fractions, so a longest run of exactly ten seconds decides nothing.
+//! - Accuracy (`output_match`): from gold and the submission; 0 if nothing was submitted, whatever gold is.
+//! - Script (`entrypoint`), for masked tasks whose query names one script: from the steps that name it. Not computed
+//!   if the script's longest step took 10 s, the published minimum: seconds are stored as whole numbers, so the true
+//!   time may be less.
 //! - Landmarks (`checkpoints`): never, because the rows lack the outputs.
 
 use std::path::Path;

@@ -31,7 +31,7 @@ fn refused(form: &str, path: &Path) -> Error {
 }
 
 #[tokio::test]
-async fn a_script_answers_by_the_calls_number() {
+async fn a_script_answers_call_n_with_its_nth_reply() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script");
     let lines = "\n{\"text\": \"one\", \"usage\": {\"input\": 5, \"output\": 2}, \"cost\": 0.25}\n\n\

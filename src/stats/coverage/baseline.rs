@@ -47,7 +47,8 @@ fn rate_of_all_samples(chances: &[f64], n: usize) -> f64 {
 }
 
 impl Baseline {
-    /// Returns the probabilities in a run's papers, and the rate that the run's interval should cover.
+    /// Returns the probabilities that a run's functions are restored, by paper, and the true rate, which the run's
+    /// interval should cover.
     fn papers(&self, uniform: &mut Uniform) -> (Vec<Vec<f64>>, f64) {
         let mean = |papers: &[Vec<f64>]| {
             papers.iter().map(|chances| rate_of_all_samples(chances, self.n)).sum::<f64>() / papers.len() as f64

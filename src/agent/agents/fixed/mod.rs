@@ -51,7 +51,7 @@ impl Fixed {
     /// Kind `Usage` for `code = agent`, and the errors of the embedding model.
     pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
         if settings.code == Some(CodeChoice::Agent) {
-            return Err(Error::usage("a fixed agent does not look for code itself")
+            return Err(Error::usage("the agent `fixed` cannot use `code=agent`: it has no tools for reading code")
                 .hint("choose other code, such as `fixed:code=bm25`, or the agent `react`"));
         }
         settings.preset.check("fixed")?;
