@@ -40,7 +40,9 @@ impl Remote {
         } else {
             given("OPENAI_API_KEY").ok_or_else(|| {
                 Error::new(FailureKind::Model, format!("no key for `{spec}`: the variable `OPENAI_API_KEY` is not set"))
-                    .hint("set it, or give another server (`--embedding-url`) or a static model's folder (`--embedding`)")
+                    .hint(
+                        "set it, or give another server (`--embedding-url`) or a static model's folder (`--embedding`)",
+                    )
             })?
         };
         if let Some(url) = url.filter(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
