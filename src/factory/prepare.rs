@@ -122,7 +122,7 @@ impl Workshop {
         })
     }
 
-    /// Locks the env; requirements of tests that cannot be installed are dropped.
+    /// Locks the env; requirements that cannot be installed are dropped, those of tests first.
     async fn lock(&self, draft: &mut Draft, id: &str, python: &str, needed: &mut Requirements) -> Result<String> {
         let mut without_tests = false;
         loop {

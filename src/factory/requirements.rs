@@ -81,6 +81,26 @@ const TOOLS: [&str; 62] = [
     "wheel",
 ];
 
+/// Modules that tests often import although nothing lists them as a requirement, and the packages that have them.
+const OFTEN_UNLISTED: [(&str, &str); 16] = [
+    ("attr", "attrs"),
+    ("dateutil", "python-dateutil"),
+    ("ddt", "ddt"),
+    ("freezegun", "freezegun"),
+    ("hypothesis", "hypothesis"),
+    ("matplotlib", "matplotlib"),
+    ("mock", "mock"),
+    ("networkx", "networkx"),
+    ("numpy", "numpy"),
+    ("pandas", "pandas"),
+    ("parameterized", "parameterized"),
+    ("pytz", "pytz"),
+    ("scipy", "scipy"),
+    ("six", "six"),
+    ("sklearn", "scikit-learn"),
+    ("yaml", "pyyaml"),
+];
+
 /// Requirements of a package's test environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Requirements {
@@ -106,18 +126,22 @@ impl Requirements {
         all
     }
 
-    /// Drops the requirements of tests that an error of pip names; returns whether there were any.
+    /// Drops the requirements that an error of pip names, those of the package itself only if no test has any; returns
+    /// whether there were any. Tests that need a dropped one fail in the survey, and are left out there.
     pub(super) fn drop_named(&mut self, message: &str) -> bool {
         let said = message.to_lowercase();
         let words: BTreeSet<String> = said
             .split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)))
             .map(|word| normalised(word.trim_matches('.')))
             .collect();
-        let (dropped, kept): (Vec<String>, Vec<String>) =
-            std::mem::take(&mut self.tests).into_iter().partition(|one| words.contains(&name_of(one)));
-        self.tests = kept;
-        self.left_out.extend(dropped.iter().map(|one| format!("{one}: cannot be installed")));
-        !dropped.is_empty()
+        for list in [&mut self.tests, &mut self.own] {
+            let dropped: Vec<String> = list.extract_if(.., |one| words.contains(&name_of(one))).collect();
+            if !dropped.is_empty() {
+                self.left_out.extend(dropped.iter().map(|one| format!("{one}: cannot be installed")));
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -189,7 +213,37 @@ pub(super) fn find(folder: &Path, name: &str) -> Requirements {
         tests.extend(extras.get(group).cloned().unwrap_or_default());
     }
     tests.extend(listed_in_files(folder));
-    Requirements::default().with(name, own, tests, &extras)
+    let mut found = Requirements::default().with(name, own, tests, &extras);
+    let unlisted = unlisted(folder, &found);
+    found.tests.extend(unlisted);
+    found
+}
+
+/// Packages of [`OFTEN_UNLISTED`] that test files import, that no requirement names, and that the sources do not have
+/// themselves.
+fn unlisted(folder: &Path, listed: &Requirements) -> Vec<String> {
+    let Ok(import) = Regex::new(r"(?m)^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)") else { return Vec::new() };
+    let files = walkdir::WalkDir::new(folder).into_iter().flatten().filter(|entry| entry.file_type().is_file());
+    let mut imported: BTreeSet<String> = BTreeSet::new();
+    for file in files.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "py")) {
+        let path = file.path().strip_prefix(folder).unwrap_or(file.path());
+        if path.iter().any(|part| part.to_string_lossy().to_lowercase().contains("test")) {
+            let code = fs::read(file.path()).unwrap_or_default();
+            let code = String::from_utf8_lossy(&code);
+            imported.extend(import.captures_iter(&code).map(|found| found[1].to_owned()));
+        }
+    }
+    let is_own = |module: &str| {
+        ["", "src", "lib"].iter().any(|root| {
+            let place = folder.join(root).join(module);
+            place.is_dir() || place.with_extension("py").is_file()
+        })
+    };
+    let names: BTreeSet<String> = listed.own.iter().chain(&listed.tests).map(|one| name_of(one)).collect();
+    let needed = OFTEN_UNLISTED
+        .iter()
+        .filter(|(module, package)| imported.contains(*module) && !names.contains(*package) && !is_own(module));
+    needed.map(|(_, package)| (*package).to_owned()).collect()
 }
 
 impl Requirements {
@@ -424,6 +478,23 @@ mod tests {
         assert!(found.drop_named("ERROR: No matching distribution found for nose2>=1 (from versions: none)"));
         assert_eq!(found.tests, ["mock"]);
         assert!(!found.drop_named("no network"));
+        found.own.push("docopt>=0.6".into());
+        assert!(found.drop_named("No matching distribution found for docopt>=0.6"));
+        assert_eq!((found.own.len(), found.left_out.len()), (0, 2));
+    }
+
+    #[test]
+    fn packages_that_tests_import_are_added_if_nothing_lists_them() {
+        let found = read(&[
+            ("PKG-INFO", "Name: my-pkg\nRequires-Dist: PyYAML>=6\n\n"),
+            (
+                "tests/test_a.py",
+                "import yaml, os\nfrom numpy.testing import assert_allclose\nimport six\nimport json\n",
+            ),
+            ("my_pkg/core.py", "import pandas\n"),
+            ("six.py", ""),
+        ]);
+        assert_eq!((found.own, found.tests), (vec!["PyYAML>=6".to_owned()], vec!["numpy".to_owned()]));
     }
 
     #[test]
