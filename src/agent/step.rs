@@ -49,8 +49,8 @@ pub(super) enum CallEffect {
 /// Carries out a reply: runs its calls in order and answers each of them. A malformed call is answered with its error,
 /// and the other calls are still run. Such a reply counts as a format error, and as unusable only if none of its calls
 /// was run. With `one-call=true`, only the first call is run; the others are answered with a note, and the reply counts
-/// as a format error. The same holds for calls found in the text; if there are several, the output of each begins with
-/// the call's number and tool.
+/// as a format error. Calls found in the text are treated in the same way; if there are several, the output of each
+/// begins with the call's number and tool.
 pub async fn act(
     reply: &Reply,
     tool_calling: &ToolCalling,

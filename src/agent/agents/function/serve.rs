@@ -110,7 +110,7 @@ fn end_without_message(exit: Exit, printed: &str) -> AttemptEnd {
     match exit {
         Exit::Signal(signal) => End::GaveUp.because(format!("its process died of signal {signal}{words}")),
         Exit::Code(code) => End::GaveUp.because(format!("its process ended by itself with exit code {code}{words}")),
-        Exit::TimedOut | Exit::DiskFull => End::GaveUp.because("it closed its output and went on"),
+        Exit::TimedOut | Exit::DiskFull => End::GaveUp.because("it closed its output but kept running"),
     }
 }
 
@@ -157,7 +157,7 @@ impl FunctionExchange {
                     Err(error) => {
                         let text = String::from_utf8_lossy(&message);
                         let words = shorten(&text);
-                        let what = format!("message {number} is not one of the protocol ({error}): {words}");
+                        let what = format!("message {number} does not follow the protocol ({error}): {words}");
                         return FunctionEnd::Stopped(End::GaveUp.because(what));
                     }
                 },
