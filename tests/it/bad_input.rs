@@ -245,7 +245,7 @@ fn an_unknown_paper_agent_or_model_is_named_with_those_there_are() {
     "#);
     insta::assert_snapshot!(lab.fails(6, &["run", "--agent", "react", "--model", "openai:gpt-4o"]), @r#"
     error: no key for `openai:gpt-4o`: the variable `OPENAI_API_KEY` is not set
-      hint: set `OPENAI_API_KEY`, or use `scripted:FILE`, or a server of your own by `--base-url`
+      hint: set `OPENAI_API_KEY`, or use `scripted:FILE`, or your own server (`--base-url`)
     "#);
     insta::assert_snapshot!(lab.fails(6, &["run", "--agent", "react", "--model", "x", "--base-url", "http://127.0.0.1:9/v1"]), @r#"
     error: the price of `x` at `http://127.0.0.1:9/v1/` is unknown
