@@ -59,7 +59,7 @@ pub(super) struct AttemptInProgress<'a> {
     pub(super) job: &'a AttemptJob,
     /// Graphics processor of the attempt, held until the attempt has been verified.
     pub(super) gpu: Option<&'a Lease>,
-    /// Files of the task that the agent's workspace lacks.
+    /// Task files that the agent's workspace must not contain.
     pub(super) without: &'static [&'static str],
 }
 

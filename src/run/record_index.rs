@@ -29,7 +29,7 @@ pub struct IndexedRecord {
     is_superseded: bool,
     measures: Vec<String>,
     place: LinePosition,
-    /// Length of its line in bytes, without the line break.
+    /// Length of the record's line in bytes, without the line break.
     length: usize,
 }
 

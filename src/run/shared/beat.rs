@@ -23,7 +23,7 @@ const LOOKS: u32 = 4;
 /// Age of the file after which a process counts as dead, for readers that look only once.
 const RECENT: Duration = Duration::from_mins(1);
 
-/// State at the end of a beat file's line.
+/// Word at the end of a beat file's line that says whether the process is running or has ended cleanly.
 const RUNNING: &str = "running";
 const ENDED: &str = "ended  ";
 
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_dead_after_a_long_watched_silence_only() {
+    fn a_process_counts_as_dead_only_after_a_long_observed_silence() {
         let mut watch = PeerWatch::new(Path::new("nowhere"), Duration::from_mins(1));
         let begun = Instant::now();
         let mut look = |seconds: u64, text: &str| {
