@@ -43,7 +43,7 @@ pub(super) async fn try_out(backend: &dyn Backend) -> Result<(), String> {
     run(backend, &std::env::temp_dir(), CHANGE).await
 }
 
-/// Searches for secrets in all files visible in a sandbox that is started with these shown and hidden folders.
+/// Starts a sandbox with these shown and hidden folders, and searches all files that are visible in it for the secrets.
 pub(super) async fn search(
     backend: &dyn Backend,
     (shown, hidden): (&[PathBuf], &[PathBuf]),

@@ -364,7 +364,7 @@ fn lost_connection(error: io::Error) -> Loss {
             "its first process was killed, or died"
         }
         io::ErrorKind::TimedOut => "its first process does not answer",
-        _ => "its first process cannot be talked to",
+        _ => "the connection to its first process failed",
     };
     Loss::new(message).because(error)
 }

@@ -93,7 +93,7 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
             let there = registry::name_in(&place, name);
             Error::machine(format!("failed to pull `{there}`; {} names that registry", registry::VARIABLE))
                 .because(error)
-                .hint("send it there with `autoexperiment image push`, or unset the variable")
+                .hint("push the image there with `autoexperiment image push`, or unset the variable")
         });
     }
     let Err(registry) = registry::pull(engine, DEBIAN).await else { return from_image(engine, DEBIAN, name).await };

@@ -47,7 +47,7 @@ struct Container {
     id: String,
     tree: PathBuf,
     upper: PathBuf,
-    /// Whether the cause of the container's loss has been looked for.
+    /// Whether this process has already looked for the cause of the container's loss.
     is_explained: bool,
     /// Removes the container when dropped.
     removal: Removal,

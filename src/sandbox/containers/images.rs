@@ -126,7 +126,7 @@ impl EngineImages {
         .await
     }
 
-    /// Makes or finds the image with one more folder.
+    /// Makes or finds the image that adds one host folder to the image `below`.
     async fn folder(&self, below: &str, folder: PathBuf, spare: Arc<Vec<PathBuf>>) -> Result<String> {
         self.once(
             &format!("folder {} over {below}", folder.display()),
@@ -362,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interpreter_leaves_behind_what_its_virtual_environment_cannot_see() {
+    fn packages_of_an_interpreter_that_no_virtual_environment_sees_are_left_out() {
         let place = tempfile::tempdir().unwrap();
         let python = place.path().join("python");
         let venv = place.path().join("venv");

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_taken_apart_at_the_tag_and_not_at_the_port_or_the_digest() {
+    fn image_names_are_split_at_the_tag_and_not_at_the_port_or_the_digest() {
         assert_eq!(split("127.0.0.1:5000/me/base:1"), ("127.0.0.1:5000/me/base", "1"));
         assert_eq!(split("127.0.0.1:5000/me/base"), ("127.0.0.1:5000/me/base", ""));
         assert_eq!(split("debian@sha256:abc"), ("debian@sha256:abc", ""));
