@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_values_are_found_and_torn_ones_are_not() {
+    fn stored_values_are_found_and_torn_files_count_as_missing() {
         let folder = tempfile::tempdir().unwrap();
         let [one, other] = [(); 2].map(|()| DiskCache::<Vec<u32>>::at(&folder.path().join("sub")));
         assert_eq!(one.get(&key(1)), None);
