@@ -63,7 +63,7 @@ impl Workspace {
     /// system is removed with the workspace. Such a workspace can have only one sandbox.
     ///
     /// # Errors
-    /// As [`Workspace::create`].
+    /// Same as [`Workspace::create`].
     pub fn create_on(
         snapshot: &Snapshot,
         overrides: &[(PathBuf, Vec<u8>)],
@@ -136,7 +136,7 @@ impl Workspace {
     /// Returns the changes in the copied layer at [`aside`](Self::aside), and removes that layer.
     ///
     /// # Errors
-    /// As [`Workspace::changes`].
+    /// Same as [`Workspace::changes`].
     pub(crate) fn changes_aside(&self, limits: &ChangeLimits) -> Result<Changes> {
         let aside = self.aside();
         let changes = collect(&aside, View::Upper, self.base(), limits)?;
