@@ -191,8 +191,8 @@ fn refusals(place: Surroundings, memory_cgroup: bool) -> Vec<Refusals> {
     let mut refusals =
         vec![refused(absent, libc::ENOSYS), refused(denied, libc::EPERM), refused(process_hiding_calls(), 0)];
     if !memory_cgroup {
-        // Each socket counts for the most that it may hold, so its limit must not be raised. Report success: programs
-        // cope with the smaller limit.
+        // Each socket is counted with the maximum that it may hold, so commands must not raise this maximum. Report
+        // success: programs cope with the smaller limit.
         let level = condition(1, Comparison::Equal, libc::SOL_SOCKET as u64);
         let option = condition(2, Comparison::Equal, libc::SO_SNDBUF as u64);
         refusals.push(refused([(libc::SYS_setsockopt, vec![vec![level, option]])].into(), 0));
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_decides_as_a_librarys_filters_for_each_rule_do() {
+    fn the_filter_decides_like_filters_compiled_by_a_library() {
         let mut refused = BTreeSet::new();
         for (place, memory_cgroup) in [Surroundings::Namespaces, Surroundings::Host, Surroundings::Container]
             .into_iter()

@@ -37,7 +37,7 @@ pub(super) struct MemoryWatch {
 pub(super) enum SocketMeasurement {
     /// The kernel reports the data for the sandbox's own network namespace.
     Told(RefCell<Sockets>),
-    /// Each open socket counts as the most bytes that a socket may hold (the number). Used where other programs have
+    /// Each open socket counts as this number of bytes, the most that a socket may hold. Used where other programs have
     /// sockets in the same namespace.
     Guessed(u64),
 }
@@ -65,7 +65,7 @@ impl MemoryWatch {
         self.next.get()
     }
 
-    /// Restarts the time until the next check, for a job that begins now, when no process holds memory yet.
+    /// Restarts the time until the next check, because a job begins now and no process holds memory yet.
     pub(super) fn begin(&self) {
         self.next.set(Instant::now() + BETWEEN_LOOKS);
     }

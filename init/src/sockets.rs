@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bound_of_all_sockets_is_above_their_bytes_and_far_below_a_machine_s_memory() {
+    fn the_upper_bound_of_socket_data_is_above_its_measured_bytes_and_far_below_a_machines_memory() {
         let pairs: Vec<_> = (0..20).map(|_| UnixStream::pair().unwrap()).collect();
         let written: usize = pairs
             .iter()

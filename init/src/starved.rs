@@ -27,7 +27,8 @@ pub struct Starved {
 }
 
 impl Starved {
-    /// Starts measuring a command that began at `begun`. Processes of the command are no longer counted once they end.
+    /// Starts measuring a command that began at `begun`. The run time of the command's processes is no longer counted
+    /// once they end.
     pub fn since(begun: Instant) -> Self {
         // Query this once, because it takes a dozen system calls: control groups limit the number, too.
         static PROCESSORS: OnceLock<f64> = OnceLock::new();

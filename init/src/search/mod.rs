@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_found_in_every_form_at_any_place_and_once_more_packed() {
+    fn a_secret_is_found_in_every_form_at_any_offset_and_if_packed_twice() {
         let wanted = wanted();
         let python = |code: &str, bytes: &[u8]| {
             let script = format!(
