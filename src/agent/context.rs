@@ -25,7 +25,7 @@ pub struct Context<'a> {
     pub sandbox: &'a mut dyn Sandbox,
     /// The model, if the agent needs one.
     pub model: Option<&'a dyn Model>,
-    /// Sampling settings of the attempt; its seed differs from that of other attempts. Model calls use
+    /// Sampling settings of the attempt; the seed differs from the seeds of other attempts. Model calls use
     /// [`Context::next_sampling`].
     pub sampling: Sampling,
     /// The budget.

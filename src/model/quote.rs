@@ -26,7 +26,7 @@ pub struct Quote {
     /// Dollars that the call costs regardless of the reply's length: for the prompt, as estimated from its bytes, or
     /// for a reply of fixed cost.
     pub read: f64,
-    /// Dollars per token of the reply; 0 if the cost does not depend on its length.
+    /// Dollars per token of the reply; 0 if the cost does not depend on the reply's length.
     pub token: f64,
     /// Minimum tokens that the reply must be allowed.
     pub least: u32,

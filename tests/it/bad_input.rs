@@ -233,7 +233,7 @@ fn an_unknown_paper_agent_or_model_is_named_with_those_there_are() {
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "golden"]), @r#"
     error: there is no agent `golden`
-      hint: the agents are `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`, `replies:FILE`; `cli:NAME` or `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...`, `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` with settings of their own
+      hint: the agents are `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`, `replies:FILE`; `cli:NAME` or `cli:FOLDER` for an external agent; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...`, `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` for agents with settings
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "react"]), @r#"
     error: agent `react` needs a model

@@ -110,7 +110,7 @@ pub(crate) trait TypedTool: Send + Sync {
     ) -> Result<ToolOutput, ToolFailure>;
 }
 
-/// A tool without the type of its arguments, as the model calls it.
+/// A tool without its argument type, so that tools with different arguments can be in one list and called by name.
 #[async_trait]
 pub(crate) trait AnyTool: Send + Sync {
     /// Name of the tool for the model.

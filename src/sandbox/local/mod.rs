@@ -139,8 +139,8 @@ impl Backend for LocalBackend {
             );
             if self.owner.is_none() {
                 warn(
-                    "no namespaces here: commands can make files of yours, by path, executable for you and readable for \
-                     others (they cannot read them)",
+                    "no namespaces here: commands can make your files executable for you and readable for others, although \
+                     the commands themselves cannot read these files",
                 );
             }
             if self.landlock_abi < 6 && self.owner.is_none() {

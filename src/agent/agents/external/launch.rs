@@ -39,7 +39,7 @@ pub(super) const WINDING_DOWN: Duration = Duration::from_secs(10);
 /// can subtract the time that the program spends waiting for the model.
 const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
-/// The command that starts the agent, and what it needs.
+/// The command that starts the agent, with the path of its answer file and the folder for its files.
 struct PreparedLaunch {
     command: Command,
     answer: PathBuf,
