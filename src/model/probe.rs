@@ -225,9 +225,9 @@ pub async fn reach(model: &dyn Model) -> Result<ProbeCost> {
         let (kind, hint) = match &error {
             ModelError::Denied(_) => (
                 FailureKind::Model,
-                "check the model's name and the key: `autoexperiment doctor` shows the variable with each provider's key, \
-                 and `AUTOEXPERIMENT_API_KEY` has the key for a `--base-url` server. Then give the same command again; \
-                 nothing was run",
+                "check the model's name and the key: `autoexperiment doctor` shows the variable with each provider's \
+                 key, and `AUTOEXPERIMENT_API_KEY` has the key for a `--base-url` server. Then give the same command \
+                 again; nothing was run",
             ),
             _ => (
                 FailureKind::Provider,

@@ -175,7 +175,8 @@ fn sandbox(report: &MachineReport) -> Vec<DoctorResult> {
             "process limit per sandbox",
             report.processes_cgroup,
             report.cgroups.clone(),
-            "a writable cgroup with pids control, started in the same way; until then the kernel's limit per user applies",
+            "a writable cgroup with pids control, started in the same way; until then the kernel's limit per user \
+             applies",
         ),
     ]
 }
