@@ -70,8 +70,8 @@ impl MemoryWatch {
         self.next.set(Instant::now() + BETWEEN_LOOKS);
     }
 
-    /// Checks the memory, if it is time. Kills the largest processes until the rest is within the limit, or all of them
-    /// if their sockets alone exceed it, but never the init's own fork `job`.
+    /// Checks the memory, if it is time. Kills the largest processes until the others are within the limit, or all
+    /// processes if the data in their sockets alone exceeds the limit. Never kills the init's own fork `job`.
     pub(super) fn look(&self, children: &Children, job: Option<i32>) {
         let looking = Instant::now();
         if looking < self.next.get() {

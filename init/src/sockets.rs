@@ -43,7 +43,7 @@ pub(super) struct Sockets {
     used: File,
     families: Vec<SocketFamily>,
     most: u64,
-    /// Maximum bytes of any socket; `None` if the kernel does not report its limits. Read when first needed.
+    /// Maximum bytes of any socket; `None` if the kernel does not report the limits. Read when first needed.
     largest: OnceCell<Option<u64>>,
 }
 
@@ -199,7 +199,7 @@ fn number(bytes: &[u8]) -> Option<u32> {
 }
 
 impl SocketUsage {
-    /// Counts a socket whose memory is reported; others remain hidden.
+    /// Counts a socket if its memory is reported. Otherwise the socket counts as hidden.
     fn add(&mut self, family: &SocketFamily, body: &[u8]) {
         let mut rest = body.get(family.body..).unwrap_or_default();
         while let Some([a, b, c, d]) = rest.first_chunk() {

@@ -158,8 +158,8 @@ pub(super) async fn use_tool(
     CallEffect::Observed(observed, seconds(context.budget.tool_time.saturating_sub(before)))
 }
 
-/// Answers all unanswered calls of a reply that gave an answer, because providers demand a result for every call. The
-/// first of them is answered with `told`.
+/// After a call of a reply gave the answer, answers all calls of the reply that have no result yet, because providers
+/// demand a result for every call. The first of these results is `told`.
 pub(super) fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
     let since = messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or_default();
     let is_open = |id: &str| !messages[since..].iter().any(|message| message.tool_call_id.as_deref() == Some(id));

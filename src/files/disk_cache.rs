@@ -1,6 +1,6 @@
 //! A disk cache with one file per value. The key is the digest of everything that determines the value. A file appears
-//! completely or not at all. Several processes on several machines may share a cache folder; each immediately sees the
-//! values of the others.
+//! completely or not at all. Several processes on several machines may share a cache folder; each process immediately
+//! sees the values stored by the others.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};

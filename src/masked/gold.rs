@@ -349,7 +349,7 @@ pub async fn compare(
 /// The gold results of a protocol, by experiment id.
 ///
 /// # Errors
-/// Kind `Baseline` if an experiment has no gold result, or its gold result is that of another command.
+/// Kind `Baseline` if an experiment has no gold result, or the result was recorded with another command.
 pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<String, GoldResult>> {
     let paper = &loaded.paper;
     let missing = |what: String| {

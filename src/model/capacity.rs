@@ -166,7 +166,7 @@ impl Capacity {
     pub(super) fn is_short(&self, request: &Request, what: &str) -> bool {
         let lower = what.to_lowercase();
         if lower.contains("per minute") {
-            // This is the account's quota, which no single request may exceed.
+            // The refusal states the account's quota of tokens per minute, which no single request may exceed.
             return true;
         }
         let named = StatedLengths::read(&lower);

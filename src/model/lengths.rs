@@ -1,7 +1,7 @@
 //! Refusals for length: the phrases with which servers say that a prompt, alone or with the reply asked for, does not
 //! fit, and the numbers that they state.
 //!
-//! The source of each phrase is given with it. Wordings change with every release, so [`is_too_long`] also recognises
+//! A comment at each phrase names its source. Wordings change with every release, so [`is_too_long`] also recognises
 //! the general form of such a sentence. `ConversationMemory::is_of_length` does not depend on the wording at all.
 
 use std::sync::LazyLock;

@@ -1,8 +1,8 @@
 //! Checks that a provider can be reached, accepts the key and has the model, before anything is built for the run.
 //!
-//! A connection shows that the server runs. Its list of models, which is free, shows that it accepts the key. A test
-//! call to the model is made only if the list leaves doubt, because it lacks the name or access to it is denied: models
-//! have aliases, some servers accept any name, and some never give out a list.
+//! A connection shows that the server runs. The server's list of models, which is free, shows that the server accepts
+//! the key. A test call to the model is made only if the list leaves doubt, because the model's name is missing or
+//! access to the list is denied: models have aliases, some servers accept any name, and some never give out a list.
 
 use std::time::Duration;
 
@@ -215,8 +215,7 @@ impl Provider {
     }
 }
 
-/// Checks that a model answers ([`Model::probe`]), before anything is built or run for it. Returns the cost of a test
-/// call.
+/// Checks that a model answers ([`Model::probe`]), before anything is built or run. Returns the cost of a test call.
 ///
 /// # Errors
 /// Kind `Provider` if the model cannot be reached, `Model` if the provider denies the key or the model.

@@ -85,7 +85,7 @@ impl Graphics {
         Ok(self.pool()?.map_or(jobs, |pool| jobs.min(pool.gpus.len())))
     }
 
-    /// Waits for a free device for an attempt; `None` if attempts do not get their own.
+    /// Waits for a free device for an attempt; `None` if attempts do not get devices of their own.
     ///
     /// # Errors
     /// Same as [`at_once`](Self::at_once), and if the lock file cannot be created.

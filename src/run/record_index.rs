@@ -86,7 +86,7 @@ pub struct RecordIndex {
 }
 
 impl RecordIndex {
-    /// Builds the index of a run's records; reads the same ones as [`read`](super::reading::read).
+    /// Builds the index of a run's records; reads the same records as [`read`](super::reading::read).
     ///
     /// # Errors
     /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.

@@ -22,7 +22,7 @@ use crate::workspace::FileChange;
 /// Version of the key; increase it when the reading of results or the making of keys changes.
 const FORMAT: &str = "result 1";
 
-/// The cache of results on this machine, or on a disk shared with others.
+/// The cache of results on this machine, or on a disk shared with other machines.
 #[derive(Debug, Clone)]
 pub struct Results {
     /// `None` if nothing is cached.

@@ -416,7 +416,7 @@ impl Writer {
     /// Appends records and flushes them to disk together. The files that they refer to must already be on disk.
     ///
     /// # Errors
-    /// Kind `Store`. A line may be incomplete then; the next reader drops it.
+    /// Kind `Store` if a write fails. The last line may then be incomplete; the next reader drops it.
     pub fn append<'a>(&mut self, records: impl IntoIterator<Item = &'a AttemptRecord>) -> Result<()> {
         self.attempts.append_all(records).map_err(|error| write_failed(&self.path, error))?;
         self.check()

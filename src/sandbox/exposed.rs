@@ -39,7 +39,7 @@ impl Exposure {
     }
 }
 
-/// Folders of the host that every sandbox shows: by mounts in its own namespace, or by a landlock rule.
+/// Folders of the host that every sandbox shows: by mounts in the sandbox's own namespace, or by a landlock rule.
 pub(super) fn system() -> impl Iterator<Item = &'static Path> {
     // Skip symbolic links, because each of them leads to another of these folders.
     shown_to_all().filter(|folder| !folder.is_symlink())

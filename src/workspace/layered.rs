@@ -127,8 +127,8 @@ impl Workspace {
         collect(self.writable(), view, self.base(), limits)
     }
 
-    /// Path of a folder into which a running sandbox copies its upper layer. It is next to the workspace's own folders
-    /// and removed with them.
+    /// Path of a folder into which a running sandbox copies its upper layer. The folder is next to the workspace's own
+    /// folders, and is removed with them.
     pub(crate) fn aside(&self) -> PathBuf {
         self.dir.join("look")
     }

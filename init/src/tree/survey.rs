@@ -126,7 +126,7 @@ fn sort(
     Ok((sort, is_fresh))
 }
 
-/// Lists the existing ones of these paths, in the form of [`survey`]. This finds the files that the attempt was given,
+/// Lists the given paths that exist, in the form of [`survey`]. This finds the files that the attempt was given,
 /// however many other files it has written.
 pub fn survey_known(root: &Path, since: Option<FileTime>, mut paths: &[u8], to: &mut impl Write) -> io::Result<()> {
     let top = OpenFolder::open_again(root)?;

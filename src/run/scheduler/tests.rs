@@ -316,7 +316,7 @@ async fn stopping_a_run_keeps_finished_attempts() {
     };
     let (ran, ()) = tokio::join!(run(&attempts, TERMS, &cancel), stop);
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Interrupted);
-    // One attempt had ended. Of the two running ones, one had spent something, and its cost is recorded.
+    // One attempt had ended. Of the two running attempts, one had spent something, so its cost is recorded.
     let kept: Vec<_> = ran.kept.iter().map(|(sample, end, cost)| (sample.as_str(), *end, *cost)).collect();
     assert_eq!(kept, [("p_0", End::Answered, 0.25), ("p_1", End::Cancelled, 0.25)]);
     assert_eq!((ran.events.finished(), ran.seconds), (1, 10));

@@ -44,7 +44,7 @@ pub struct SharedQueue<'a> {
     free: VecDeque<usize>,
     /// Whether `free` includes the attempts of other shards.
     of_others: bool,
-    /// Attempts claimed but not finished by others, with the generation of each claim.
+    /// Attempts claimed but not finished by other processes, with the generation of each claim.
     held: BTreeMap<usize, u32>,
     /// Attempts claimed by this process, with the generation of each claim.
     own: HashMap<usize, u32>,
@@ -105,7 +105,7 @@ impl<'a> SharedQueue<'a> {
         Ok(part)
     }
 
-    /// The error if others consider this process dead and have taken over its work.
+    /// The error if other processes consider this process dead and have taken over its work.
     #[must_use]
     pub fn taken_over(&self) -> Option<Error> {
         let what = format!("shard {} stood still for so long that others have taken over its work", self.member.name);
@@ -170,7 +170,7 @@ impl<'a> SharedQueue<'a> {
         })
     }
 
-    /// Whether others have lost this attempt as often as it may be tried.
+    /// Whether other processes have lost this attempt as often as it may be tried.
     fn is_given_up(&self, place: usize) -> bool {
         self.lost.get(&place).is_some_and(|(count, _)| *count >= self.tries)
     }

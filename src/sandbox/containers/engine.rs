@@ -109,7 +109,7 @@ pub(super) struct Engine {
 pub(super) struct Quota(AtomicBool);
 
 impl Quota {
-    /// Decides from the driver whether to request quotas. A driver that may support them counts as supporting them
+    /// Decides from the driver whether to request quotas. A driver that may support quotas counts as supporting them
     /// until it refuses one.
     fn from_info(info: &SystemInfo) -> Self {
         let driver = info.driver.as_deref().unwrap_or_default();

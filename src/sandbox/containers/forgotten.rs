@@ -1,6 +1,6 @@
-//! Ends containers that an engine has forgotten. If a daemon is killed while it starts a container, it does not know
-//! the container after a restart: the container's supervisor (containerd's shim, podman's conmon), its processes and
-//! their control groups remain, and nothing else ends them.
+//! Ends containers that an engine has forgotten. If a daemon is killed while it starts a container, the daemon does not
+//! know the container after a restart: the container's supervisor (containerd's shim, podman's conmon), its processes
+//! and their control groups remain, and nothing else ends them.
 
 use std::collections::BTreeSet;
 use std::path::Path;

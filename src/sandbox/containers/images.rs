@@ -291,7 +291,8 @@ impl EngineImages {
 
     async fn commit(&self, id: &str, name: &str, kind: &str) -> Result<()> {
         let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
-        // Clear the owner label, which only the build container needs, so that the image is not removed with it.
+        // Clear the owner label, which only the build container needs, so that the image is not removed with the
+        // container.
         let labels = format!("LABEL {LABEL}={} {KIND}={kind} {OWNER}=\"\"", env!("CARGO_PKG_VERSION"));
         let options =
             CommitContainerOptionsBuilder::default().container(id).repo(repo).tag(tag).pause(false).changes(&labels);

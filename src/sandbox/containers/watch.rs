@@ -19,7 +19,7 @@ const ACTIONS: [&str; 3] = ["kill", "pause", "stop"];
 /// Minimum duration of a stream of events for its end to mean that the engine broke. If a stream ends sooner, the
 /// engine has refused it.
 const ESTABLISHED: Duration = Duration::from_secs(1);
-/// Maximum time between the ends of two streams for the engine's end to be the common cause.
+/// Maximum time between the ends of two streams for the end of the engine to count as their common cause.
 const AT_ONCE: Duration = Duration::from_secs(3);
 /// Time to wait for an event that explains the end of a container's own stream.
 const LATER: Duration = Duration::from_secs(1);

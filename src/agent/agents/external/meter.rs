@@ -365,8 +365,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Drops the agent's reasoning settings if the run sets its own or the model does not accept them, and names them
-    /// in `left_out`.
+    /// Drops the agent's reasoning settings if the run has reasoning settings of its own or the model accepts none.
+    /// Adds a description of the dropped settings to `left_out`.
     fn leave_to_the_run(&self, asked: &mut Sampling, left_out: &mut Vec<String>) {
         let decided = self.sampling.effort.is_some() || self.sampling.reasoning_tokens.is_some();
         asked.effort = asked.effort.map(plain_effort);

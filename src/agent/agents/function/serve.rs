@@ -103,8 +103,8 @@ enum FunctionEnd {
     Stopped(AttemptEnd),
 }
 
-/// Returns the end of an attempt whose process sent no last message. It counts as the function's own failure, because a
-/// function that kills its own process looks the same as one that is killed by anybody else.
+/// Returns the end of an attempt whose process sent no last message. The end counts as the function's own failure,
+/// because a function that kills its own process looks the same as a function that another process kills.
 fn end_without_message(exit: Exit, printed: &str) -> AttemptEnd {
     let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", shorten(printed)) };
     match exit {
