@@ -1,4 +1,5 @@
-//! Passes this package's folder to the main program's build script, for when cargo has downloaded both.
+//! Passes this package's folder to the main program's build script, which needs it if cargo has downloaded both
+//! packages.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -29,7 +29,7 @@ pub enum FailureKind {
     Provider,
     /// The store of runs could not be read or written.
     Store,
-    /// A sandbox or container engine failed, not because of the code that runs in it.
+    /// A sandbox or container engine failed, for another reason than the code that runs in it.
     Infrastructure,
     /// The run was stopped by Ctrl-C or a termination signal.
     Interrupted,

@@ -52,7 +52,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_syslog,
     libc::SYS_lookup_dcookie,
     libc::SYS_fanotify_init,
-    // Keys survive a sandbox and are visible in others.
+    // Keys of the kernel's key rings survive a sandbox and are visible in other sandboxes.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
@@ -191,15 +191,15 @@ fn refusals(place: Surroundings, memory_cgroup: bool) -> Vec<Refusals> {
     let mut refusals =
         vec![refused(absent, libc::ENOSYS), refused(denied, libc::EPERM), refused(process_hiding_calls(), 0)];
     if !memory_cgroup {
-        // Each socket counts for the most that it may hold, so its limit must not be raised. Report success: programs
-        // cope with the smaller limit.
+        // Each socket is counted with the maximum that it may hold, so commands must not raise this maximum. Report
+        // success: programs cope with the smaller limit.
         let level = condition(1, Comparison::Equal, libc::SOL_SOCKET as u64);
         let option = condition(2, Comparison::Equal, libc::SO_SNDBUF as u64);
         refusals.push(refused([(libc::SYS_setsockopt, vec![vec![level, option]])].into(), 0));
     }
     if place != Surroundings::Namespaces {
-        // The kernel counts inotify instances per user of the host, and that user may need them. Programs that watch
-        // files fall back to polling.
+        // The kernel counts inotify instances per user of the host, so a sandbox could use up those that the user's
+        // other programs need. Programs that watch files fall back to polling.
         refusals.push(refused([(libc::SYS_inotify_init1, Vec::new())].into(), libc::EMFILE));
         #[cfg(target_arch = "x86_64")]
         refusals.push(refused([(libc::SYS_inotify_init, Vec::new())].into(), libc::EMFILE));
@@ -253,8 +253,8 @@ fn denied(place: Surroundings) -> CallRules {
     #[cfg(target_arch = "x86_64")]
     denied.insert(libc::SYS_mknod, device(1));
 
-    // With a network namespace, allow the common families of sockets, which reach only the sandbox itself. Without one,
-    // allow no sockets, because landlock does not restrict connections to socket files.
+    // With a network namespace, allow the common families of sockets, which reach only the sandbox itself. Without a
+    // network namespace, allow no sockets, because landlock does not restrict connections to socket files.
     let families: &[i32] = match place {
         Surroundings::Host => &[],
         _ => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn the_filter_decides_as_a_librarys_filters_for_each_rule_do() {
+    fn the_filter_decides_like_filters_compiled_by_a_library() {
         let mut refused = BTreeSet::new();
         for (place, memory_cgroup) in [Surroundings::Namespaces, Surroundings::Host, Surroundings::Container]
             .into_iter()

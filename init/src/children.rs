@@ -141,7 +141,8 @@ fn own_children() -> Vec<i32> {
     list.split_ascii_whitespace().flat_map(str::parse).collect()
 }
 
-/// Whether this process has any child, alive or dead. Without one it is alone, because orphans become its children.
+/// Whether this process has any child, alive or dead. Without children, no process is left below it, because orphans
+/// become its children.
 pub(super) fn has_children() -> bool {
     waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT).is_ok()
 }

@@ -100,8 +100,8 @@ fn drop_bounding_set() {
 }
 
 fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
-    // Files sent through a socket and not received yet are counted only in a network namespace. Without one, allow
-    // fewer open files.
+    // Files sent through a socket and not received yet are counted only in a network namespace. Without a network
+    // namespace, allow fewer open files.
     let is_uncounted = setup.place == Surroundings::Host && !setup.memory_cgroup;
     let mut limits = vec![
         (Resource::RLIMIT_CORE, 0),
@@ -137,7 +137,7 @@ fn grant(path: &Path, masked: &[PathBuf], allowed: &mut Vec<(PathBuf, BitFlags<A
     }
     allowed.push((path.into(), AccessFs::ReadDir.into()));
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-        // The targets of links have their own rules.
+        // Links get no rule, because the rules of their targets decide.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             grant(&entry.path(), masked, allowed);
         }

@@ -141,8 +141,8 @@ impl OpenFolder {
         Ok(File::from(openat(&self.0, name, flags, Mode::empty())?))
     }
 
-    /// Gives the owner permissions for an entry that is not a link. Ignores failures, because opening the entry fails
-    /// then.
+    /// Gives the owner permissions for an entry that is not a link. Ignores failures, because the caller then fails to
+    /// open the entry.
     fn permit(&self, name: &OsStr, mode: Mode) {
         if let Ok(handle) = self.open_at(name, OFlag::O_PATH) {
             let path = format!("/proc/self/fd/{}", handle.as_raw_fd());

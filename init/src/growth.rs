@@ -19,9 +19,9 @@ const FIRST_LOOK: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 
 /// Time limits of a check, each with a number of new entries: a check that takes longer is given up if it has found
-/// more entries than that. Only an attempt that slows down the check on purpose makes so many entries, for example in
-/// folders nested ten thousand deep, and counts as having filled the disk. A longer check would keep the first process
-/// from answering.
+/// more new entries than this number. Only an attempt that slows down the check on purpose makes so many entries, for
+/// example in folders nested ten thousand deep, and counts as having filled the disk. A longer check would keep the
+/// first process from answering.
 const SLOW: [(Duration, u64); 2] = [(Duration::from_secs(3), 10_000), (Duration::from_secs(8), 1000)];
 
 /// Watches the total size of several folders.

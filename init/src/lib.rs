@@ -147,14 +147,15 @@ fn doing<T, E: std::fmt::Display>(what: &str, result: Result<T, E>) -> io::Resul
     result.map_err(|error| io::Error::other(format!("{what}: {error}")))
 }
 
-/// Moves this process into its control groups. It has one thread, and a thread that moves itself is moved at once.
+/// Moves this process into its control groups. This process has one thread, and a thread that moves itself is moved at
+/// once.
 fn enter_cgroups(procs_files: &[OsBytes]) -> io::Result<()> {
     procs_files.iter().try_for_each(|file| fs::OpenOptions::new().write(true).open(file.as_path())?.write_all(b"0"))
 }
 
-/// Leaves the host's namespaces. An ordinary user needs a user namespace first, to be allowed to make the others. Root
-/// makes the others with root's rights and enters a user namespace last, so that this user namespace owns none of the
-/// others.
+/// Leaves the host's namespaces. An ordinary user needs a user namespace first, to be allowed to make the other
+/// namespaces. Root makes the others with root's rights and enters a user namespace last, so that this user namespace
+/// owns none of the others.
 fn enter_namespaces(setup: &Setup) -> io::Result<ProcessRole> {
     let root = getuid().is_root();
     if !root {

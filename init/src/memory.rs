@@ -37,7 +37,7 @@ pub(super) struct MemoryWatch {
 pub(super) enum SocketMeasurement {
     /// The kernel reports the data for the sandbox's own network namespace.
     Told(RefCell<Sockets>),
-    /// Each open socket counts as the most bytes that a socket may hold (the number). Used where other programs have
+    /// Each open socket counts as this number of bytes, the most that a socket may hold. Used where other programs have
     /// sockets in the same namespace.
     Guessed(u64),
 }
@@ -65,13 +65,13 @@ impl MemoryWatch {
         self.next.get()
     }
 
-    /// Restarts the time until the next check, for a job that begins now, when no process holds memory yet.
+    /// Restarts the time until the next check, because a job begins now and no process holds memory yet.
     pub(super) fn begin(&self) {
         self.next.set(Instant::now() + BETWEEN_LOOKS);
     }
 
-    /// Checks the memory, if it is time. Kills the largest processes until the rest is within the limit, or all of them
-    /// if their sockets alone exceed it, but never the init's own fork `job`.
+    /// Checks the memory, if it is time. Kills the largest processes until the others are within the limit, or all
+    /// processes if the data in their sockets alone exceeds the limit. Never kills the init's own fork `job`.
     pub(super) fn look(&self, children: &Children, job: Option<i32>) {
         let looking = Instant::now();
         if looking < self.next.get() {

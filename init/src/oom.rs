@@ -22,7 +22,7 @@ impl OomScore {
         Some(Self { file: File::options().write(true).open(path).ok()?, own })
     }
 
-    /// Starts a child while the score is raised to that of commands.
+    /// Starts a child while the score is raised to the score of commands.
     pub(super) fn raised<T>(score: Option<&Self>, start: impl FnOnce() -> T) -> T {
         let Some(Self { file, own }) = score else { return start() };
         // If this fails, the kernel only makes a worse choice.

@@ -36,7 +36,7 @@ pub struct Exec {
     /// Wall time.
     pub wall: Duration,
     /// Part of the wall time in which the command was ready to run but other processes occupied the processors. Only
-    /// measured if the limits allow patience for it.
+    /// measured if the command's limits allow an extension for it (`patience`).
     pub starved: Duration,
     /// CPU time of the command and of the child processes that it waited for.
     pub cpu: Duration,

@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags};
 
 use super::wire::{RELAY_PART, RELAY_WINDOW, Relayed, Unacknowledged};
 
-/// Preferred port. It is the same in every sandbox, so that agents always see the same one.
+/// Preferred port. It is the same in every sandbox, so that agents always see the same port.
 const PORT: u16 = 11_411;
 /// Maximum number of connections at once; more wait in the listener's queue.
 const MOST: usize = 64;

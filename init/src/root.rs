@@ -63,7 +63,7 @@ struct RootSources {
     trees: Vec<(PathBuf, OwnedFd, bool)>,
     links: Vec<(PathBuf, PathBuf)>,
     files: Vec<(PathBuf, Vec<u8>)>,
-    /// Folders and files inside the trees that are covered by empty ones.
+    /// Folders and files inside the trees to cover by empty folders and files.
     masks: Vec<PathBuf>,
 }
 

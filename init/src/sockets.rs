@@ -43,7 +43,7 @@ pub(super) struct Sockets {
     used: File,
     families: Vec<SocketFamily>,
     most: u64,
-    /// Maximum bytes of any socket; `None` if the kernel does not report its limits. Read when first needed.
+    /// Maximum bytes of any socket; `None` if the kernel does not report the limits. Read when first needed.
     largest: OnceCell<Option<u64>>,
 }
 
@@ -199,7 +199,7 @@ fn number(bytes: &[u8]) -> Option<u32> {
 }
 
 impl SocketUsage {
-    /// Counts a socket whose memory is reported; others remain hidden.
+    /// Counts a socket if its memory is reported. Otherwise the socket counts as hidden.
     fn add(&mut self, family: &SocketFamily, body: &[u8]) {
         let mut rest = body.get(family.body..).unwrap_or_default();
         while let Some([a, b, c, d]) = rest.first_chunk() {
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bound_of_all_sockets_is_above_their_bytes_and_far_below_a_machine_s_memory() {
+    fn the_upper_bound_of_socket_data_is_above_its_measured_bytes_and_far_below_a_machines_memory() {
         let pairs: Vec<_> = (0..20).map(|_| UnixStream::pair().unwrap()).collect();
         let written: usize = pairs
             .iter()

@@ -27,7 +27,8 @@ pub struct Starved {
 }
 
 impl Starved {
-    /// Starts measuring a command that began at `begun`. Processes of the command are no longer counted once they end.
+    /// Starts measuring a command that began at `begun`. Once a process of the command has ended, its run time is
+    /// counted only if a living process of the command has reaped it.
     pub fn since(begun: Instant) -> Self {
         // Query this once, because it takes a dozen system calls: control groups limit the number, too.
         static PROCESSORS: OnceLock<f64> = OnceLock::new();
@@ -108,8 +109,8 @@ fn ran_of_own_children() -> u64 {
 }
 
 /// Returns how many seconds other processes delayed the tasks. In `time` seconds, the tasks together ran for `ran`
-/// seconds and waited for `waited`. Alone, they would have run for `ran + waited`, but at most `time` on each processor.
-/// The result is that time minus `ran`, divided by the number of tasks that would have run at once.
+/// seconds and waited for `waited`. Alone, they would have run for `ran + waited`, but at most `time` on each
+/// processor. The result is that time minus `ran`, divided by the number of tasks that would have run at once.
 fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
     if time <= 0.0 {
         return 0.0;

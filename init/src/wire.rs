@@ -127,7 +127,7 @@ pub enum InitJob {
     /// Write and remove the files listed on standard input.
     Lay,
     /// Kill all other processes, then list the workspace's entries. If standard input contains paths, list only the
-    /// existing ones of these.
+    /// paths among them that exist.
     Survey,
     /// Same as [`InitJob::Survey`], but all other processes are only stopped. They continue after [`InitJob::Collect`].
     Look,

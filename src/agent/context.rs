@@ -25,7 +25,7 @@ pub struct Context<'a> {
     pub sandbox: &'a mut dyn Sandbox,
     /// The model, if the agent needs one.
     pub model: Option<&'a dyn Model>,
-    /// Sampling settings of the attempt; its seed differs from that of other attempts. Model calls use
+    /// Sampling settings of the attempt; the seed differs from the seeds of other attempts. Model calls use
     /// [`Context::next_sampling`].
     pub sampling: Sampling,
     /// The budget.
@@ -153,8 +153,8 @@ impl Context<'_> {
     }
 
     /// Charges the time since `begun` for an operation. If the operation was cut off, at least `left`, the remaining
-    /// time, is charged. After that no time is left, so the sandbox refuses further use; this is intended, because its
-    /// state is unknown after an interrupted operation.
+    /// time, is charged. After that no time is left, so further uses of the sandbox are refused; this is intended,
+    /// because the sandbox's state is unknown after an interrupted operation.
     fn cut<T>(&mut self, begun: Instant, left: Duration, done: Result<Result<T, Fault>, Elapsed>) -> Result<T, Fault> {
         if let Ok(done) = done {
             self.budget.charge_time(begun.elapsed());

@@ -117,8 +117,8 @@ impl From<Loss> for AttemptEnd {
 }
 
 impl From<Fault> for AttemptEnd {
-    /// Converts a refusal of the sandbox to the time limit, because [`super::Context`] refuses uses of the sandbox only
-    /// when no tool time is left.
+    /// Converts a refused use of the sandbox to the end [`End::TimeLimit`], because [`super::Context`] refuses uses of
+    /// the sandbox only when no tool time is left.
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Lost(loss) => loss.into(),

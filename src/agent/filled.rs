@@ -12,8 +12,8 @@ use crate::code::Module;
 pub(super) struct FilledCode {
     /// All Python files.
     pub(super) code: Code,
-    /// Current position of each region in its file, by the region's index among the task's functions. A region is removed
-    /// when the whole function around it is replaced.
+    /// Current position of each region in its file, by the region's index among the task's functions. A region is
+    /// removed when the whole function around it is replaced.
     regions: BTreeMap<usize, Range<usize>>,
 }
 
@@ -33,7 +33,8 @@ impl FilledCode {
     /// Puts a reply in place of a function or region, and returns its file's path and new bytes.
     ///
     /// # Errors
-    /// A message for the model, a fragment, if the reply does not contain the code or it does not fit.
+    /// A message for the model, a fragment, if the reply does not contain the code, or if the code does not fit into
+    /// the file.
     pub(super) fn put(
         &mut self,
         functions: &[TaskFunction],

@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 
 /// The accepted forms of an agent's name.
 const FORMS: &str = "`react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`, `replies:FILE`; `cli:NAME` or \
-     `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...`, \
-     `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` with settings of their own";
+     `cli:FOLDER` for an external agent; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...`, \
+     `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` for agents with settings";
 
 /// The names of agents, without the part after the colon.
 pub const NAMES: [&str; 14] = [

@@ -49,8 +49,8 @@ pub(super) enum CallEffect {
 /// Carries out a reply: runs its calls in order and answers each of them. A malformed call is answered with its error,
 /// and the other calls are still run. Such a reply counts as a format error, and as unusable only if none of its calls
 /// was run. With `one-call=true`, only the first call is run; the others are answered with a note, and the reply counts
-/// as a format error. The same holds for calls found in the text; if there are several, the output of each begins with
-/// the call's number and tool.
+/// as a format error. Calls found in the text are treated in the same way; if there are several, the output of each
+/// begins with the call's number and tool.
 pub async fn act(
     reply: &Reply,
     tool_calling: &ToolCalling,
@@ -158,8 +158,8 @@ pub(super) async fn use_tool(
     CallEffect::Observed(observed, seconds(context.budget.tool_time.saturating_sub(before)))
 }
 
-/// Answers all unanswered calls of a reply that gave an answer, because providers demand a result for every call. The
-/// first of them is answered with `told`.
+/// After a call of a reply gave the answer, answers all calls of the reply that have no result yet, because providers
+/// demand a result for every call. The first of these results is `told`.
 pub(super) fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
     let since = messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or_default();
     let is_open = |id: &str| !messages[since..].iter().any(|message| message.tool_call_id.as_deref() == Some(id));

@@ -1,6 +1,6 @@
 //! A disk cache with one file per value. The key is the digest of everything that determines the value. A file appears
-//! completely or not at all. Several processes on several machines may share a cache folder; each immediately sees the
-//! values of the others.
+//! completely or not at all. Several processes on several machines may share a cache folder; each process immediately
+//! sees the values stored by the others.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_values_are_found_and_torn_ones_are_not() {
+    fn stored_values_are_found_and_torn_files_count_as_missing() {
         let folder = tempfile::tempdir().unwrap();
         let [one, other] = [(); 2].map(|()| DiskCache::<Vec<u32>>::at(&folder.path().join("sub")));
         assert_eq!(one.get(&key(1)), None);

@@ -89,7 +89,7 @@ impl Appender {
     /// Appends a value as one line of JSON.
     ///
     /// # Errors
-    /// As [`append_all`](Self::append_all).
+    /// Same as [`append_all`](Self::append_all).
     pub fn append(&mut self, value: &impl Serialize) -> Result<()> {
         self.append_all([value])
     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_writer_cuts_off_a_torn_line_and_a_shared_one_ends_it() {
+    fn a_torn_line_is_removed_by_a_single_writer_and_ended_by_a_shared_one() {
         for (before, cut, ended) in
             [("", "7\n", "7\n"), ("1\n", "1\n7\n", "1\n7\n"), ("1\n2", "1\n7\n", "1\n2\n7\n"), ("1", "7\n", "1\n7\n")]
         {

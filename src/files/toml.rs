@@ -60,7 +60,7 @@ fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTa
     let mut misnamed = false;
     while faults.len() < MOST {
         let Err(error) = T::deserialize(Deserializer::from(table.clone())) else { break };
-        // This field is missing because it was removed here; its error has already been reported.
+        // The missing field was removed by this loop, and its error has already been reported.
         if gone.iter().any(|key| error.message().trim() == format!("missing field `{key}`")) {
             break;
         }

@@ -25,7 +25,7 @@ pub const CACHE: NeededFolder = NeededFolder {
     settings: "`--cache DIR` or `AUTOEXPERIMENT_CACHE`",
     instead: "/var/cache/autoexperiment",
 };
-/// The folder for the workspaces of attempts.
+/// The scratch folder, for the workspaces of attempts.
 pub const SCRATCH: NeededFolder = NeededFolder {
     name: "the scratch folder",
     settings: "`--scratch DIR` or `AUTOEXPERIMENT_SCRATCH`",
@@ -74,7 +74,7 @@ impl NeededFolder {
     /// Checks that the user of the sandboxes can reach the contents of the folder.
     ///
     /// # Errors
-    /// As [`NeededFolder::writable`].
+    /// Same as [`NeededFolder::writable`].
     pub fn passable(self, folder: &Path, user: u32) -> Result<()> {
         match closed(folder, user) {
             None => Ok(()),

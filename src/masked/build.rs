@@ -31,8 +31,8 @@ const READ: ChangeLimits = ChangeLimits { file: 256 << 20, total: 1 << 30, files
 /// Returns the copy of a paper's repo for sandboxes, with the products of its build if it has one.
 ///
 /// # Errors
-/// Kind `Suite` if the build fails, makes nothing, or makes it for another interpreter; `Machine` if the cache cannot
-/// be written; `Infrastructure` if the sandbox is lost.
+/// Kind `Suite` if the build fails, makes no products, or makes products for another interpreter; `Machine` if the
+/// cache cannot be written; `Infrastructure` if the sandbox is lost.
 pub async fn built(
     paper: &Paper,
     snapshot: Snapshot,
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_extension_names_its_interpreter() {
+    fn the_interpreter_is_read_from_the_file_name_of_an_extension() {
         assert_eq!(tag("a/_x.cpython-312-x86_64-linux-gnu.so"), Some("cpython-312"));
         assert_eq!(tag("a.cpython-39/_x.abi3.so"), None);
         assert_eq!(tag("_x.so"), None);

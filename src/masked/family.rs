@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_says_the_paper_and_the_number_of_masked_functions() {
+    fn a_sample_id_contains_the_paper_and_its_masked_functions() {
         let sample = MaskedReplication.sample("a_b_0,3").unwrap();
         assert_eq!((sample.id(), sample.item(), sample.cluster(), sample.n()), ("a_b_0,3", "a_b", "a_b", 2));
         assert_eq!(MaskedReplication.sentence(&sample), "Sample `a_b_0,3`: 2 masked functions of the paper `a_b`.");

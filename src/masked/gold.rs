@@ -96,7 +96,7 @@ pub async fn record(
                 } else {
                     named(format!("{varies}, more than its tolerance of {}", experiment.tolerance)).hint(
                         "fix the experiment's seeds, or its number of threads; or write `tolerance = \"stochastic\"` for \
-                         one that is to vary",
+                         an experiment that varies on purpose",
                     )
                 });
             }
@@ -142,7 +142,7 @@ pub const VARIES: &str = "repo and env are those of gold, so the result varies f
 
 /// Checks that the unmasked repo reproduces its gold here, and returns the measurements. An experiment that gave the
 /// same result in every repeat of gold is not run if its result on this kind of machine is known. Sends warnings about
-/// differences from the place where gold was recorded.
+/// differences between this machine and the one that recorded gold.
 ///
 /// # Errors
 /// Kind `Baseline` if there is no gold, or results differ from it.
@@ -262,14 +262,14 @@ pub fn power(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Vec<(f64, f6
     BIASES.iter().filter_map(|&bias| Some((bias, redraw::chance_to_pass(&expected, bias)?))).collect()
 }
 
-/// Comparison of an experiment measured here and now with its gold.
+/// Comparison of an experiment's results on this machine with its gold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GoldComparison {
     /// The experiment's id.
     pub experiment: String,
-    /// Number of values in its gold.
+    /// Number of values in the experiment's gold.
     pub values: usize,
-    /// Number of values that are exactly equal.
+    /// Number of values that are exactly equal to gold.
     pub equal: usize,
     /// The largest |here - gold| / |gold|, or |here - gold| if gold is 0; `None` if a value is missing.
     pub worst: Option<f64>,
@@ -349,7 +349,7 @@ pub async fn compare(
 /// The gold results of a protocol, by experiment id.
 ///
 /// # Errors
-/// Kind `Baseline` if an experiment has no gold result, or its gold result is that of another command.
+/// Kind `Baseline` if an experiment has no gold result, or the result was recorded with another command.
 pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<String, GoldResult>> {
     let paper = &loaded.paper;
     let missing = |what: String| {
@@ -379,7 +379,8 @@ pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<Str
     Ok(results)
 }
 
-/// Lists differences between here and where gold was recorded, one sentence each.
+/// Lists differences between the current repo, env and base image and those with which gold was recorded, one sentence
+/// each.
 #[must_use]
 pub fn differences(ready: &ReadyPaper) -> Vec<String> {
     let paper = &ready.loaded.paper.id;

@@ -28,8 +28,8 @@ pub struct Guard {
     library: BTreeSet<String>,
     /// Folders of Python code: the repo, the interpreter's library and the env.
     sources: Vec<PathBuf>,
-    /// Names that this code imports although they may be missing. Computed when first needed, because an env may be
-    /// large.
+    /// Names that the code in `sources` imports although they may be missing. Computed when first needed, because an
+    /// env may be large.
     imported: OnceLock<BTreeSet<String>>,
 }
 
@@ -64,7 +64,8 @@ impl Guard {
     }
 
     /// Whether a file at this path would be in the way of a hidden file: a folder of the same name, or a file in place
-    /// of the folder around it. Agents don't see these files, so they may collide with one by chance.
+    /// of the folder around it. Agents don't see the hidden files, so an agent's new file may collide with one by
+    /// chance.
     fn replaces_hidden(&self, path: &str) -> bool {
         let is_inside = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         self.hidden.iter().any(|hidden| is_inside(path, hidden) || is_inside(hidden, path))

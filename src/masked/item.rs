@@ -39,7 +39,7 @@ pub fn withheld(id: &str) -> Result<Withheld> {
 pub struct PaperItem {
     /// The loaded paper.
     pub loaded: Arc<LoadedPaper>,
-    /// The gold to compare values with, and how.
+    /// The experiments to run (curtailed or full), and the rule by which values are compared with gold.
     pub basis: ScoringBasis,
 }
 

@@ -49,8 +49,8 @@ impl PaperJudge<'_> {
             .collect())
     }
 
-    /// Scores an agent's answer; there is nothing to compare if all tests of the sample are hidden. `results` are those
-    /// of verification, as in [`PaperJudge::verified`]; empty before verification.
+    /// Scores an agent's answer; there is nothing to compare if all tests of the sample are hidden. `results` are the
+    /// results of verification, as for [`PaperJudge::verified`]; empty before verification.
     ///
     /// # Errors
     /// Same as [`PaperJudge::expected`].

@@ -4,7 +4,7 @@
 /// name the file.
 ///
 /// # Errors
-/// The reason if this is impossible: the file was deleted or is binary now, or the diff is of another text.
+/// Why the diff cannot be applied: the file was deleted or is binary now, or the diff was made for another text.
 pub(super) fn patched(patch: &str, path: &str, before: &str) -> Result<String, String> {
     let Some(section) = section(patch, path) else { return Ok(before.to_owned()) };
     if section.iter().any(|line| line.starts_with("deleted file mode")) {

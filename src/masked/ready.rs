@@ -30,15 +30,15 @@ const TIMES_ORIGINAL: f64 = 10.0;
 pub struct ReadyPaper {
     /// Manifest, text, gold and parsed sources.
     pub loaded: Arc<LoadedPaper>,
-    /// The clean copy of its repo, with its extensions built.
+    /// The clean copy of the paper's repo, with its extensions built.
     pub snapshot: Snapshot,
-    /// The same copy without hidden files, as agents get it.
+    /// The clean copy without hidden files, as agents get it.
     pub shown: Snapshot,
     /// The paper's environment.
     pub env: Env,
-    /// Digest of the base image of its sandboxes, if there is one.
+    /// Digest of the base image of the paper's sandboxes, if there is one.
     pub base: Option<String>,
-    /// All its experiments, in the manifest's order.
+    /// All experiments of the paper, in the manifest's order.
     pub experiments: Vec<TaskExperiment>,
 }
 

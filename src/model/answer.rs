@@ -32,7 +32,7 @@ impl Provider {
         pieces: Option<&Pieces>,
     ) -> Result<ClassifiedReply, FailedTry> {
         let settings = &self.settings;
-        // Faults in the first call are ours, unless an external agent wrote the request.
+        // A fault in an attempt's first request is this program's, unless an external agent wrote the request.
         let first = request.call == 0 && !request.foreign;
         let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
         let answer = async {
@@ -54,7 +54,7 @@ impl Provider {
         let answer = AssertUnwindSafe(answer).catch_unwind();
         let answer = match tokio::time::timeout(settings.request_timeout, answer).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(FailedTry::unanswered("the answer cannot be read: its reader broke down over it")),
+            Ok(Err(_)) => Err(FailedTry::unanswered("the answer cannot be read: parsing it caused a panic")),
             Err(_) => {
                 let seconds = settings.request_timeout.as_secs_f64();
                 Err(FailedTry::unanswered(format!("no whole answer within {seconds} s")))
@@ -71,7 +71,7 @@ impl Provider {
         };
         if let Some(absurd) = [reply.usage, told].iter().find(|usage| !wire::is_possible(usage, request)) {
             let what = format!(
-                "the server says that one call took {} tokens, which no model takes for it: what it cost is not known",
+                "the server reports {} tokens for one call, more than any model can use for it: the cost is unknown",
                 absurd.input.max(absurd.output)
             );
             return Err(FailedTry::lasting(ModelError::Unavailable(what)));

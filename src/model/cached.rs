@@ -138,7 +138,7 @@ mod tests {
         for other in [open("m", 1), open("n", 0)] {
             assert!(!other.query(&request("a", 0)).await.unwrap().cached);
         }
-        // Requests outside of attempts, such as those of a verifier, always reach the model.
+        // Requests outside of attempts, such as a verifier's, always reach the model.
         let nobodys = Request { attempt: None, ..request("a", 0) };
         for _ in 0..2 {
             assert!(!later.query(&nobodys).await.unwrap().cached);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn failures_replies_without_money_and_torn_files_are_asked_again() {
+    async fn failures_replies_cut_for_money_and_torn_files_are_not_used_from_the_cache() {
         let folder = tempfile::tempdir().unwrap();
         let model = CachedModel::new(Arc::new(CountingModel::default()), "m".into(), folder.path(), 0);
         let poor = Request { affordable: Some(5), ..request("poor", 0) };

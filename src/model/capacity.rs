@@ -35,7 +35,8 @@ pub(super) struct Capacity {
     context: AtomicU64,
     /// Maximum tokens of a reply.
     output: AtomicU32,
-    /// Bounds set because money is short are only sent if they are below this number of tokens.
+    /// Limit on the bounds that are set because money is short: such a bound is only sent if it is below this number of
+    /// tokens.
     ceiling: AtomicU32,
     /// Correction factor for prompt lengths: the server's token count per thousand tokens estimated from bytes, from
     /// its last answer.
@@ -165,7 +166,7 @@ impl Capacity {
     pub(super) fn is_short(&self, request: &Request, what: &str) -> bool {
         let lower = what.to_lowercase();
         if lower.contains("per minute") {
-            // This is the account's quota, which no single request may exceed.
+            // The refusal states the account's quota of tokens per minute, which no single request may exceed.
             return true;
         }
         let named = StatedLengths::read(&lower);

@@ -114,7 +114,7 @@ impl FailedTry {
     }
 
     /// Converts an error of `genai`. The key is removed from all quoted text. `first` is whether this is an attempt's
-    /// first call and the request is ours.
+    /// first call and this program wrote the request.
     pub(super) fn from_genai(error: &genai::Error, key: Option<&str>, first: bool) -> Self {
         match error {
             genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {
@@ -183,8 +183,8 @@ impl FailedTry {
         Self::from_status(status, &without(key, body), wait, first)
     }
 
-    /// Interprets an error status and its body. `first` is whether this is an attempt's first call and the request is
-    /// ours.
+    /// Interprets an error status and its body. `first` is whether this is an attempt's first call and this program
+    /// wrote the request.
     fn from_status(status: u16, body: &str, wait: Option<Duration>, first: bool) -> Self {
         let said = format!("status {status}: {}", said_in(body));
         let lower = body.to_lowercase();
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_request_is_the_historys_doing_unless_it_is_the_first() {
+    fn a_bad_request_is_rejected_and_at_the_first_call_denied() {
         let body = r#"{"error":{"message":"Invalid 'messages[3].tool_calls[0].function.name'"}}"#;
         for status in [400, 422] {
             assert!(matches!(FailedTry::from_status(status, body, None, false).error, ModelError::Rejected(_)));
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_a_good_answer_is_read_like_a_bad_one() {
+    fn an_error_in_an_answer_with_status_200_is_recognised() {
         let read = |body: &Value| FailedTry::from_odd_body(body, "no choices", None, false).error;
         let error = |code: Value, message: &str| json!({"error": {"code": code, "message": message}});
         assert!(matches!(read(&error(json!(502), "upstream")), ModelError::Unavailable(_)));

@@ -1,7 +1,7 @@
 //! Refusals for length: the phrases with which servers say that a prompt, alone or with the reply asked for, does not
 //! fit, and the numbers that they state.
 //!
-//! The source of each phrase is given with it. Wordings change with every release, so [`is_too_long`] also recognises
+//! A comment at each phrase names its source. Wordings change with every release, so [`is_too_long`] also recognises
 //! the general form of such a sentence. `ConversationMemory::is_of_length` does not depend on the wording at all.
 
 use std::sync::LazyLock;
@@ -76,8 +76,8 @@ const TOO_LONG: [&str; 43] = [
     "contextwindowexceedederror",
 ];
 
-/// Regular expression for words about length. A refusal for length has a match of it and a match of [`OVER`] in the
-/// same sentence.
+/// Regular expression for words about length. In a refusal for length, one sentence matches both this expression and
+/// [`OVER`].
 const LENGTHS: &str = r"context|prompt|total tokens|input (?:length|tokens?|sequence)|sequence length|conversation|number of tokens|token (?:count|limit)|max_seq_len|max_model_len|messages? (?:is|are) too long";
 
 /// Regular expression for words that say that a length is too great.

@@ -383,8 +383,8 @@ impl From<ModelError> for QueryFailed {
 pub trait Model: Send + Sync {
     /// The model's name as the user gave it.
     fn name(&self) -> &str;
-    /// The wrapped model, if this one only adds something to another, such as a cache. By default, all methods except
-    /// `name` and `query` ask the wrapped model.
+    /// The wrapped model, if this model only adds something to another model, such as a cache. By default, all methods
+    /// except `name` and `query` ask the wrapped model.
     fn inner(&self) -> Option<&dyn Model> {
         None
     }

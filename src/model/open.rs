@@ -99,7 +99,7 @@ pub(super) fn open_with(
             refuse_provider_options(spec, options)?;
             if options.record.is_some() {
                 return Err(Error::usage(format!("`{spec}` cannot be recorded again"))
-                    .hint("leave `--record` out: its replies come from a recording already"));
+                    .hint("leave out `--record`: replies of `replay:FILE` already come from a recording"));
             }
             Arc::new(Replay::load(spec, Path::new(file))?)
         }
@@ -125,7 +125,7 @@ fn refuse_provider_options(spec: &str, options: &ModelAccess) -> Result<()> {
         (None, None, Some(_)) => "--model-cache",
         (None, None, None) => return Ok(()),
     };
-    Err(Error::usage(format!("`{given}` does not go with `{spec}`"))
+    Err(Error::usage(format!("`{given}` cannot be used with `{spec}`"))
         .hint("leave it out: scripts and recordings contain their replies and prices"))
 }
 
@@ -197,10 +197,7 @@ fn provider_settings(
     } else {
         let missing = || {
             Error::new(FailureKind::Model, format!("no key for `{spec}`: the variable `{}` is not set", provider.key))
-                .hint(format!(
-                    "set `{}`, or use `scripted:FILE`, or a server of your own by `--base-url`",
-                    provider.key
-                ))
+                .hint(format!("set `{}`, or use `scripted:FILE`, or your own server (`--base-url`)", provider.key))
         };
         Some(key_from(provider.key).ok_or_else(missing)?)
     };

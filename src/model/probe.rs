@@ -1,8 +1,8 @@
 //! Checks that a provider can be reached, accepts the key and has the model, before anything is built for the run.
 //!
-//! A connection shows that the server runs. Its list of models, which is free, shows that it accepts the key. A test
-//! call to the model is made only if the list leaves doubt, because it lacks the name or access to it is denied: models
-//! have aliases, some servers accept any name, and some never give out a list.
+//! A connection shows that the server runs. The server's list of models, which is free, shows that the server accepts
+//! the key. A test call to the model is made only if the list leaves doubt, because the model's name is missing or
+//! access to the list is denied: models have aliases, some servers accept any name, and some never give out a list.
 
 use std::time::Duration;
 
@@ -150,7 +150,7 @@ impl Provider {
         let entries = list.get("data").unwrap_or(&list).as_array().cloned().unwrap_or_default();
         let name = |entry: &Value| entry.get("id").and_then(Value::as_str).map(str::to_owned);
         let own = entries.iter().find(|entry| name(entry).as_ref() == Some(&target.model));
-        // A server with a single model accepts any name, so take that model's limits.
+        // A server that lists a single model accepts any name, so take the limits of that model.
         let its = own.or_else(|| entries.first().filter(|_| entries.len() == 1));
         let (context, output) = its.map(limits_in).unwrap_or_default();
         self.capacity.listed(context, output);
@@ -215,19 +215,18 @@ impl Provider {
     }
 }
 
-/// Checks that a model answers ([`Model::probe`]), before anything is built or run for it. Returns the cost of a test
-/// call.
+/// Checks that a model answers ([`Model::probe`]), before anything is built or run. Returns the cost of a test call.
 ///
 /// # Errors
-/// Kind `Provider` if it cannot be reached, `Model` if the provider denies the key or the model.
+/// Kind `Provider` if the model cannot be reached, `Model` if the provider denies the key or the model.
 pub async fn reach(model: &dyn Model) -> Result<ProbeCost> {
     model.probe().await.map_err(|QueryFailed { error, usage, cost }| {
         let (kind, hint) = match &error {
             ModelError::Denied(_) => (
                 FailureKind::Model,
-                "check the model's name and the key: a provider's is in the variable that `autoexperiment doctor` shows, \
-                 that of a server by `--base-url` in `AUTOEXPERIMENT_API_KEY`. Then give the same command again; nothing \
-                 was run",
+                "check the model's name and the key: `autoexperiment doctor` shows the variable with each provider's \
+                 key, and `AUTOEXPERIMENT_API_KEY` has the key for a `--base-url` server. Then give the same command \
+                 again; nothing was run",
             ),
             _ => (
                 FailureKind::Provider,

@@ -2,7 +2,7 @@
 
 use super::Usage;
 
-/// Cost of the test call that checks whether a model answers; zero if none was made.
+/// Cost of the test call that checks whether a model answers; zero if no test call was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ProbeCost {
     /// Tokens used.
@@ -17,7 +17,7 @@ impl ProbeCost {
     pub(crate) fn describe(&self) -> Option<String> {
         let Usage { input, output, .. } = self.usage;
         let told =
-            || format!("a question whether it answers cost ${:.6} ({input} tokens read, {output} written)", self.cost);
+            || format!("a test call to the model cost ${:.6} ({input} tokens read, {output} written)", self.cost);
         (self.cost > 0.0).then(told)
     }
 }

@@ -126,7 +126,7 @@ impl Provider {
         let wanted = options.max_tokens;
         let mut bound = self.capacity.bound(request, wanted);
         let mut charged = Usage::default();
-        // The bound of a refused call, if the bound may be the unstated reason.
+        // The bound of a call that the server refused without a stated reason, if the bound may be the reason.
         let mut perhaps = None;
         for _ in 0..MOST_BOUNDS {
             let mut options = options.clone();

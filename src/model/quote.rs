@@ -26,7 +26,7 @@ pub struct Quote {
     /// Dollars that the call costs regardless of the reply's length: for the prompt, as estimated from its bytes, or
     /// for a reply of fixed cost.
     pub read: f64,
-    /// Dollars per token of the reply; 0 if the cost does not depend on its length.
+    /// Dollars per token of the reply; 0 if the cost does not depend on the reply's length.
     pub token: f64,
     /// Minimum tokens that the reply must be allowed.
     pub least: u32,
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_may_be_as_long_as_the_money_lasts_and_no_shorter_than_it_must_be() {
+    fn the_bound_on_a_reply_follows_from_the_money_and_has_a_minimum() {
         let quote = Quote { read: 0.25, token: 0.125, least: 2, thoughts: 3 };
         assert_eq!(quote.affordable(1.0), Ok(Some(6)));
         assert_eq!(quote.affordable(0.5), Ok(Some(2)));

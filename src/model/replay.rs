@@ -65,7 +65,9 @@ impl Replay {
         let file = self.path.display();
         match (read, nearest) {
             (Err(error), _) => format!("no recorded reply for call {}, and {error}", request.call),
-            (Ok(_), None) => format!("`{file}` has no reply for call {}: no attempt went so far", request.call),
+            (Ok(_), None) => {
+                format!("`{file}` has no reply for call {}: no recorded attempt made so many calls", request.call)
+            }
             (Ok(_), Some((same, recorded))) => {
                 format!(
                     "`{file}` has no reply for this request at call {}: {}",

@@ -143,7 +143,7 @@ pub(super) fn stop_reason(body: &Value) -> Option<StopReason> {
     }
 }
 
-/// Collects a streamed response: its items one by one, and its final event, which some servers send without the items.
+/// Collects a streamed response: its items one by one, and its final event, in which some servers leave out the items.
 #[derive(Debug, Default)]
 pub(super) struct ResponseCollector(Mutex<ResponseStream>);
 

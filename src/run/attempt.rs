@@ -59,7 +59,7 @@ pub(super) struct AttemptInProgress<'a> {
     pub(super) job: &'a AttemptJob,
     /// Graphics processor of the attempt, held until the attempt has been verified.
     pub(super) gpu: Option<&'a Lease>,
-    /// Files of the task that the agent's workspace lacks.
+    /// Task files that the agent's workspace must not contain.
     pub(super) without: &'static [&'static str],
 }
 
@@ -329,7 +329,7 @@ impl RunContext {
         Ok(())
     }
 
-    /// Creates a workspace with a sample's files except the named ones.
+    /// Creates a workspace with a sample's files, except the files in `without`.
     pub(super) fn workspace(&self, staged: &Staged<'_>, without: &[&str]) -> Result<Workspace> {
         let is_there = |(path, _): &&(PathBuf, Vec<u8>)| !without.iter().any(|left_out| path == Path::new(left_out));
         let files: Vec<_> = staged.files.iter().filter(is_there).cloned().collect();
@@ -370,7 +370,7 @@ fn left_behind(record: &AttemptRecord) -> Vec<String> {
     warnings
 }
 
-/// Derives the seed of an attempt's sampling from names alone. It is below 2^31, which every provider accepts.
+/// Derives the seed of an attempt's sampling from names alone. The seed is below 2^31, which every provider accepts.
 fn attempt_seed(seed: u64, sample: &str, attempt: u32) -> u64 {
     use sha2::{Digest, Sha256};
     let digest = Sha256::new()

@@ -209,7 +209,7 @@ impl ModelChoice {
 }
 
 impl SampleDraw {
-    /// Whether something that became public then may be drawn.
+    /// Whether something that became public at `since` may be drawn; `None` if that date is unknown.
     #[must_use]
     pub fn is_young(&self, since: Option<PartialDate>) -> bool {
         self.after.is_none_or(|after| since.is_some_and(|since| since.first() > after.last()))
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn young_is_what_became_public_after_the_last_day_of_a_date() {
+    fn only_what_became_public_after_the_last_day_of_a_date_is_drawn() {
         let date = |text: &str| text.parse::<PartialDate>().ok();
         let draw = |after: &str| SampleDraw {
             n: vec![1],
@@ -263,7 +263,7 @@ mod tests {
         assert!(!draw("2026-06-01").is_young(None));
         assert!(!draw("2026-06-01").is_young(date("2026-06-01")));
         assert!(draw("2026-06-01").is_young(date("2026-06-02")));
-        // A month may begin before the day.
+        // Something from an unknown day of June may be from June 1, which is not after June 1.
         assert!(!draw("2026-06-01").is_young(date("2026-06")));
         assert!(!draw("2026-06").is_young(date("2026-06-30")));
         assert!(draw("2026-06").is_young(date("2026-07")));

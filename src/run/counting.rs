@@ -27,7 +27,7 @@ pub trait TryRecord {
     /// Identifies the try.
     fn which(&self) -> Try<'_>;
 
-    /// Reduces the record to the cost of the attempt.
+    /// Reduces the record to the cost of the attempt, because another record counts.
     fn supersede(&mut self);
 }
 

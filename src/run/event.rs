@@ -39,7 +39,7 @@ pub enum RunEvent {
     Retried {
         /// The sample's id.
         sample: String,
-        /// Why it was lost.
+        /// Why the attempt was lost.
         why: String,
     },
     /// An attempt has ended and is in the store.

@@ -53,7 +53,7 @@ pub struct MeasureFacts {
     pub name: &'static str,
     /// Meaning of the measure, as a fragment.
     pub meaning: &'static str,
-    /// Whether its values are counts, rather than shares from 0 to 1.
+    /// Whether the measure's values are counts, rather than shares from 0 to 1.
     pub is_count: bool,
 }
 
@@ -90,8 +90,8 @@ pub trait Family: Send + Sync {
     fn extent(&self, n: usize) -> String {
         format!("n = {n}")
     }
-    /// The measures of its verdicts, the most important first. Pages show them in this order with their meanings;
-    /// measures that are not listed come last, without a meaning.
+    /// The measures of the family's verdicts, the most important first. Pages show them in this order with their
+    /// meanings; measures that are not listed come last, without a meaning.
     fn measures(&self) -> &'static [MeasureFacts] {
         &[]
     }
@@ -109,7 +109,7 @@ pub trait Family: Send + Sync {
     fn withheld(&self, _sample: &Sample) -> Option<Withheld> {
         None
     }
-    /// Whether its tasks contain a forged solution ([`Task::forgery`]) for soundness runs.
+    /// Whether the family's tasks contain a forged solution ([`Task::forgery`]) for soundness runs.
     fn forges(&self) -> bool {
         false
     }
@@ -160,9 +160,9 @@ pub enum HiddenShare {
 pub trait Item: Send + Sync {
     /// Id of the item, such as a paper's id.
     fn id(&self) -> &str;
-    /// Digest of its content: sha256, hex. A run whose items have changed cannot continue.
+    /// Digest of the item's content: sha256, hex. A run whose items have changed cannot continue.
     fn digest(&self) -> String;
-    /// Checks that work on it can be scored.
+    /// Checks that work on the item can be scored.
     ///
     /// # Errors
     /// Kind `Baseline` if the reference results are missing.
@@ -183,16 +183,16 @@ pub trait Item: Send + Sync {
     fn seconds(&self, _sample: Option<&Sample>) -> Option<f64> {
         None
     }
-    /// Number of samples of this n; `None` if it is too large to count.
+    /// Number of the item's samples of this n; `None` if the number is too large to count.
     fn count(&self, n: usize) -> Option<u128>;
-    /// When the oldest part of what a sample withholds became public.
+    /// Date at which the oldest part of the code or text that a sample withholds became public.
     fn since(&self, _sample: &Sample) -> Option<PartialDate> {
         self.facts().public_since
     }
     /// Draws the samples of a run, in order.
     ///
     /// # Errors
-    /// Kind `Usage` if there are too many to count.
+    /// Kind `Usage` if there are too many samples to count.
     fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>>;
     /// Rejects a sample that the item does not have.
     ///
@@ -259,9 +259,9 @@ pub trait Item: Send + Sync {
 pub trait Ready: Send + Sync {
     /// The item.
     fn item(&self) -> &dyn Item;
-    /// Digest of its repo.
+    /// Digest of the item's repo.
     fn repo(&self) -> &str;
-    /// The env of its sandboxes.
+    /// The env of the item's sandboxes.
     fn env(&self) -> &Env;
     /// Problems found only during preparation, for example of the paper's code in the env. Treated like
     /// [`Item::problems`].
@@ -273,14 +273,14 @@ pub trait Ready: Send + Sync {
     /// # Errors
     /// Same as [`Item::require`].
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>>;
-    /// Limits of an attempt in a run with these limits.
+    /// Returns the limits of an attempt, given the run's limits on attempts.
     fn limits(&self, asked: Limits) -> Limits {
         asked
     }
     /// Prepares the sandbox before the agent begins, outside of the agent's budget.
     ///
     /// # Errors
-    /// Kind `Infrastructure` if that fails, in which case the attempt is lost.
+    /// Kind `Infrastructure` if the preparation fails, in which case the attempt is lost.
     async fn begin(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<()> {
         Ok(())
     }
@@ -300,7 +300,7 @@ pub trait Ready: Send + Sync {
     fn keeps_out(&self, _path: &str) -> bool {
         false
     }
-    /// Whether no check depends on files that an earlier check left. If so, verification gives every check a fresh
+    /// Whether no check depends on files left by an earlier check. If so, verification gives every check a fresh
     /// sandbox and calls [`Ready::verify`] for each alone, so that the code of one check cannot affect another.
     fn checks_are_independent(&self) -> bool {
         false
@@ -358,7 +358,7 @@ pub trait Ready: Send + Sync {
 pub struct Collected {
     /// Data for the record, as defined by the family.
     pub observed: Map<String, Value>,
-    /// The cells that ran in its Python session; stored in the trajectory.
+    /// The cells that ran in the agent's Python session; stored in the trajectory.
     pub cells: Vec<CellRecord>,
 }
 
@@ -367,7 +367,7 @@ pub struct Collected {
 pub struct ScoringInput<'a> {
     /// The agent's answer.
     pub answer: Option<&'a str>,
-    /// Data about its work: [`Collected::observed`].
+    /// Data about the agent's work: [`Collected::observed`].
     pub observed: &'a Map<String, Value>,
     /// Results of verification: `{"result": ...}` or `{"error": "..."}` by the check's id; several results under `runs`
     /// if a check ran several times. Empty before verification.
@@ -401,11 +401,11 @@ pub struct AttemptOutput<'a> {
     pub answer: Option<&'a str>,
     /// The agent's changes. Verification's sandbox gets them except those that [`Ready::keeps_out`] names.
     pub changes: &'a Changes,
-    /// Other data about its work.
+    /// Other data about the agent's work.
     pub work: &'a Collected,
 }
 
-/// The task of a sample for somebody who compares attempts; contains no right results.
+/// The task of a sample, for a verifier or a person who compares attempts; contains no right results.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     /// The sample's id.
@@ -433,10 +433,10 @@ pub struct ItemFacts {
     pub year: Option<u16>,
     /// Address of the publication.
     pub url: String,
-    /// When its first version became public.
+    /// When the publication's first version became public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_since: Option<PartialDate>,
-    /// The checks by which it is scored.
+    /// The checks by which the item is scored.
     pub experiments: Vec<CheckFacts>,
     /// Description of missing data, if any is missing.
     pub problem: Option<String>,
@@ -576,7 +576,7 @@ pub fn nothing_drawn(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Sampl
     let most = (0..=LARGEST_N).rev().find(|&n| has_samples(n, asked.units));
     if asked.units == UnitChoice::Regions && most.is_none_or(|most| most == 0) && has_samples(1, UnitChoice::Functions)
     {
-        return Error::usage("nothing here lists regions").hint("leave out `--units`, to mask functions");
+        return Error::usage("none of the items lists regions").hint("leave out `--units`, to mask functions");
     }
     if let Some(after) = asked.after.filter(|_| most.is_none_or(|most| most == 0)) {
         return Error::usage(format!("nothing here is known to have become public after {after}")).hint(

@@ -71,7 +71,7 @@ impl Graphics {
         Self { asked, scratch: scratch.to_owned(), pool: OnceLock::new() }
     }
 
-    /// The part of a cached result's key that depends on devices; empty if none were requested.
+    /// Description of the requested devices, for the keys of cached results; empty if no devices were requested.
     #[must_use]
     pub fn kind(&self) -> String {
         self.asked.map(Gpus::kind).unwrap_or_default()
@@ -85,7 +85,7 @@ impl Graphics {
         Ok(self.pool()?.map_or(jobs, |pool| jobs.min(pool.gpus.len())))
     }
 
-    /// Waits for a free device for an attempt; `None` if attempts do not get their own.
+    /// Waits for a free device for an attempt; `None` if attempts do not get devices of their own.
     ///
     /// # Errors
     /// Same as [`at_once`](Self::at_once), and if the lock file cannot be created.
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_those_of_the_environment_or_of_the_machine() {
+    fn devices_come_from_the_environment_or_else_from_the_machine() {
         assert_eq!(chosen(None, &[], &[0, 1]).unwrap(), same(&["0", "1"]));
         assert_eq!(
             chosen(None, &[("CUDA_VISIBLE_DEVICES", "3, GPU-ab,3,-1,5")], &[0]).unwrap(),

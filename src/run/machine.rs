@@ -25,7 +25,7 @@ pub struct Machine {
     /// Resource limits of each sandbox.
     pub limits: SandboxLimits,
     /// Folders that no sandbox may show; see [`Spec::hidden`]. Contains the cache, the scratch folder and the user's
-    /// home; users of a suite or a run add its folders.
+    /// home; code that opens a suite or a run adds the folder of that suite or run.
     pub hidden: Vec<PathBuf>,
     /// Cached results of checks.
     pub results: Results,

@@ -21,7 +21,7 @@ pub struct ReadableRun<T = AttemptRecord> {
     pub records: Vec<T>,
     /// The position of each record.
     pub lines: Vec<LinePosition>,
-    /// Position up to which its files were read.
+    /// Position up to which the run's files were read.
     pub tail: Tail,
     /// Notes on missing data, a sentence each.
     pub notes: Vec<String>,
@@ -82,14 +82,14 @@ fn gather_on<T: Send>(folder: &Path, keep: &impl LineParser<T>, mut tail: Tail) 
             return Err(error);
         }
         Err(error) => {
-            notes.push(format!("what the run was to do is not known: {}", with_causes(&error)));
+            notes.push(format!("the run's plan is unknown: {}", with_causes(&error)));
             (Store::at(folder), None)
         }
     };
     let being_written = store.is_being_written();
     let Some((records, lines)) = tail.read_on(&store, keep)? else { return Ok(None) };
     notes.extend(tail.notes());
-    // In a shared run, other shards repeat an attempt whose line is incomplete.
+    // In a shared run, another shard repeats an attempt whose line is incomplete, so nothing is missing.
     if !being_written && run.as_ref().is_none_or(|run| run.sharing.is_none()) {
         let cut = |name| format!("the last line of `{name}` is cut off: that attempt is missing");
         notes.extend(tail.torn().map(cut));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_cut_off_anywhere_is_read_up_to_there() {
+    fn a_store_cut_off_at_any_byte_is_read_up_to_the_cut() {
         let text = (0..3).map(line).collect::<String>();
         let breaks = text.match_indices('\n').map(|(at, _)| at);
         for cut in (0..=text.len()).step_by(7).chain(breaks) {

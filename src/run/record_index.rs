@@ -29,7 +29,7 @@ pub struct IndexedRecord {
     is_superseded: bool,
     measures: Vec<String>,
     place: LinePosition,
-    /// Length of its line in bytes, without the line break.
+    /// Length of the record's line in bytes, without the line break.
     length: usize,
 }
 
@@ -86,7 +86,7 @@ pub struct RecordIndex {
 }
 
 impl RecordIndex {
-    /// Builds the index of a run's records; reads the same ones as [`read`](super::reading::read).
+    /// Builds the index of a run's records; reads the same records as [`read`](super::reading::read).
     ///
     /// # Errors
     /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.

@@ -22,7 +22,7 @@ use crate::workspace::FileChange;
 /// Version of the key; increase it when the reading of results or the making of keys changes.
 const FORMAT: &str = "result 1";
 
-/// The cache of results on this machine, or on a disk shared with others.
+/// The cache of results on this machine, or on a disk shared with other machines.
 #[derive(Debug, Clone)]
 pub struct Results {
     /// `None` if nothing is cached.
@@ -33,7 +33,7 @@ pub struct Results {
     fresh: bool,
 }
 
-/// The cached result of a check, with facts from when its sandbox was made.
+/// The cached result of a check, with its times, and the changes that were ignored when it ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownResult {
     /// The result.
@@ -69,13 +69,13 @@ pub struct CheckKey<'a> {
 }
 
 impl Results {
-    /// Uses the cache in a cache folder.
+    /// Returns the cache of results in the machine's cache folder `cache`.
     #[must_use]
     pub fn at(cache: &Path) -> Self {
         Self { kept: Some(DiskCache::at(&cache.join("results"))), machine: kind_of_machine(), fresh: false }
     }
 
-    /// Caches nothing.
+    /// Returns a cache that stores nothing.
     #[must_use]
     pub fn none() -> Self {
         Self { kept: None, machine: String::new(), fresh: false }
@@ -88,7 +88,7 @@ impl Results {
         }
     }
 
-    /// Ignores cached results and replaces them.
+    /// Makes this cache ignore and replace the results that it already has.
     pub const fn doubt(&mut self) {
         self.fresh = true;
     }
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn only_results_are_kept_and_only_where_there_was_time_for_them() {
+    fn only_results_of_successful_runs_that_were_not_slowed_down_are_cached() {
         let folder = tempfile::tempdir().unwrap();
         let mut results = Results::at(folder.path());
         let key = "0".repeat(64);

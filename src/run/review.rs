@@ -63,8 +63,8 @@ impl Reviewer for Review<'_> {
 }
 
 impl Review<'_> {
-    /// Verifies and scores the agent's files and returns the feedback. `is_aside` says whether the files are a copy of
-    /// the workspace instead of the workspace itself.
+    /// Verifies and scores the agent's files and returns the feedback. `is_aside` says whether to read the files from a
+    /// copy of the workspace instead of the workspace itself.
     async fn judged(
         &self,
         asked: ReviewRequest,

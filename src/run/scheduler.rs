@@ -46,14 +46,14 @@ impl RunOutcome {
 }
 
 /// Number of consecutive attempts ended by an unresponsive provider after which the provider counts as down. The limit
-/// is at least the number of parallel attempts, because those end together.
+/// is at least the number of parallel attempts, because a provider that fails ends them all at once.
 const LEAST_UNANSWERED: usize = 3;
 
 /// Beginning of the end's detail for an attempt whose conversation was too long for the model.
 const TOO_LONG: &str = "the conversation is too long";
 
-/// Number of attempts of one agent after which the run stops because of them. If all of them ended with the same
-/// refusal, the provider refuses everything; if none of them asked the model, the agent is broken.
+/// The run stops once an agent has made this number of attempts, if the provider refused all of them with the same
+/// error (it then refuses everything), or if none of them asked the model (the agent is then broken).
 const LEAST_REFUSED: usize = 5;
 
 /// The message if nothing is left to start.
@@ -116,7 +116,8 @@ pub trait AttemptQueue {
     /// # Errors
     /// Any error that stops the run.
     fn next(&mut self) -> Result<NextJob>;
-    /// Whether `more` dollars may be spent in addition to `committed`, which this process has spent or may still spend.
+    /// Whether `more` dollars may be spent in addition to the `committed` dollars, which this process has spent or may
+    /// still spend.
     ///
     /// # Errors
     /// Same as [`next`](Self::next).
@@ -305,9 +306,9 @@ struct Scheduler<'a, A, W> {
     work: &'a mut W,
     /// An attempt that waits for money.
     next: Option<AttemptJob>,
-    /// Lost attempts to be tried again after all others.
+    /// Lost attempts that are tried again once no other attempts are left to start.
     again: VecDeque<AttemptJob>,
-    /// Whether work or money that other processes hold may become available later.
+    /// Whether work or money that other processes hold may become available to this process later.
     may_come: bool,
     /// Whether the message that this session is waiting has been sent.
     has_waited: bool,
@@ -321,8 +322,9 @@ struct Scheduler<'a, A, W> {
     over_cost: bool,
     /// Number of consecutive attempts that the provider did not answer.
     unanswered: usize,
-    /// By agent: the refusal with which all its attempts so far have ended, and their number. If none of them has asked
-    /// the model, it is the failure of the first attempt instead. `None` once an attempt has ended otherwise.
+    /// By agent: the refusal with which all its attempts so far have ended, and their number. For attempts that failed
+    /// before they asked the model, the text is the first attempt's failure. `None` once an attempt has ended in any
+    /// other way.
     refused: HashMap<usize, Option<(String, usize)>>,
     failure: Option<Error>,
     observer: &'a dyn Observer,
@@ -436,7 +438,8 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         self.unanswered = 0;
         let so_far = self.refused.entry(job.agent).or_insert_with(|| Some((why.clone(), 0)));
         let Some((first, count)) = so_far else { return };
-        // Providers include the length in the error about a too long first prompt, so these texts differ.
+        // The provider's error for a first prompt that is too long contains its length, so the texts of different
+        // attempts differ.
         let is_too_long = record.end == End::TokenLimit && record.steps == 0;
         let is_same = *first == why || is_too_long && first.starts_with(TOO_LONG) && why.starts_with(TOO_LONG);
         let never_asked = record.end == End::NeverAsked;

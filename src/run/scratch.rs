@@ -72,7 +72,7 @@ fn own_folder(path: &Path) -> Result<PathBuf> {
     if let Some(above) = path.parent() {
         std::fs::create_dir_all(above).map_err(failed)?;
     }
-    // Others may traverse it but not list it: without namespaces, root's sandboxes run as another user.
+    // Other users may traverse the folder but not list it: without namespaces, root's sandboxes run as another user.
     let mode = if nix::unistd::geteuid().is_root() { 0o711 } else { 0o700 };
     match std::fs::DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}

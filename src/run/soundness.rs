@@ -61,7 +61,7 @@ pub struct UnitProof {
     pub loses: Vec<String>,
 }
 
-/// The outcome of a changed solution.
+/// The outcome of an attempt with a changed solution.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TrialOutcome {
     /// Name of the change.
@@ -121,6 +121,6 @@ pub fn why(record: &AttemptRecord) -> String {
     };
     let of = |verdict: &Verdict| verdict.reason.clone().or_else(|| failed(verdict));
     let verdicts = record.verified.iter().chain(&record.reported);
-    let detail = || record.end_detail.clone().unwrap_or_else(|| "no verdict says why".to_owned());
+    let detail = || record.end_detail.clone().unwrap_or_else(|| "the verdicts give no reason".to_owned());
     verdicts.filter(|verdict| !verdict.pass).find_map(of).unwrap_or_else(detail)
 }

@@ -343,7 +343,7 @@ impl Store {
         self.folder.join(format!("ledger-{shard}.jsonl"))
     }
 
-    /// Opens a shard's ledger for writing. Only the process of that name may do so.
+    /// Opens a shard's ledger for writing. Only the process named `shard` may do so.
     ///
     /// # Errors
     /// Kind `Store` if it cannot be written.
@@ -352,7 +352,7 @@ impl Store {
         Ledger::open(&path).map_err(|error| write_failed(&path, error))
     }
 
-    /// Opens a shard's records for appending. Only the process of that name may do so.
+    /// Opens a shard's records for appending. Only the process named `shard` may do so.
     ///
     /// # Errors
     /// Kind `Store` if they cannot be written.
@@ -384,7 +384,7 @@ impl Store {
     pub fn lock(&self) -> Result<File> {
         if shared::beat::any_recent(&shared::shards(&self.folder)) {
             return Err(Error::store(format!("shards are working on run `{}`", self.folder.display()))
-                .hint("wait for them to end, or stop them; a shard that was killed shows signs of life for a minute"));
+                .hint("wait for them to end, or stop them; a killed shard counts as running for a minute"));
         }
         let lock_path = self.folder.join("lock");
         let lock = File::create(&lock_path).map_err(|error| write_failed(&lock_path, error))?;
@@ -416,7 +416,7 @@ impl Writer {
     /// Appends records and flushes them to disk together. The files that they refer to must already be on disk.
     ///
     /// # Errors
-    /// Kind `Store`. A line may be incomplete then; the next reader drops it.
+    /// Kind `Store` if a write fails. The last line may then be incomplete; the next reader drops it.
     pub fn append<'a>(&mut self, records: impl IntoIterator<Item = &'a AttemptRecord>) -> Result<()> {
         self.attempts.append_all(records).map_err(|error| write_failed(&self.path, error))?;
         self.check()

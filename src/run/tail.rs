@@ -32,7 +32,7 @@ const KEPT: u64 = 1 << 14;
 /// Position of a record's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinePosition {
-    /// Index of its file in the [`Tail`].
+    /// Index of the line's file in the [`Tail`].
     pub(super) file: usize,
     /// Byte offset of the line in the file.
     pub(super) at: u64,
@@ -238,7 +238,7 @@ fn last_bytes(file: &File, place: u64) -> std::io::Result<Vec<u8>> {
 /// The lines that begin in one block of a file.
 struct FileBlock<T> {
     records: NewValues<T>,
-    /// Byte offset of the end of its last line.
+    /// Byte offset of the end of the block's last line.
     end: Option<u64>,
     /// Number of lines, including empty and broken ones.
     lines: usize,

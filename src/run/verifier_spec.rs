@@ -30,7 +30,7 @@ pub enum VerifierSpec {
 }
 
 impl VerifierSpec {
-    /// Whether it uses the model of its run.
+    /// Whether the verifier uses the run's own model.
     #[must_use]
     pub fn asks_own_model(&self) -> bool {
         match self {
@@ -40,7 +40,7 @@ impl VerifierSpec {
         }
     }
 
-    /// Replaces the name of the model, if it names one.
+    /// Replaces the name of the model, if the verifier names one.
     ///
     /// # Errors
     /// Returns the errors of `rename`.
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_is_read_and_written_as_it_was() {
+    fn every_form_of_a_verifier_is_printed_as_it_was_parsed() {
         for text in [
             "none",
             "majority",

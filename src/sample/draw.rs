@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_beyond_all_gives_every_sample_once() {
+    fn a_limit_above_the_number_of_samples_gives_every_sample_once() {
         let samples = draw("p", &Nesting::flat(8), 3, 1000, 9).unwrap();
         let distinct: BTreeSet<_> = samples.iter().collect();
         assert_eq!((samples.len(), distinct.len()), (56, 56));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn n_0_is_the_one_sample_without_masks() {
+    fn for_n_0_the_only_sample_masks_nothing() {
         assert_eq!(ids("p", &draw("p", &Nesting::flat(4), 0, 100, 0).unwrap()), ["p_"]);
     }
 

@@ -55,7 +55,7 @@ impl Sample {
         &self.family
     }
 
-    /// The item that it is drawn from, such as a paper; an item is loaded and prepared as a whole.
+    /// The item that the sample is drawn from, such as a paper; an item is loaded and prepared as a whole.
     #[must_use]
     pub fn item(&self) -> &str {
         &self.item
@@ -82,10 +82,10 @@ impl fmt::Display for Sample {
 }
 
 /// An item with its withheld units: `kmeanspp_0,3`, or `kmeanspp_` if none are withheld. Families that withhold units
-/// use it to write their sample ids.
+/// write their sample ids in this form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withheld {
-    /// The item's id, such as that of a paper.
+    /// The item's id, such as a paper's id.
     pub item: String,
     /// Indexes of the units, from 0, ascending.
     pub units: Vec<usize>,

@@ -19,7 +19,7 @@ pub enum UnitChoice {
 }
 
 impl UnitChoice {
-    /// Whether it is the default, which is not stored in runs.
+    /// Whether this is the default choice, which is not stored in runs.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()

@@ -20,8 +20,8 @@ const ROOM: u64 = 64 << 20;
 const CHANGE: &str = "test \"$(cat file)\" = before && echo after > file && mv file moved && cat moved";
 
 /// Looks for evidence that the machine failed, after an attempt's sandbox has died and is gone: starts a fresh sandbox
-/// and checks that it works within `wall`. Its workspace is in the folder `place`, on the same disk as the attempts'
-/// workspaces.
+/// and checks that it works within `wall`. The fresh sandbox's workspace is in the folder `place`, on the same disk as
+/// the attempts' workspaces.
 pub(super) async fn examine(backend: &dyn Backend, place: &Path, wall: Duration) -> Option<Evidence> {
     // Keep the file until the free space has been measured. Writing the file proves nothing, because even on a full
     // disk it may fit into blocks that are reserved for root.
@@ -43,7 +43,7 @@ pub(super) async fn try_out(backend: &dyn Backend) -> Result<(), String> {
     run(backend, &std::env::temp_dir(), CHANGE).await
 }
 
-/// Searches for secrets in all files visible in a sandbox that is started with these shown and hidden folders.
+/// Starts a sandbox with these shown and hidden folders, and searches all files that are visible in it for the secrets.
 pub(super) async fn search(
     backend: &dyn Backend,
     (shown, hidden): (&[PathBuf], &[PathBuf]),

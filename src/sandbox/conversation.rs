@@ -31,7 +31,7 @@ const LISTEN: Duration = Duration::from_secs(10);
 /// Maximum size in bytes of a reply without output.
 const SHORT: u64 = 1 << 16;
 
-/// The messages to an init and from it.
+/// The exchange of messages with an init, and its state.
 pub(super) struct InitConversation {
     from: Box<dyn AsyncRead + Send + Unpin>,
     to: Box<dyn AsyncWrite + Send + Unpin>,
@@ -44,7 +44,7 @@ pub(super) struct InitConversation {
     watch: Option<DiskWatch>,
     /// Connections from processes inside to the harness; `None` before the first call of [`Self::listen`].
     relay: Option<HarnessRelay>,
-    /// Extra time for the job that the init reported last, because other processes occupy the processors.
+    /// Extra time for the running job, as last reported by the init, because other processes occupy the processors.
     later: Option<Duration>,
     /// The reason why no more jobs can be sent. Also set while a job is under way, so that no job follows an abandoned
     /// one.
@@ -364,7 +364,7 @@ fn lost_connection(error: io::Error) -> Loss {
             "its first process was killed, or died"
         }
         io::ErrorKind::TimedOut => "its first process does not answer",
-        _ => "its first process cannot be talked to",
+        _ => "the connection to its first process failed",
     };
     Loss::new(message).because(error)
 }

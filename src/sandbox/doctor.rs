@@ -89,7 +89,7 @@ async fn searched(hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> DoctorRe
         Err(error) => Err(error.message),
     };
     let remedy =
-        "move what holds it out of the folders that sandboxes show, or name it with `--suite`, `--cache`, `--runs`";
+        "move these files to folders that sandboxes do not show, or name them with `--suite`, `--cache`, `--runs`";
     let (ok, detail) = match found {
         Err(why) => (false, format!("not searched: {why}")),
         Ok(found) => {
@@ -99,11 +99,11 @@ async fn searched(hidden: &[PathBuf], secrets: &[(String, Vec<u8>)]) -> DoctorRe
                 .filter_map(|(secret, at)| Some(format!("`{}` in `{at}`", names.get(*secret as usize)?)))
                 .collect();
             let result = match (seen.first(), seen.len()) {
-                (None, _) => "no gold, no originals".to_owned(),
+                (None, _) => "found no gold and no original code".to_owned(),
                 (Some(first), 1) => first.clone(),
                 (Some(first), count) => format!("{first} and {} more", count - 1),
             };
-            let rest = if found.is_complete { "" } else { "; the rest not within the time" };
+            let rest = if found.is_complete { "" } else { "; the time limit ended the search early" };
             let amount = found.bytes as f64 / 1e9;
             (
                 seen.is_empty(),
@@ -118,10 +118,10 @@ fn out_of_sight(found: &[ExposedFolder]) -> DoctorResult {
     let is_refused = |one: &&ExposedFolder| one.is_whole;
     let refused = found.iter().find(is_refused);
     DoctorResult {
-        name: "suite, cache and home out of sight",
+        name: "suite, cache and home are hidden",
         ok: refused.is_none(),
         detail: refused.or(found.first()).map_or_else(
-            || "none is in a folder that sandboxes show".into(),
+            || "none of them is in a folder that sandboxes show".into(),
             |one| {
                 let what = if is_refused(&one) { "runs refuse to start" } else { "sandboxes cover it" };
                 format!("`{}` lies in `{}`, which sandboxes show: {what}", one.hidden.display(), one.shown.display())
@@ -148,13 +148,13 @@ fn sandbox(report: &MachineReport) -> Vec<DoctorResult> {
         remedy: (!ok).then(|| remedy.to_owned()),
     };
     vec![
-        tried("sandbox in own namespaces", &report.namespaces, user, &namespaces_remedy),
-        tried("overlay workspaces", &report.overlay, "repos are not copied", &|| {
+        tried("sandbox with namespaces", &report.namespaces, user, &namespaces_remedy),
+        tried("overlay workspaces", &report.overlay, "attempts need no copy of the repo", &|| {
             "Linux 5.11 or newer, with the run's folder on a local file system (ext4, xfs, btrfs); until then every \
              attempt gets a full copy"
                 .into()
         }),
-        tried("sandbox by landlock alone", &report.landlock, "where namespaces are forbidden", &|| {
+        tried("sandbox with landlock only", &report.landlock, "used where namespaces are forbidden", &|| {
             "Linux 5.13 or newer with `landlock` in the kernel's `lsm=` parameter".into()
         }),
         yes_no(
@@ -165,17 +165,18 @@ fn sandbox(report: &MachineReport) -> Vec<DoctorResult> {
         ),
         yes_no("system call filter", report.seccomp, "seccomp".into(), "a kernel with CONFIG_SECCOMP_FILTER"),
         yes_no(
-            "limit of memory in all",
+            "memory limit per sandbox",
             report.memory_cgroup,
             report.cgroups.clone(),
             "a writable cgroup with memory control: start with `systemd-run --user --scope -p Delegate=yes ...`, or \
              as root; until then each process is limited by itself",
         ),
         yes_no(
-            "limit of processes in all",
+            "process limit per sandbox",
             report.processes_cgroup,
             report.cgroups.clone(),
-            "the same with control of pids; until then the kernel's limit for a user holds",
+            "a writable cgroup with pids control, started in the same way; until then the kernel's limit per user \
+             applies",
         ),
     ]
 }

@@ -39,7 +39,7 @@ impl Exposure {
     }
 }
 
-/// Folders of the host that every sandbox shows: by mounts in its own namespace, or by a landlock rule.
+/// Folders of the host that every sandbox shows: by mounts in the sandbox's own namespace, or by a landlock rule.
 pub(super) fn system() -> impl Iterator<Item = &'static Path> {
     // Skip symbolic links, because each of them leads to another of these folders.
     shown_to_all().filter(|folder| !folder.is_symlink())
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_found_by_another_mount_of_its_file_system() {
+    fn a_folder_is_found_through_another_mount_of_its_file_system() {
         let lines = [
             "21 1 254:0 / / rw shared:1 - ext4 /dev/vda rw",
             "40 21 254:0 /data/my\\040suites /usr/share/s rw - ext4 /dev/vda rw",

@@ -64,7 +64,7 @@ impl Loss {
         Self { evidence: Some(evidence), ..self }
     }
 
-    /// Adds a description of how it happened to the message, in parentheses.
+    /// Adds to the message, in parentheses, a description of how the loss happened.
     #[must_use]
     pub fn noting(self, what: impl fmt::Display) -> Self {
         Self { message: format!("{} ({what})", self.message), ..self }
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_keeps_the_error_below_it() {
+    fn a_fault_keeps_its_underlying_error() {
         let io = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
         let fault = Fault::lost(Loss::new("its init is gone").because(io));
         assert_eq!(fault.to_string(), "sandbox lost: its init is gone");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_the_attempt_s_doing_unless_evidence_is_found_in_it_or_below() {
+    fn a_loss_counts_against_the_attempt_unless_it_or_its_source_has_evidence() {
         use crate::error::{Error, FailureKind};
         let error = |fault| Error::new(FailureKind::Infrastructure, "no result").because(fault);
         assert_eq!(evidence_in(&error(Fault::lost("it died"))), None);

@@ -21,7 +21,7 @@ pub enum Gpus {
     Each(Option<u32>),
 }
 
-/// A graphics processor that one attempt has to itself while it holds this.
+/// A graphics processor that one attempt has to itself while it holds this value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gpu {
     /// The device's name for `CUDA_VISIBLE_DEVICES` in this process. In a job that sees only some devices, numbers

@@ -59,8 +59,8 @@ fn holders_in(searched: Searched) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
-/// Searches by name. Reads only files that may be a renamed copy of this program, because whole system folders are
-/// searched.
+/// Searches a folder by file names, without reading files. Files that may be a renamed copy of this program become
+/// candidates, which are read later: whole system folders are searched, so not every file can be read.
 fn search(folder: &Path) -> Searched {
     let mut searched = Searched::new(folder);
     for entry in WalkDir::new(folder).into_iter().flatten() {
@@ -83,7 +83,8 @@ fn search(folder: &Path) -> Searched {
     searched
 }
 
-/// Returns the folder of the unpacked suite to which a file belongs, if its path is that of gold or of a task.
+/// Returns the folder of the unpacked suite to which a file belongs, if the file has the name and the place of a
+/// suite's gold or task file.
 fn suite_of(path: &Path) -> Option<&Path> {
     let name = path.file_name()?.to_str()?;
     let is_in = |folder: &Path, of: &str| folder.file_name().is_some_and(|name| name == of);
@@ -96,7 +97,7 @@ fn suite_of(path: &Path) -> Option<&Path> {
     }
 }
 
-/// Whether the file name is that of a wheel, an archive or a package of this program.
+/// Whether the file has the name of a wheel, an archive or a package of this program.
 fn is_distribution(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let kinds = [".whl", ".tar.gz", ".tgz", ".deb", ".crate", ".zip"];

@@ -37,7 +37,7 @@ impl SandboxKind {
         }
     }
 
-    /// Whether its sandboxes are containers.
+    /// Whether sandboxes of this kind are containers.
     #[must_use]
     pub const fn is_container(self) -> bool {
         matches!(self, Self::Docker | Self::Podman)

@@ -10,7 +10,7 @@ pub use autoexperiment_init::needles::{NeedleHits, WantedSecrets};
 
 use super::{Command, ExecLimits, Fault, Loss, Sandbox, program};
 
-/// Path of the searching program in the workspace. It is started by a plain command, as an agent's would be.
+/// Path of the searching program in the workspace. It is started by a plain command, as an agent's program would be.
 const PLACE: &str = "search-of-the-sandbox";
 /// Extra time for the search to exit after its own time limit.
 const SPARE: Duration = Duration::from_mins(1);
@@ -23,7 +23,7 @@ const SPARE: Duration = Duration::from_mins(1);
 pub async fn search(sandbox: &mut dyn Sandbox, mut wanted: WantedSecrets) -> Result<NeedleHits, Fault> {
     let garbled = |error: std::io::Error| Fault::Lost(Loss::new("the search's answer is garbled").because(error));
     sandbox.write(Path::new(PLACE), program::BYTES).await?;
-    // Without namespaces, the parents of these folders cannot be listed, so name them.
+    // Without namespaces, the parents of these folders cannot be listed, so name these folders.
     wanted.roots.extend(shown_to_all().map(Path::to_owned));
     wanted.roots.push(sandbox.workdir().to_owned());
     let mut stdin = Vec::new();

@@ -124,7 +124,7 @@ impl UnconfinedSandbox {
             .map_err(|error| Fault::Refused(format!("cannot run `{}`: {error}", program.to_string_lossy())))?;
         drop(process);
         let pid = child.id() as i32;
-        // The child has not been waited for, so the pid is still its own.
+        // The child has not been waited for, so its pid cannot belong to another process yet.
         let pidfd = rustix::process::pidfd_open(rustix::process::Pid::from_child(&child), PidfdFlags::empty())
             .map_err(|error| lost(error.into()))?;
         let running = RunningCommand {

@@ -219,7 +219,7 @@ impl Scale<'_> {
             if ends_sentence(self.prose, at) {
                 break;
             }
-            // Skip brackets, which are about something else.
+            // Skip text in brackets, which is about something else.
             if self.prose.sign(at) == Some(')')
                 && let Some(open) = (at.saturating_sub(FAR)..at).rev().find(|&open| self.prose.sign(open) == Some('('))
                 && (open..at).all(|inner| !ends_sentence(self.prose, inner))

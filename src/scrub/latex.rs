@@ -74,7 +74,7 @@ pub(super) fn arguments(text: &str, at: &mut usize, count: usize) {
     }
 }
 
-/// Position after the brace that closes the one at `at`; the end of the text if it is never closed.
+/// Position after the brace that closes the brace at `at`; the end of the text if it is never closed.
 pub(super) fn braces(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;

@@ -112,7 +112,7 @@ impl LatexReader<'_> {
             self.push(BlockKind::Caption, at..end);
             return end;
         }
-        // The character after a backslash belongs to it.
+        // The character after a backslash is part of the command.
         at + 1 + rest[1..].chars().next().map_or(0, char::len_utf8)
     }
 

@@ -34,7 +34,7 @@ pub(super) struct TableLayout {
     pub(super) rows: Vec<Vec<TableCell>>,
     /// Number of header rows.
     pub(super) header: usize,
-    /// Position of its caption.
+    /// Position of the table's caption.
     pub(super) caption: Option<Range<usize>>,
     /// Whether columns have a fixed width, which replacements must preserve.
     pub(super) fixed_width: bool,

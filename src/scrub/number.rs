@@ -7,18 +7,18 @@ pub(super) struct NumberForm {
     pub(super) decimals: usize,
     /// Total digits, without leading zeros.
     pub(super) digits: usize,
-    /// Whether it has more than one point, as in 1.2.3.
+    /// Whether the number has more than one point, as in 1.2.3.
     pub(super) version: bool,
-    /// Whether it begins with a sign.
+    /// Whether the number begins with a sign.
     pub(super) signed: bool,
-    /// Whether it has thousands separators or an exponent.
+    /// Whether the number has thousands separators or an exponent.
     pub(super) grouped: bool,
-    /// Whether it begins with a zero before another digit, as in 03.
+    /// Whether the number begins with a zero before another digit, as in 03.
     pub(super) padded: bool,
 }
 
 impl NumberForm {
-    /// Whether it has neither decimals nor several points.
+    /// Whether the number has neither decimals nor several points.
     pub(super) const fn is_whole(&self) -> bool {
         self.decimals == 0 && !self.version
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_ends_where_a_reader_would_end_it() {
+    fn a_number_is_parsed_up_to_the_end_that_a_reader_sees() {
         for (text, number) in [
             ("1,234.50 s", "1,234.50"),
             ("10{,}000 steps", "10{,}000"),

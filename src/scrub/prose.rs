@@ -171,7 +171,7 @@ impl Prose<'_> {
         alone && whole && !self.is_number(back(at, 2))
     }
 
-    /// Whether it follows a reference word, such as "Section", "Figures 2 and" or "Eq. (".
+    /// Whether the number follows a reference word, such as "Section", "Figures 2 and" or "Eq. (".
     fn is_reference(&self, at: usize) -> bool {
         let mut before = at;
         for _ in 0..8 {
@@ -199,7 +199,7 @@ impl Prose<'_> {
         false
     }
 
-    /// Whether it is a citation: `[12]`, `[3, 5–7]`, `[11, Theorem 1]`.
+    /// Whether the number is part of a citation: `[12]`, `[3, 5–7]`, `[11, Theorem 1]`.
     fn is_citation(&self, at: usize, form: NumberForm) -> bool {
         if !form.is_whole() || form.signed || form.grouped || form.digits > 3 || self.tokens[at].formula.is_some() {
             return false;
@@ -217,7 +217,7 @@ impl Prose<'_> {
         close.is_some_and(|close| self.sign(close) == Some(']') || !self.word(close).is_empty())
     }
 
-    /// Whether it is a year, a day next to a month, or part of a time of day.
+    /// Whether the number is a year, a day next to a month, or part of a time of day.
     fn is_dated(&self, at: usize, form: NumberForm) -> bool {
         if !form.is_whole() || form.signed || form.grouped {
             return false;
@@ -277,7 +277,7 @@ impl Prose<'_> {
             || (words::is_versioned(self.word(back(at, 2))) && self.sign(back(at, 1)) == Some('='))
     }
 
-    /// Whether it is on either side of a ±.
+    /// Whether the number is on either side of a ±.
     pub(super) fn is_plus_minus(&self, at: usize) -> bool {
         let spread = |sign: usize, other: usize| self.sign(sign) == Some('±') && self.is_number(other);
         // A percent sign or a bracket may be between the number and the sign.
@@ -343,7 +343,7 @@ impl Prose<'_> {
         (glued && form.decimals > 0).then_some((true, ScrubRule::Ratio))
     }
 
-    /// Whether it is a size: `28 x 28`, `1.2 million`, `16 GB`, `10k`, `3D`.
+    /// Whether the number is part of a size: `28 x 28`, `1.2 million`, `16 GB`, `10k`, `3D`.
     fn is_size(&self, at: usize, form: NumberForm) -> bool {
         let by = |at: usize| matches!(self.sign(at), Some('×')) || matches!(self.word(at), "x" | "by");
         if form.is_whole() {
@@ -367,7 +367,7 @@ impl Prose<'_> {
                 || (next.len() > 2 && !words::is_time_unit(next) && next != "times"))
     }
 
-    /// Whether it is a level: `95% confidence interval`, `the 90th percentile`, `2.5% and 97.5% quantiles`.
+    /// Whether the number is a level: `95% confidence interval`, `the 90th percentile`, `2.5% and 97.5% quantiles`.
     fn is_level(&self, at: usize) -> bool {
         let mut behind = at + 1;
         for _ in 0..6 {
@@ -389,7 +389,7 @@ impl Prose<'_> {
         false
     }
 
-    /// Whether it is in braces: `{0.1, 0.2}`.
+    /// Whether the number is in braces: `{0.1, 0.2}`.
     fn is_in_braces(&self, at: usize) -> bool {
         (0..at).rev().take(40).find_map(|before| match self.sign(before) {
             Some('{') => Some(true),

@@ -6,7 +6,7 @@ use super::token::{TextToken, TokenKind};
 use super::words::{self, WordSense};
 
 impl Prose<'_> {
-    /// Whether it is a test statistic: `t(4) = 6.32`, `F(2, 30) = 4.5`, `χ²(3) = 7.8`.
+    /// Whether the number is a test statistic: `t(4) = 6.32`, `F(2, 30) = 4.5`, `χ²(3) = 7.8`.
     pub(super) fn is_statistic(&self, at: usize) -> bool {
         if self.sign(back(at, 1)) != Some('=') || self.sign(back(at, 2)) != Some(')') {
             return false;
@@ -71,7 +71,7 @@ impl Prose<'_> {
         self.form(at).is_some_and(|form| form.decimals > 0)
     }
 
-    /// Whether it is next to an operator whose other side is not a number: `1 - cos a`, `2 / (m + n)`, `c - 1`.
+    /// Whether the number is next to an operator whose other side is not a number: `1 - cos a`, `2 / (m + n)`, `c - 1`.
     fn is_operand(&self, at: usize) -> bool {
         let spaced = |at: usize| self.tokens.get(at).is_some_and(|token| token.spaced);
         let operator = |sign: usize, behind: usize| match self.sign(sign) {

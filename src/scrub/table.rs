@@ -108,7 +108,7 @@ impl TableReader<'_> {
             let mut column = 0;
             for cell in row {
                 let says = self.content_hint(&self.tokens(&cell.range), true);
-                // A name that spans several columns only groups them.
+                // The name of a setting over several columns only groups these columns; it does not make them settings.
                 let says = if cell.span > 1 && says == ContentHint::Setting { ContentHint::Nothing } else { says };
                 for place in column..column + cell.span {
                     if columns.len() <= place {

@@ -9,9 +9,9 @@ pub(super) struct TextToken {
     pub(super) kind: TokenKind,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Number of the inline formula that contains it, if any.
+    /// Number of the inline formula that contains the token, if any.
     pub(super) formula: Option<usize>,
-    /// Whether blanks precede it.
+    /// Whether blanks precede the token.
     pub(super) spaced: bool,
 }
 

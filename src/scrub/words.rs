@@ -100,7 +100,7 @@ pub(super) fn is_counted(word: &str) -> bool {
     stems(&word).any(|stem| COUNTED_WORDS.contains(stem.as_str()))
 }
 
-/// Whether the name of a column or row is that of something counted. Words for uses of data, such as "test", are
+/// Whether a word, as the name of a column or row, names something counted. Words for uses of data, such as "test", are
 /// excluded.
 pub(super) fn is_counted_name(word: &str) -> bool {
     const OTHERS: [&str; 14] = [
@@ -339,7 +339,7 @@ pub(super) fn is_month(word: &str) -> bool {
     word.len() > 2 && MONTHS.iter().any(|month| *month == word || (word.len() == 3 && month.starts_with(&word)))
 }
 
-/// Whether a word is a comparative as after "2.5 times".
+/// Whether a word is a comparative that can follow "2.5 times", such as "faster".
 pub(super) fn is_comparative(word: &str) -> bool {
     matches!(
         word.to_lowercase().as_str(),

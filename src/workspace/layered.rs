@@ -63,7 +63,7 @@ impl Workspace {
     /// system is removed with the workspace. Such a workspace can have only one sandbox.
     ///
     /// # Errors
-    /// As [`Workspace::create`].
+    /// Same as [`Workspace::create`].
     pub fn create_on(
         snapshot: &Snapshot,
         overrides: &[(PathBuf, Vec<u8>)],
@@ -127,8 +127,8 @@ impl Workspace {
         collect(self.writable(), view, self.base(), limits)
     }
 
-    /// Path of a folder into which a running sandbox copies its upper layer. It is next to the workspace's own folders
-    /// and removed with them.
+    /// Path of a folder into which a running sandbox copies its upper layer. The folder is next to the workspace's own
+    /// folders, and is removed with them.
     pub(crate) fn aside(&self) -> PathBuf {
         self.dir.join("look")
     }
@@ -136,7 +136,7 @@ impl Workspace {
     /// Returns the changes in the copied layer at [`aside`](Self::aside), and removes that layer.
     ///
     /// # Errors
-    /// As [`Workspace::changes`].
+    /// Same as [`Workspace::changes`].
     pub(crate) fn changes_aside(&self, limits: &ChangeLimits) -> Result<Changes> {
         let aside = self.aside();
         let changes = collect(&aside, View::Upper, self.base(), limits)?;

@@ -31,7 +31,8 @@ pub enum LayersKind {
     Overlay,
     /// A full copy of the snapshot.
     Copy,
-    /// A container image of the snapshot. The attempt's changes are copied out of the container at its end.
+    /// A container image of the snapshot. The attempt's changes are copied out of the container at the end of the
+    /// attempt.
     Image,
 }
 

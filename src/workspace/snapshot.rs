@@ -79,7 +79,7 @@ impl Snapshot {
     /// repo itself are not changed, and neither is its digest.
     ///
     /// # Errors
-    /// As [`Snapshot::take`].
+    /// Same as [`Snapshot::take`].
     pub fn with_products(self, products: &Path, cache: &Path, owner: Option<(u32, u32)>) -> Result<Self> {
         let (products, added, _) = examine(products)?;
         let mut manifest = TreeManifest::clone(&self.manifest);
@@ -102,7 +102,7 @@ impl Snapshot {
     /// a result.
     ///
     /// # Errors
-    /// As [`Snapshot::take`].
+    /// Same as [`Snapshot::take`].
     pub fn without(&self, left_out: &globset::GlobSet, cache: &Path, owner: Option<(u32, u32)>) -> Result<Self> {
         let mut manifest = TreeManifest::clone(&self.manifest);
         manifest.retain(|path, node| match node {

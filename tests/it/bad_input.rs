@@ -233,7 +233,7 @@ fn an_unknown_paper_agent_or_model_is_named_with_those_there_are() {
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "golden"]), @r#"
     error: there is no agent `golden`
-      hint: the agents are `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`, `replies:FILE`; `cli:NAME` or `cli:FOLDER` for programs of their own; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...`, `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` with settings of their own
+      hint: the agents are `react`, `fixed`, `single`, `ml-agent`, `gold`, `noop`, `forger`, `mutant:P`, `random`, `copycat`, `scripted:FILE`, `replies:FILE`; `cli:NAME` or `cli:FOLDER` for an external agent; `python:FILE.py:NAME` for a function in Python; `react:KEY=VALUE,...`, `fixed:KEY=VALUE,...` and `ml-agent:KEY=VALUE,...` for agents with settings
     "#);
     insta::assert_snapshot!(lab.fails(2, &["run", "--agent", "react"]), @r#"
     error: agent `react` needs a model
@@ -245,7 +245,7 @@ fn an_unknown_paper_agent_or_model_is_named_with_those_there_are() {
     "#);
     insta::assert_snapshot!(lab.fails(6, &["run", "--agent", "react", "--model", "openai:gpt-4o"]), @r#"
     error: no key for `openai:gpt-4o`: the variable `OPENAI_API_KEY` is not set
-      hint: set `OPENAI_API_KEY`, or use `scripted:FILE`, or a server of your own by `--base-url`
+      hint: set `OPENAI_API_KEY`, or use `scripted:FILE`, or your own server (`--base-url`)
     "#);
     insta::assert_snapshot!(lab.fails(6, &["run", "--agent", "react", "--model", "x", "--base-url", "http://127.0.0.1:9/v1"]), @r#"
     error: the price of `x` at `http://127.0.0.1:9/v1/` is unknown
@@ -283,7 +283,7 @@ fn a_sample_that_does_not_exist_is_refused() {
         let said = lab.fails(2, &[verb, &["-n", "7"]].concat());
         assert!(said.contains("there are no samples with 7 masked functions: there are at most 3"), "{said}");
         let said = lab.fails(2, &[verb, &["--units", "regions"]].concat());
-        assert!(said.contains("nothing here lists regions") && said.contains("leave out `--units`"), "{said}");
+        assert!(said.contains("none of the items lists regions") && said.contains("leave out `--units`"), "{said}");
     }
     let said = lab.fails(2, &["regions", "--tags", "nowhere/at_all.py"]);
     assert!(said.contains("there is no file or folder `nowhere/at_all.py`"), "{said}");

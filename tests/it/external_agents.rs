@@ -533,7 +533,7 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
     insta::assert_snapshot!(fails(3, "cli:broken"), @r"
     error: [lab]/agents/broken/agent.toml:1: missing field `command`
         [lab]/agents/broken/agent.toml:2: unknown field `comand`, expected one of `command`, `answer`, `stdin`, `variables`, `files`, `mode`
-      hint: `command` (a list) and `answer` (`file` or `stdout`) must be there
+      hint: the manifest needs `command` (a list) and `answer` (`file` or `stdout`)
     ");
     insta::assert_snapshot!(fails(2, "cli:./none"), @r"
     error: failed to read `[lab]/none/agent.toml`
@@ -547,7 +547,7 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
     ");
     insta::assert_snapshot!(fails(2, "cli:a,b/mine,other"), @r"
     error: `other` is not a setting of `cli:a,b/mine`
-      hint: the one setting is `mode=NAME`
+      hint: the only setting is `mode=NAME`
     ");
     // If an agent's manifest has changed, a run that began with it must not continue unnoticed.
     own_agent(&lab, "call()\nanswer({'arithmetic': 1})\n");

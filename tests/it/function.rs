@@ -51,7 +51,7 @@ fn a_function_that_fails_or_is_killed_has_failed() {
         ("raises", "gave_up", "it raised ZeroDivisionError: division by zero"),
         ("leaves", "gave_up", "by itself with exit code 3"),
         ("crashes", "gave_up", "its process died of signal 11"),
-        ("talks_nonsense", "gave_up", "message 1 is not one of the protocol"),
+        ("talks_nonsense", "gave_up", "message 1 does not follow the protocol"),
         ("returns_nothing", "gave_up", "it returned no answer"),
         // The process may have killed itself, so this is not infrastructure.
         ("is_killed", "gave_up", "its process died of signal 9"),

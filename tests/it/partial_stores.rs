@@ -174,7 +174,7 @@ fn attempts_are_reported_without_their_run_file() {
     lab.write("runs/r/run.json", &whole[..whole.len() / 2]);
     let (attempts, notes) = report(&lab, &["r"]);
     assert_eq!(attempts, 8);
-    assert!(notes.contains("what the run was to do is not known") && notes.contains("broken run file"), "{notes}");
+    assert!(notes.contains("the run's plan is unknown") && notes.contains("broken run file"), "{notes}");
     std::fs::remove_file(lab.path("runs/r/run.json")).unwrap();
     assert_eq!(report(&lab, &["r"]).0, 8);
     lab.ok(&["status", "r"]);

@@ -198,7 +198,7 @@ fn an_answering_model_is_used_despite_the_servers_list_and_asked_twice_only_if_t
         let status: Value = serde_json::from_str(&lab.ok(&["status", "r", "--json"]).stdout).unwrap();
         let (spent, each) = (status["cost"].as_f64().unwrap(), 0.00002);
         assert!((spent - each * f64::from(asked)).abs() < 1e-12, "{name}: {status:#}");
-        let told = "a question whether it answers cost $0.000020 (10 tokens read, 5 written)";
+        let told = "a test call to the model cost $0.000020 (10 tokens read, 5 written)";
         assert_eq!(ran.stderr.contains(told), asked == 2, "{name}: {}", ran.stderr);
         let probes = lab.read("runs/r/ledger.jsonl").lines().filter(|line| line.contains("probed")).count();
         assert_eq!(probes, usize::from(asked == 2), "{name}");
@@ -247,7 +247,7 @@ fn doctor_reports_whether_a_model_answers_its_price_and_features() {
 
     let (url, _) = listing((200, models(&["m-2025"])), (200, call("{\"a\": 2}")));
     let ran = probe(&url, &[]);
-    let before = "before it:  a question whether it answers cost $0.002000 (1000 tokens read, 100 written)\n";
+    let before = "before it:  a test call to the model cost $0.002000 (1000 tokens read, 100 written)\n";
     assert!(ran.stdout.contains(before), "{}", ran.stdout);
     assert!(ran.stdout.contains("tools:      called, but not as asked: add {\"a\":2}\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("reasoning:  takes no effort that is known\n"), "{}", ran.stdout);

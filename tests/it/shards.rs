@@ -176,7 +176,7 @@ fn a_plan_is_made_once_and_other_settings_are_refused() {
     // Sandboxes of different strengths are not mixed silently.
     lab.edit("runs/p/shards/sandbox.txt", "sandbox `local`", "sandbox `docker`");
     let refused = lab.fails(5, &["resume", "p", "--no-baseline"]);
-    assert!(refused.contains("sandboxes are not of one strength: here sandbox `local`"), "{refused}");
+    assert!(refused.contains("sandboxes differ in strength: here sandbox `local`"), "{refused}");
     lab.ok(&["resume", "p", "--no-baseline", "--mixed-sandboxes"]);
 }
 

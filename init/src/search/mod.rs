@@ -94,7 +94,7 @@ impl<'a> NeedleSearch<'a> {
         self.is_stopped
     }
 
-    /// Searches a folder. Links are not followed, because their targets are searched in their own places.
+    /// Searches a folder. Links are not followed, because their targets are searched at their own paths.
     fn tree(&mut self, root: &Path) {
         let mut open = vec![root.to_owned()];
         while let Some(path) = open.pop() {
@@ -186,7 +186,7 @@ impl<'a> NeedleSearch<'a> {
         }
     }
 
-    /// Searches the files that this process has open, which it can read even if their paths are closed to it.
+    /// Searches the files that this process has open, which it can read even if it may not open them by path.
     fn own_descriptors(&mut self) {
         for (number, file) in descriptors::duplicates() {
             if file.metadata().is_ok_and(|about| about.is_file()) {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_found_in_every_form_at_any_place_and_once_more_packed() {
+    fn a_secret_is_found_in_every_form_at_any_offset_and_if_packed_twice() {
         let wanted = wanted();
         let python = |code: &str, bytes: &[u8]| {
             let script = format!(

@@ -42,7 +42,7 @@ fn member(bytes: &[u8], most: u64) -> Option<Vec<u8>> {
     match number(8)? {
         8 => Some(all(flate2::read::DeflateDecoder::new(data), most)),
         12 => Some(all(bzip2::read::BzDecoder::new(data), most)),
-        // Members in other formats begin with magic bytes of their own and are found by those.
+        // Members in other formats begin with magic bytes, by which [`begins`] finds them.
         _ => None,
     }
 }

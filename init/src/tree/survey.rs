@@ -28,7 +28,7 @@ pub struct SurveyLimits {
 }
 
 impl Default for SurveyLimits {
-    /// Returns limits far above the needs of real workspaces and below those of a file job.
+    /// Returns limits far above the needs of real workspaces and below the limits of a file job.
     fn default() -> Self {
         Self { fresh: 100_000, bytes: LISTING, wall: Duration::from_secs(30) }
     }
@@ -126,8 +126,8 @@ fn sort(
     Ok((sort, is_fresh))
 }
 
-/// Lists the existing ones of these paths, in the form of [`survey`]. This finds the files that the attempt was given,
-/// however many others it has written.
+/// Lists the given paths that exist, in the form of [`survey`]. This finds the files that the attempt was given,
+/// however many other files it has written.
 pub fn survey_known(root: &Path, since: Option<FileTime>, mut paths: &[u8], to: &mut impl Write) -> io::Result<()> {
     let top = OpenFolder::open_again(root)?;
     while let Some(path) = next_item::<&[u8]>(&mut paths)? {

@@ -1,6 +1,6 @@
 //! `copycat`: fills each masked function with the body of the most similar function of the repo. Similarity is judged
-//! by the parts of the function that masking leaves: name, signature and docstring. The agent's pass rate shows what
-//! near-copies in the repo alone are worth.
+//! by the parts of the function that masking leaves: name, signature and docstring. The agent's pass rate shows how
+//! often copying a similar function of the same repo is enough.
 
 use std::path::PathBuf;
 

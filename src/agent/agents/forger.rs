@@ -1,6 +1,6 @@
 //! `forger`: cheats instead of doing the task. It satisfies every measure that does not re-run the agent's code; each
 //! family defines how. It must pass the measures of the published benchmark and fail every verified measure, which
-//! shows that the two differ.
+//! shows that passing the published measures is not proof of working code.
 
 use async_trait::async_trait;
 

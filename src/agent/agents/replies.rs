@@ -23,7 +23,7 @@ pub struct StoredReply {
     pub paper: String,
     /// The function or region, as in the manifest: `path/file.py::Class.method` or a region's name.
     pub unit: String,
-    /// Number of the attempt that it belongs to, from 0.
+    /// Number of the attempt that the reply is for, from 0.
     #[serde(default)]
     pub attempt: u32,
     /// The reply's text, from which the code is taken.

@@ -75,8 +75,8 @@ impl Agent for ScriptedAgent {
 
     async fn attempt(&self, _task: &Task, context: &mut Context<'_>) -> AttemptEnd {
         let mut session = Session::default();
-        // The tools require a list of messages, but it is never sent. It is not kept between steps, because a script
-        // may be long.
+        // The tools require a list of messages, but the list is never sent. It is not kept between steps either,
+        // because a script may be long.
         let mut messages = Vec::new();
         for line in &self.script {
             if let Some(end) = context.budget.exceeded() {

@@ -10,7 +10,7 @@ use crate::model::ask::Caller;
 use crate::model::ledger::PayerLedger;
 use crate::model::{Model, ModelError, QueryFailed, Quote, Reply, Request};
 
-/// Who calls the model; this decides whether the call counts as a step.
+/// Who calls the model. Only a call of the agent counts as a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Asker<'a> {
     /// The agent. Its call is a step.

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_never_silently_free_but_a_free_model_may_run_without_any() {
+    fn with_a_limit_of_0_dollars_only_a_free_model_may_be_called() {
         let limits = Limits { cost: 0.0, ..Limits::default() };
         assert_eq!(spent(limits, 0.0, 10).no_step_left(), None);
         assert_eq!(spent(limits, 0.01, 10).no_step_left(), Some(End::CostLimit));

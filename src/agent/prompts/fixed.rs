@@ -60,7 +60,8 @@ pub struct MissingPart {
     pub lines: String,
 }
 
-/// Comment shown in place of missing statements. It is not a `raise` statement, because small models copy that.
+/// Comment shown in place of missing statements. It is not a `raise` statement, because small models copy `raise`
+/// statements.
 pub const MARKER: &str = "# The missing statements go here.";
 
 /// A file as shown to the model.

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn without_missing_functions_the_task_is_to_run_and_report() {
+    fn without_masked_functions_the_task_is_to_run_and_report_the_experiments() {
         let mut task = task();
         task.functions.clear();
         let tool_calling =

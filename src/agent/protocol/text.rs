@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_calls_that_models_are_shown_are_calls_of_their_set() {
+    fn example_calls_in_prompts_call_tools_of_their_set() {
         for choice in [ToolChoice::Autoexperiment, ToolChoice::SweAgent, ToolChoice::Super, ToolChoice::Bash] {
             let set = ToolSet::from_choice(choice);
             for shown in [format!("```json\n{}\n```", set.first()), set.example().to_owned()] {

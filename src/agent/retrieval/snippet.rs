@@ -1,4 +1,4 @@
-//! A repo's code as snippets: the functions and methods of the masked files.
+//! A repo's code as snippets: the functions and methods of its Python files, in the state that an agent sees.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -23,7 +23,7 @@ pub(super) struct SettingKey {
     pub(super) heeded: fn(AgentKind, &Settings) -> bool,
 }
 
-/// For settings used by both `react` and `fixed`.
+/// [`SettingKey::heeded`] of settings that both `react` and `fixed` use.
 fn by_both(kind: AgentKind, _: &Settings) -> bool {
     kind != AgentKind::MlAgent
 }
@@ -40,7 +40,7 @@ fn by_ml_agent(kind: AgentKind, _: &Settings) -> bool {
     kind == AgentKind::MlAgent
 }
 
-/// For settings used by `react` without a preset.
+/// [`SettingKey::heeded`] of settings that `react` uses only without a preset.
 fn by_free_react(kind: AgentKind, settings: &Settings) -> bool {
     kind == AgentKind::React && settings.preset == Preset::None
 }

@@ -23,8 +23,8 @@ pub struct Task {
     pub answer: String,
     /// The solution that `gold` carries out. It stays on the host, and no other agent may use it.
     pub solution: Solution,
-    /// The cheat that `forger` carries out: it satisfies what can be measured without running code, without doing the
-    /// task. It stays on the host, too.
+    /// The cheat that `forger` carries out. It satisfies every measure that does not re-run the agent's code, but does
+    /// not do the task. It stays on the host, too.
     pub forgery: Option<Solution>,
     /// Data of the task that is specific to its family, for agents made for that family.
     pub part: Option<Arc<dyn Any + Send + Sync>>,

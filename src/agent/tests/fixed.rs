@@ -57,7 +57,7 @@ async fn a_reply_without_the_function_leaves_it_masked_and_is_a_format_error() {
 }
 
 #[tokio::test]
-async fn other_replies_end_the_attempt_with_a_reason() {
+async fn unusable_replies_end_the_attempt_without_an_answer() {
     let ten = Reply { tool_calls: (0..10).flat_map(|_| submit().tool_calls).collect(), ..Reply::default() };
     let broken = call("final_answer", Value::String("{\"answer\": {\"Experiment 1\"".into()));
     let huge = call("write_file", Value::String("x".repeat(1 << 20)));
@@ -86,7 +86,7 @@ async fn an_unusable_reply_is_explained_to_the_model_and_asked_for_once_more() {
 }
 
 #[tokio::test]
-async fn the_line_that_stands_for_the_missing_code_is_not_shown_for_small_models_to_copy() {
+async fn the_statement_that_replaces_missing_code_is_not_shown_to_the_model() {
     for code in ["bm25", "none"] {
         let attempt =
             run(&format!("code={code}"), AttemptFixture::new(vec![writing("return 2 * x")]).await, &task()).await;

@@ -50,7 +50,7 @@ async fn after_a_failed_try_the_model_plans_and_tries_again_with_its_share_of_th
 }
 
 #[tokio::test]
-async fn each_try_has_its_part_of_the_steps_and_an_earlier_report_counts() {
+async fn each_try_gets_its_share_of_the_steps_and_the_answer_of_an_earlier_try_counts() {
     let mut replies = vec![submit(), text("Report all.")];
     replies.extend((0..4).map(|number| sh(&format!("echo {number}"))));
     let world = AttemptFixture::new(replies).await.limits(|limits| limits.steps = 5);

@@ -78,7 +78,7 @@ async fn a_broken_call_gets_an_error_and_the_other_calls_still_run() {
     let shown = answers(&attempt.asked[1].messages);
     assert_eq!(shown.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ["c0", "c1", "c2"]);
     assert!(shown[0].1.contains("not a JSON object") && shown[2].1.contains("there is no tool `nope`"), "{shown:?}");
-    // Only consecutive replies in which no call could be run end the attempt.
+    // The attempt only ends after several replies in a row of which no call could be run.
     let attempt = AttemptFixture::new(vec![several(&broken); 9]).await.react().await;
     assert_eq!((attempt.end, attempt.budget.steps), (End::FormatErrors, 5));
 }
@@ -146,7 +146,7 @@ async fn a_repeated_result_is_abbreviated_only_while_the_first_is_visible() {
 }
 
 #[tokio::test]
-async fn old_trajectories_with_one_call_a_step_read_as_before() {
+async fn old_trajectories_in_which_only_the_first_call_was_run_can_be_read() {
     let old = [
         r#"{"at":0.1,"event":"reply","step":1,"text":"","tool_calls":[{"id":"a","name":"command_line","arguments":{}},{"id":"b","name":"x","arguments":{}}],"usage":{"input":1,"cached":0,"output":1,"reasoning":0},"cost":0.0,"seconds":0.1}"#,
         r#"{"at":0.2,"event":"format_error","step":1,"what":"2 tool calls in one reply; only the first one was run"}"#,

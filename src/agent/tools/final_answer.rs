@@ -14,9 +14,9 @@ pub(super) struct ReportResults {
     pub name: &'static str,
 }
 
-/// The tool under the original's name.
+/// The tool in the original's tool set, which calls it `final_answer`.
 pub(super) static FINAL_ANSWER: ReportResults = ReportResults { name: "final_answer" };
-/// The tool under the name in other tool sets.
+/// The tool in other tool sets, which call it `submit`.
 pub(super) static SUBMIT: ReportResults = ReportResults { name: "submit" };
 
 #[derive(Deserialize, JsonSchema)]

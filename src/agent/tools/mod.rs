@@ -96,7 +96,7 @@ pub(crate) trait TypedTool: Send + Sync {
     /// Whether the tool waits for something. Repeating such a call may then show more, even if the previous call showed
     /// nothing new.
     const WAITS: bool = false;
-    /// Whether the tool asks the model itself, so that it is of no use to an attempt without one.
+    /// Whether the tool asks the model itself, so that attempts without a model cannot use it.
     const ASKS_MODEL: bool = false;
     /// The tool's arguments, a struct.
     type Arguments: DeserializeOwned + JsonSchema + Send;
@@ -110,7 +110,7 @@ pub(crate) trait TypedTool: Send + Sync {
     ) -> Result<ToolOutput, ToolFailure>;
 }
 
-/// A tool without the type of its arguments, as the model calls it.
+/// A tool without its argument type, so that tools with different arguments can be in one list and called by name.
 #[async_trait]
 pub(crate) trait AnyTool: Send + Sync {
     /// Name of the tool for the model.
@@ -237,8 +237,8 @@ impl Session {
         Ok(self.home.clone().unwrap_or_default().join(rest))
     }
 
-    /// Runs a command in the current directory for at most `seconds`; without them, for the default time limit of a
-    /// command.
+    /// Runs a command in the current directory for at most `seconds`, or if this is `None`, for the default time limit
+    /// of a command.
     ///
     /// # Errors
     /// The errors of the sandbox; [`ToolFailure::Arguments`] for an invalid timeout.

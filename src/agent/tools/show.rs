@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_long_streams_each_gets_its_half_and_a_short_one_leaves_the_rest() {
+    fn two_long_streams_get_half_of_the_limit_each_and_a_short_one_leaves_its_rest_to_the_other() {
         let exec_of = |stdout: usize, stderr: usize| Exec {
             exit: Exit::Code(1),
             stdout: vec![b'o'; stdout],

@@ -280,7 +280,7 @@ async fn commands_that_no_system_can_run_are_answered_with_an_error() {
 }
 
 #[tokio::test]
-async fn a_file_taken_for_a_folder_and_the_other_way_round_is_answered_with_the_right_tool() {
+async fn reading_a_folder_or_listing_a_file_is_answered_with_the_right_tool() {
     let attempt =
         observe(&[], vec![call("list_files", json!({"path": "main.py"})), call("read_file", json!({"path": "."}))])
             .await;

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_hold_every_line_exactly_once() {
+    fn every_line_is_in_exactly_one_part_of_a_long_file() {
         let text = (0..9000).map(|number| format!("line {number}\n")).collect::<Vec<_>>().concat();
         let parts = windows(&text);
         assert!(parts.len() > 3);

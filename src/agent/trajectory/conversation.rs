@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{Event, TimedEvent};
 use crate::model::{Message, Role, Thought, ToolCall};
 
-/// Maximum characters kept of arguments that are not a JSON object. They are replaced because providers reject such
-/// calls when they are sent back.
+/// Maximum characters kept of arguments that are not a JSON object. Such arguments are replaced, because providers
+/// reject calls with them when the calls are sent back.
 const MALFORMED_KEPT: usize = 1000;
 
 /// Applies an event to the conversation. Most events change nothing, because the model is not shown them.
@@ -60,7 +60,7 @@ fn push(messages: &mut Vec<Message>, role: Role, content: &str, call_id: Option<
     messages.push(message);
 }
 
-/// Removes messages, and appends a note to the message before them. The note replaces an earlier one.
+/// Removes messages, and appends a note to the message before them. The note replaces an earlier note.
 fn forget(messages: &mut Vec<Message>, from: usize, count: usize, keep: usize, note: &str) {
     let end = from.saturating_add(count).min(messages.len());
     messages.drain(from.min(end)..end);
@@ -70,8 +70,8 @@ fn forget(messages: &mut Vec<Message>, from: usize, count: usize, keep: usize, n
     }
 }
 
-/// Appends a reply. It is repaired if necessary, because providers reject empty assistant messages and calls whose
-/// arguments are not an object.
+/// Appends a reply. The reply is repaired if necessary, because providers reject empty assistant messages and calls
+/// whose arguments are not an object.
 fn push_reply(messages: &mut Vec<Message>, text: &str, tool_calls: &[ToolCall], thoughts: &[Thought]) {
     let empty = text.is_empty() && tool_calls.is_empty();
     let mut message = Message::new(Role::Assistant, if empty { "(nothing)" } else { text });

@@ -5,8 +5,8 @@ use super::conversation;
 use crate::agent::{Event, Trajectory};
 use crate::model::{Message, Request, Tool};
 
-/// Maximum bytes of requests recorded per attempt. Without it, an agent that rewrites a long history at every call
-/// would fill the disk, because its whole history is recorded each time.
+/// Maximum bytes of requests recorded per attempt. Without this limit, an agent that rewrites a long history at every
+/// call would fill the disk, because its whole history is recorded each time.
 const ROOM: usize = 64 << 20;
 
 /// The requests recorded so far.

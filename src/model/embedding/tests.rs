@@ -76,7 +76,7 @@ fn a_missing_key_or_model_gives_an_error_with_a_remedy() {
 
 #[tokio::test]
 #[ignore = "needs a static model, whose folder AUTOEXPERIMENT_EMBEDDING names"]
-async fn a_static_model_puts_like_texts_near_each_other() {
+async fn a_static_model_gives_similar_texts_similar_vectors() {
     let folder = std::env::var("AUTOEXPERIMENT_EMBEDDING").unwrap();
     let model = open(&folder, None, None).unwrap();
     let said = texts(&["the variance of the samples", "standard deviation", "open a network socket"]);

@@ -143,7 +143,8 @@ fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut Reque
     Ok(())
 }
 
-/// Reads a tool. A tool without a schema is refused: the provider would run it, or its models know it by name alone.
+/// Reads a tool. A tool without a schema is refused: the provider would run it, or the provider's models know it by
+/// name alone.
 fn tool(tool: &Value) -> Result<Tool, Refusal> {
     let parameters = tool.get("input_schema").ok_or_else(|| parts::foreign_tool(&text(tool, "type")))?;
     Ok(Tool { name: text(tool, "name"), description: text(tool, "description"), parameters: parameters.clone() })

@@ -1,4 +1,4 @@
-//! Detects a panic in the gateway. After one, an external agent's results say nothing about the model.
+//! Detects a panic in the gateway. After a panic, the results of an external agent say nothing about the model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

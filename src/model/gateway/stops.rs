@@ -6,7 +6,7 @@ pub(super) fn stop_at<'a>(text: &'a str, stops: &[String]) -> &'a str {
     &text[..first(text, stops).map_or(text.len(), |(start, _)| start)]
 }
 
-/// Returns the stop text at which the text ends.
+/// Returns the stop text at which a reply with this text ends: the one that is complete first.
 pub(super) fn which<'a>(text: &str, stops: &'a [String]) -> Option<&'a str> {
     first(text, stops).map(|(_, stop)| stop)
 }
@@ -19,8 +19,8 @@ fn first<'a>(text: &str, stops: &'a [String]) -> Option<(usize, &'a str)> {
     found.min_by_key(|(start, stop)| (start + stop.len(), *start))
 }
 
-/// Returns how many bytes of an unfinished text can be sent, and whether a stop text was found. Excludes the stop text,
-/// and an end that may be the beginning of one.
+/// Returns how many bytes of an unfinished text can be sent, and whether a stop text was found. Bytes of the stop text
+/// cannot be sent, nor can bytes at the end of the text that may begin a stop text.
 pub(super) fn safe(text: &str, stops: &[String]) -> (usize, bool) {
     let whole = stop_at(text, stops);
     if whole.len() < text.len() {

@@ -97,7 +97,8 @@ impl RunLedgers {
         let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 {
-            // A line without a newline was cut off while it was written: its call was not made, or its reply not used.
+            // A line without a newline was cut off while it was written: the call was not made, or its reply was not
+            // used.
             let entry = line.strip_suffix(b"\n").map(serde_json::from_slice::<LedgerEntry>);
             match entry {
                 Some(Ok(LedgerEntry::Carried { attempts, verifiers })) => {

@@ -38,7 +38,7 @@ fn unfinished_calls_count_as_reserved_and_all_ledgers_of_a_run_are_summed() {
 }
 
 #[test]
-fn no_line_lowers_the_sum_spent() {
+fn no_line_can_lower_the_money_spent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Arc::new(Ledger::open(&path).unwrap());

@@ -77,7 +77,7 @@ async fn a_conversation_that_is_too_long_is_an_error_of_its_own() {
 }
 
 #[tokio::test]
-async fn tries_run_out_with_the_last_cause() {
+async fn the_cause_of_the_last_try_is_reported() {
     let limited = CannedAnswer::status(429, json!({"error": {"message": "slow down"}}));
     let (answer, server) = ask(vec![limited, CannedAnswer::status(503, json!({"error": {"message": "down"}}))]).await;
     assert_eq!(answer.unwrap_err().to_string(), "the provider failed: status 503: down (after 3 tries)");
@@ -118,7 +118,7 @@ async fn failed_tries_that_the_provider_charged_are_counted() {
 }
 
 #[tokio::test]
-async fn a_call_that_fails_is_charged_for_its_tries_all_the_same() {
+async fn a_failed_call_is_charged_for_the_tries_that_the_provider_charged() {
     let charged = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 7}});
     // First, three tries that are charged; then a charged try followed by a permanent failure.
     let (answer, _server) = ask(vec![CannedAnswer::ok(charged.clone())]).await;
@@ -145,7 +145,7 @@ async fn tries_of_unknown_cost_are_reported() {
 }
 
 #[tokio::test]
-async fn a_reply_whose_usage_is_broken_is_charged_as_far_as_it_can_be_read() {
+async fn a_reply_with_broken_usage_is_charged_for_the_readable_counts() {
     let mut body = openai_text("ok");
     body["usage"]["completion_tokens"] = json!("many");
     let (answer, _server) = ask(vec![CannedAnswer::ok(body)]).await;

@@ -209,7 +209,7 @@ async fn an_unrecorded_request_is_compared_with_the_nearest_recorded_one() {
         (shorter, "message 1 (user) of the recording is missing"),
         (warm, "the sampling differs"),
         (Request { tools: request().tools, ..asking(1, "Took 1.5 s") }, "the tools on offer differ"),
-        (asking(9, "Took 1.5 s"), "no reply for call 9: no attempt went so far"),
+        (asking(9, "Took 1.5 s"), "no reply for call 9: no recorded attempt made so many calls"),
     ];
     for (asked, words) in cases {
         let error = replay.query(&asked).await.unwrap_err();

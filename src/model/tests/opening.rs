@@ -87,9 +87,9 @@ fn an_invalid_address_is_refused() {
 #[test]
 fn provider_options_are_refused_for_models_that_are_files() {
     for spec in ["scripted:x.jsonl", "replay:x.jsonl"] {
-        assert!(refused(spec, &at_server(), None).message.contains("`--base-url` does not go with"));
+        assert!(refused(spec, &at_server(), None).message.contains("`--base-url` cannot be used with"));
         let priced = ModelAccess { price: Some((1.0, 1.0)), ..ModelAccess::default() };
-        assert!(refused(spec, &priced, None).message.contains("`--price` does not go with"));
+        assert!(refused(spec, &priced, None).message.contains("`--price` cannot be used with"));
     }
 }
 
@@ -112,7 +112,7 @@ fn a_given_price_counts_cached_tokens_in_full() {
 }
 
 #[test]
-fn a_given_price_may_have_parts_for_the_cache() {
+fn a_given_price_may_include_cache_prices() {
     let price = Price::given(2.0, 8.0, Some((0.2, 2.5))).unwrap();
     let usage = Usage { input: 1_000_000, cached: 600_000, cache_written: 300_000, output: 500_000, reasoning: 0 };
     let expected = 0.1 * 2.0 + 0.6 * 0.2 + 0.3 * 2.5 + 0.5 * 8.0;

@@ -169,7 +169,7 @@ async fn thoughts_between_tags_are_reasoning() {
 }
 
 #[tokio::test]
-async fn an_own_servers_model_keeps_its_whole_name() {
+async fn a_model_on_the_users_server_keeps_its_whole_name() {
     let server = TestServer::start(vec![CannedAnswer::ok(openai_text("ok"))]).await;
     for name in ["openai:org/model-low", "qwen2.5:7b-high"] {
         open_here(name, &options(&server.url)).query(&Request::default()).await.unwrap();

@@ -72,7 +72,7 @@ async fn our_reply_limit_is_lowered_or_left_out_if_a_server_refuses_it() {
             assert_eq!((bounds[0], bounds[3]), (Some(8000), Some(700)), "{words}");
             for lowered in &bounds[1..3] {
                 match lowered {
-                    // After its first answer, the client uses the server's count of a thousand prompt tokens.
+                    // The server's first answer counts 1000 prompt tokens, for which the client then leaves room.
                     Some(lowered) => assert!((1024..=8192 - 1000).contains(lowered), "{words}: {bounds:?}"),
                     None => assert_eq!(words, "Bad Request"),
                 }
@@ -300,7 +300,7 @@ async fn anthropics_full_context_is_an_overflow_and_a_paused_turn_continues() {
 }
 
 #[tokio::test]
-async fn calls_without_ids_have_their_own_in_every_turn() {
+async fn calls_without_an_id_or_with_a_used_id_get_unique_ids() {
     let call = json!({"id": "", "type": "function", "function": {"name": "list_files", "arguments": "{}"}});
     let same = json!({"id": "call_0", "type": "function", "function": {"name": "list_files", "arguments": "{}"}});
     let mut body = openai_text("");

@@ -164,7 +164,7 @@ async fn as_many_attempts_run_at_once_as_there_are_jobs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_waits_for_money_that_running_ones_may_leave_over() {
+async fn an_attempt_waits_for_money_that_running_attempts_may_not_spend() {
     // Each attempt may spend a dollar and spends ten cents, so only one at a time fits.
     let attempts = ScriptedTries::new(1.0, vec![vec![PlannedTry::new(10, 0.1, End::Answered)]; 3]);
     let terms = SchedulingLimits { max_cost: Some(1.25), ..TERMS };
@@ -316,7 +316,7 @@ async fn stopping_a_run_keeps_finished_attempts() {
     };
     let (ran, ()) = tokio::join!(run(&attempts, TERMS, &cancel), stop);
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Interrupted);
-    // One attempt had ended. Of the two running ones, one had spent something, and its cost is recorded.
+    // One attempt had ended. Of the two running attempts, one had spent something, so its cost is recorded.
     let kept: Vec<_> = ran.kept.iter().map(|(sample, end, cost)| (sample.as_str(), *end, *cost)).collect();
     assert_eq!(kept, [("p_0", End::Answered, 0.25), ("p_1", End::Cancelled, 0.25)]);
     assert_eq!((ran.events.finished(), ran.seconds), (1, 10));

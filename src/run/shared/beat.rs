@@ -23,7 +23,7 @@ const LOOKS: u32 = 4;
 /// Age of the file after which a process counts as dead, for readers that look only once.
 const RECENT: Duration = Duration::from_mins(1);
 
-/// State at the end of a beat file's line.
+/// Word at the end of a beat file's line that says whether the process is running or has ended cleanly.
 const RUNNING: &str = "running";
 const ENDED: &str = "ended  ";
 
@@ -38,7 +38,7 @@ pub struct Heartbeat {
     path: PathBuf,
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<u64>>,
-    /// Cancelled when others consider this process dead.
+    /// Cancelled when other processes consider this process dead.
     lapsed: CancellationToken,
     /// Whether the process has finished properly, so that nobody has to clean up after it.
     is_clean: bool,
@@ -84,7 +84,7 @@ impl Heartbeat {
         Ok(Self { path: path.to_owned(), stop, thread: Some(thread), lapsed, is_clean: false })
     }
 
-    /// Cancelled when others take over this process's work.
+    /// Cancelled when other processes take over this process's work.
     #[must_use]
     pub const fn lapsed(&self) -> &CancellationToken {
         &self.lapsed
@@ -107,8 +107,8 @@ impl Drop for Heartbeat {
     }
 }
 
-/// Opens the file for each beat: on NFS, others see new contents only after the writer has closed the file and they
-/// open it again.
+/// Opens the file for each beat: on NFS, other machines see new contents only after the writer has closed the file and
+/// they have opened it again.
 fn write(path: &Path, count: u64, state: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all_at(line(count, state).as_bytes(), 0)
 }
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_dead_after_a_long_watched_silence_only() {
+    fn a_process_counts_as_dead_only_after_a_long_observed_silence() {
         let mut watch = PeerWatch::new(Path::new("nowhere"), Duration::from_mins(1));
         let begun = Instant::now();
         let mut look = |seconds: u64, text: &str| {

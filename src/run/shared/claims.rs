@@ -31,7 +31,7 @@ impl Claims {
         Self { folder: folder.to_owned(), holder: holder.to_owned() }
     }
 
-    /// Name of the claim to clean up after a dead process.
+    /// Name of the claim whose holder cleans up after the dead process `name`.
     #[must_use]
     pub fn after(name: &str) -> String {
         format!("of-{name}")

@@ -21,7 +21,7 @@ pub struct Member {
     /// Name of this process: the shard's number. From the second start on, it is followed by the number of the start,
     /// such as `03-2`.
     pub name: String,
-    /// The part of the run that it starts with.
+    /// The part of the run that this process starts with.
     pub shard: Shard,
     /// Writer of this process's records.
     pub writer: Writer,
@@ -67,7 +67,7 @@ impl Member {
         Ok(())
     }
 
-    /// Dollars spent according to its ledger.
+    /// Dollars that this process has spent, according to its ledger.
     ///
     /// # Errors
     /// Kind `Store` if the ledger cannot be read.
@@ -106,7 +106,7 @@ fn new_name(folder: &Path, shard: Shard) -> Result<String> {
     Err(Error::store(format!("shard {shard} was started too often")))
 }
 
-/// Rejects a machine whose sandboxes are not as strong as those of the run's first machine.
+/// Rejects a machine whose sandboxes differ in kind or strength from those of the run's first machine, unless `mixed`.
 fn same_strength(folder: &Path, facts: &SessionFacts, mixed: bool) -> Result<()> {
     let own = std::iter::once(format!("sandbox `{}`", facts.sandbox)).chain(facts.warnings.clone());
     let own = own.collect::<Vec<_>>().join("\n") + "\n";
@@ -124,7 +124,7 @@ fn same_strength(folder: &Path, facts: &SessionFacts, mixed: bool) -> Result<()>
         if lines.is_empty() { "nothing else".to_owned() } else { lines.join("; ") }
     };
     let what = format!(
-        "sandboxes are not of one strength: here {}, where the run began {}",
+        "sandboxes differ in strength: here {}, on the machine that began the run {}",
         differing(&own, &first),
         differing(&first, &own)
     );

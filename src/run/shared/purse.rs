@@ -139,7 +139,7 @@ impl Purse {
             }
             std::thread::sleep(UNSEEN);
         }
-        Err(io::Error::other("an entry that exists cannot be seen"))
+        Err(io::Error::other("an entry that another process has created is not visible"))
     }
 }
 

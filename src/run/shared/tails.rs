@@ -23,7 +23,7 @@ pub struct RecordedEnd<'a> {
     pub sample: Cow<'a, str>,
     /// Number of the attempt.
     pub attempt: u32,
-    /// Why it stopped.
+    /// Why the attempt stopped.
     pub end: End,
     /// Details of the end.
     #[serde(default)]

@@ -44,7 +44,7 @@ pub struct SharedQueue<'a> {
     free: VecDeque<usize>,
     /// Whether `free` includes the attempts of other shards.
     of_others: bool,
-    /// Attempts claimed but not finished by others, with the generation of each claim.
+    /// Attempts claimed but not finished by other processes, with the generation of each claim.
     held: BTreeMap<usize, u32>,
     /// Attempts claimed by this process, with the generation of each claim.
     own: HashMap<usize, u32>,
@@ -105,7 +105,7 @@ impl<'a> SharedQueue<'a> {
         Ok(part)
     }
 
-    /// The error if others consider this process dead and have taken over its work.
+    /// The error if other processes consider this process dead and have taken over its work.
     #[must_use]
     pub fn taken_over(&self) -> Option<Error> {
         let what = format!("shard {} stood still for so long that others have taken over its work", self.member.name);
@@ -144,7 +144,7 @@ impl<'a> SharedQueue<'a> {
         if let Some(purse) = &mut self.purse {
             purse.rest(&self.member.name, spent).map_err(|error| write_failed(self.store.folder(), error))?;
         }
-        // Otherwise only the next reader would notice that the file disappeared after its last record.
+        // Without this check, only the next reader would notice that the file disappeared after its last record.
         self.member.writer.check()?;
         self.member.end(&self.store, how)
     }
@@ -163,14 +163,14 @@ impl<'a> SharedQueue<'a> {
                 done[place] = true;
             } else if ended.end != crate::agent::End::Cancelled {
                 let (count, why) = lost.entry(place).or_default();
-                // If the agent had finished, this session does not pay for it again.
+                // If the agent had finished, this session does not pay for the agent's work again.
                 *count = if ended.verification_lost { u32::MAX } else { count.saturating_add(1) };
                 *why = ended.end_detail.unwrap_or_default();
             }
         })
     }
 
-    /// Whether others have lost this attempt as often as it may be tried.
+    /// Whether other processes have lost this attempt as often as it may be tried.
     fn is_given_up(&self, place: usize) -> bool {
         self.lost.get(&place).is_some_and(|(count, _)| *count >= self.tries)
     }
@@ -199,8 +199,8 @@ impl<'a> SharedQueue<'a> {
         Ok(())
     }
 
-    /// Takes over an attempt left by a dead process. Without one, returns whether all remaining attempts are held
-    /// by live processes.
+    /// Takes over an attempt left by a dead process. If there is no such attempt, returns whether all remaining
+    /// attempts are held by processes with a recent sign of life.
     fn take_over(&mut self) -> Result<Result<AttemptJob, bool>> {
         let mut lives: HashMap<String, Liveness> = HashMap::new();
         let (mut left, mut holders) = (Vec::new(), BTreeMap::new());
@@ -323,7 +323,7 @@ impl<'a> SharedQueue<'a> {
         self.looked = Some(Instant::now());
         Ok(match self.take_over()? {
             Ok(job) => {
-                // Look again at the next call, because there may be more.
+                // Look again at the next call, because dead processes may have left more attempts.
                 self.looked = None;
                 NextJob::Job(job)
             }
@@ -343,7 +343,7 @@ impl<'a> SharedQueue<'a> {
         for name in busy {
             match self.watch.look(&name) {
                 Liveness::Dead => self.clear_up(&name)?,
-                // A process that has just ended has entered what it spent, which may have freed money.
+                // A process that has just ended has entered its final total into the purse, which may have freed money.
                 Liveness::Alive | Liveness::Ended => any = true,
             }
         }

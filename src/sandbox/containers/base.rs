@@ -19,8 +19,8 @@ use autoexperiment_init::HOME;
 
 /// The image that the base is made from, unless the user names another one.
 const DEBIAN: &str = "debian:bookworm-slim";
-/// Environment variable that names another image to make the base from. It should contain a digest where all machines
-/// must get the same image.
+/// Environment variable that names another image to make the base from. The name should contain a digest if all
+/// machines must get the same image.
 pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_BASE_IMAGE";
 /// Debian's code name for the release that `debootstrap` installs.
 const SUITE: &str = "bookworm";
@@ -93,7 +93,7 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
             let there = registry::name_in(&place, name);
             Error::machine(format!("failed to pull `{there}`; {} names that registry", registry::VARIABLE))
                 .because(error)
-                .hint("send it there with `autoexperiment image push`, or unset the variable")
+                .hint("push the image there with `autoexperiment image push`, or unset the variable")
         });
     }
     let Err(registry) = registry::pull(engine, DEBIAN).await else { return from_image(engine, DEBIAN, name).await };

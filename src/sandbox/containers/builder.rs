@@ -1,5 +1,5 @@
-//! Containers in which images and volumes are built. Their names work as locks between processes, and archives fill
-//! them.
+//! Containers in which images and volumes are built. The name of such a container works as a lock between processes,
+//! and its files are uploaded as an archive.
 
 use std::io;
 use std::time::Duration;

@@ -47,7 +47,7 @@ struct Container {
     id: String,
     tree: PathBuf,
     upper: PathBuf,
-    /// Whether the cause of the container's loss has been looked for.
+    /// Whether this process has already looked for the cause of the container's loss.
     is_explained: bool,
     /// Removes the container when dropped.
     removal: Removal,
@@ -117,7 +117,7 @@ pub(super) async fn start(
 /// Creates a container, with a quota for its files if the engine's storage driver supports quotas.
 async fn create(engine: &Engine, mut body: ContainerCreateBody, disk: u64) -> Result<String, bollard::errors::Error> {
     if engine.quota.is_expected() {
-        // The quota is above the limit that the init enforces by stopping a command with a reason. It only stops
+        // The quota is above the limit that the init enforces by stopping a command with a reason. The quota only stops
         // commands that write faster than the init checks the disk.
         let size = disk.saturating_add(disk / 8).saturating_add(64 << 20);
         let mut limited = body.clone();

@@ -109,7 +109,8 @@ pub(super) struct Engine {
 pub(super) struct Quota(AtomicBool);
 
 impl Quota {
-    /// Assumes that a driver that may support quotas does so, until it refuses one.
+    /// Decides from the driver whether to request quotas. A driver that may support quotas counts as supporting them
+    /// until it refuses one.
     fn from_info(info: &SystemInfo) -> Self {
         let driver = info.driver.as_deref().unwrap_or_default();
         let below =

@@ -1,6 +1,6 @@
-//! Ends containers that an engine has forgotten. If a daemon is killed while it starts a container, it does not know
-//! the container after a restart: the container's supervisor (containerd's shim, podman's conmon), its processes and
-//! their control groups remain, and nothing else ends them.
+//! Ends containers that an engine has forgotten. If a daemon is killed while it starts a container, the daemon does not
+//! know the container after a restart: the container's supervisor (containerd's shim, podman's conmon), its processes
+//! and their control groups remain, and nothing else ends them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -64,7 +64,7 @@ fn remove_groups(root: &Path, id: &str) {
     }
 }
 
-/// Whether a command line is that of the container's supervisor. Each word of `line` ends with a zero byte.
+/// Whether `line` is the command line of the container's supervisor. Each word of `line` ends with a zero byte.
 fn is_supervisor(line: &[u8], id: &str) -> bool {
     let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
     let program = words.first().and_then(|word| std::str::from_utf8(word).ok()).map(Path::new);
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_supervisor_of_that_very_container_is_taken_for_it() {
+    fn only_the_containers_own_supervisor_is_recognised() {
         let line = b"/usr/bin/containerd-shim-runc-v2\0-namespace\0moby\0-id\0abc\0-address\0/run/x.sock\0";
         assert!(is_supervisor(line, "abc"));
         assert!(!is_supervisor(line, "abcd") && !is_supervisor(line, "moby"));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_containers_groups_are_its_own_without_a_supervisor() {
+    fn processes_in_a_containers_groups_belong_to_the_container() {
         let groups = b"9:pids:/libpod_parent/libpod-abc\n0::/libpod_parent/libpod-abc\n";
         assert!(is_member(groups, "abc"));
         assert!(!is_member(groups, "abd") && !is_member(groups, "") && !is_member(b"", "abc"));

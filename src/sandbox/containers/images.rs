@@ -126,7 +126,7 @@ impl EngineImages {
         .await
     }
 
-    /// Makes or finds the image with one more folder.
+    /// Makes or finds the image that adds one host folder to the image `below`.
     async fn folder(&self, below: &str, folder: PathBuf, spare: Arc<Vec<PathBuf>>) -> Result<String> {
         self.once(
             &format!("folder {} over {below}", folder.display()),
@@ -291,7 +291,8 @@ impl EngineImages {
 
     async fn commit(&self, id: &str, name: &str, kind: &str) -> Result<()> {
         let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
-        // Clear the owner label, which only the build container needs, so that the image is not removed with it.
+        // Clear the owner label, which only the build container needs, so that the image is not removed with the
+        // container.
         let labels = format!("LABEL {LABEL}={} {KIND}={kind} {OWNER}=\"\"", env!("CARGO_PKG_VERSION"));
         let options =
             CommitContainerOptionsBuilder::default().container(id).repo(repo).tag(tag).pause(false).changes(&labels);
@@ -362,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interpreter_leaves_behind_what_its_virtual_environment_cannot_see() {
+    fn packages_of_an_interpreter_that_no_virtual_environment_sees_are_left_out() {
         let place = tempfile::tempdir().unwrap();
         let python = place.path().join("python");
         let venv = place.path().join("venv");

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loader_s_answer_is_read_line_by_line() {
+    fn libraries_are_read_from_the_lines_of_ldd() {
         let read = |line: &str| library(line.as_bytes()).map(|path| path.display().to_string());
         assert_eq!(read("\tlibm.so.6 => /lib/libm.so.6 (0x00007f)").as_deref(), Some("/lib/libm.so.6"));
         assert_eq!(read("\t/lib64/ld-linux-x86-64.so.2 (0x00007f)").as_deref(), Some("/lib64/ld-linux-x86-64.so.2"));

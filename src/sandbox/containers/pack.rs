@@ -55,8 +55,8 @@ impl TarArchive {
         self.tree_without(from, to, style, &|_| false)
     }
 
-    /// Same as [`Self::tree`], without the paths for which `is_left_out` is true. These are paths in the archive,
-    /// relative to the root.
+    /// Same as [`Self::tree`], without the paths for which `is_left_out` is true. `is_left_out` gets paths in the
+    /// archive, relative to the root.
     pub(super) fn tree_without(
         &mut self,
         from: &Path,

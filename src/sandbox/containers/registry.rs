@@ -97,8 +97,8 @@ pub(super) async fn push(engine: &Engine, image: &str, registry: &str) -> Engine
     sent.map(|()| name)
 }
 
-/// Returns the credentials for an image's registry that `docker login` has stored. Podman finds its own. Passwords in a
-/// credential helper cannot be read.
+/// Returns the credentials for an image's registry that `docker login` has stored. Podman finds its credentials by
+/// itself. Passwords in a credential helper cannot be read.
 fn credentials(engine: &Engine, image: &str) -> Option<DockerCredentials> {
     if engine.kind == EngineKind::Podman {
         return None;
@@ -110,8 +110,8 @@ fn credentials(engine: &Engine, image: &str) -> Option<DockerCredentials> {
     stored_for(&serde_json::from_str(&stored).ok()?, host(image)?)
 }
 
-/// Returns the registry's host and port. A name without them belongs to the engine's default registry, which needs no
-/// password.
+/// Returns the registry's host and port. A name without host and port belongs to the engine's default registry, which
+/// needs no password.
 fn host(image: &str) -> Option<&str> {
     let (host, _) = image.split_once('/')?;
     (host.contains(['.', ':']) || host == "localhost").then_some(host)
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_taken_apart_at_the_tag_and_not_at_the_port_or_the_digest() {
+    fn image_names_are_split_at_the_tag_and_not_at_the_port_or_the_digest() {
         assert_eq!(split("127.0.0.1:5000/me/base:1"), ("127.0.0.1:5000/me/base", "1"));
         assert_eq!(split("127.0.0.1:5000/me/base"), ("127.0.0.1:5000/me/base", ""));
         assert_eq!(split("debian@sha256:abc"), ("debian@sha256:abc", ""));

@@ -19,7 +19,7 @@ use autoexperiment_init::tree::{NodeType, PreparedEntry, Surveyed};
 const FILE: u64 = (16 << 20) + 1;
 /// Maximum number of bytes to copy back in all.
 const TOTAL: u64 = 80 << 20;
-/// Maximum number of new files to copy back. Workspaces list half as many and count the others.
+/// Maximum number of new files to copy back. Workspaces list half as many new files, and only count the others.
 const NEW: usize = 20_000;
 
 /// Reads an upper layer: files to write and, for whiteouts, files to remove.
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_new_files_are_made_on_the_host_and_those_that_were_given_come_beside_them() {
+    fn the_limit_on_new_files_does_not_apply_to_files_that_the_attempt_was_given() {
         let place = tempfile::tempdir().unwrap();
         sh(place.path(), "mkdir tree upper; echo > tree/zoo");
         let file = |path: String| Surveyed {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_have_not_all_arrived_are_an_error() {
+    fn missing_contents_of_a_wanted_file_are_an_error() {
         let place = tempfile::tempdir().unwrap();
         for folder in ["tree", "upper"] {
             fs::create_dir(place.path().join(folder)).unwrap();

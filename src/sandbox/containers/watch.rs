@@ -16,9 +16,10 @@ use crate::sandbox::{Evidence, EvidenceKind};
 
 /// Actions of other users of the engine that end a container or keep it from answering.
 const ACTIONS: [&str; 3] = ["kill", "pause", "stop"];
-/// Minimum duration of a stream of events for its end to mean that the engine broke. The engine refused a shorter one.
+/// Minimum duration of a stream of events for its end to mean that the engine broke. If a stream ends sooner, the
+/// engine has refused it.
 const ESTABLISHED: Duration = Duration::from_secs(1);
-/// Maximum time between the ends of two streams for the engine's end to be the common cause.
+/// Maximum time between the ends of two streams for the end of the engine to count as their common cause.
 const AT_ONCE: Duration = Duration::from_secs(3);
 /// Time to wait for an event that explains the end of a container's own stream.
 const LATER: Duration = Duration::from_secs(1);
@@ -83,7 +84,7 @@ fn find_evidence(seen: &SeenEvents, id: &str, ended: Instant) -> Option<Evidence
     }
     let broken = seen.broken.filter(|broken| *broken + AT_ONCE >= ended)?;
     let apart = broken.max(ended).duration_since(broken.min(ended)).as_secs_f64();
-    let what = format!("the engine's stream of events broke, too, {apart:.1} s apart");
+    let what = format!("the engine's stream of events broke, too, {apart:.1} s before or after the container's");
     Some(EvidenceKind::EngineGone.because(what))
 }
 
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_happened_at_the_same_time_or_to_the_same_container_is_evidence() {
+    fn only_events_at_the_same_time_or_of_the_same_container_are_evidence() {
         let now = Instant::now();
         let seen = |broken, stopped: &[&str]| SeenEvents {
             broken,

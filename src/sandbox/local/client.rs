@@ -35,7 +35,7 @@ pub(super) struct LocalSandbox {
     /// Root of the attempt's own disk, if it has one.
     disk: Option<File>,
     workdir: PathBuf,
-    /// Whether the cause of the sandbox's loss has been looked for.
+    /// Whether this process has already looked for the cause of the sandbox's loss.
     is_explained: bool,
     begun: Instant,
     /// CPU time after which the kernel kills any process inside, the init included.
@@ -121,8 +121,8 @@ fn signal_name(signal: i32) -> String {
 
 impl LocalSandbox {
     /// Returns evidence that a process outside killed the init, if the signal shows that. No process inside can send
-    /// the init this signal. The kernel can, for lack of memory (which the sandbox's group counts) or for a CPU limit;
-    /// otherwise, a process outside did.
+    /// the init this signal. The kernel can send it, for lack of memory (which the sandbox's group counts) or for a CPU
+    /// limit. If it did not, a process outside the sandbox has sent the signal.
     fn killed_from_outside(&self, signal: Option<i32>) -> Option<Evidence> {
         let is_possible = signal == Some(Signal::SIGKILL as i32)
             && self.leftovers.cgroup.counts_oom_kills()
@@ -134,14 +134,15 @@ impl LocalSandbox {
         })
     }
 
-    /// Returns the signal that ended the init, if one did: its guardian exits right after it, with the signal in its
-    /// exit code.
+    /// Returns the signal that ended the init, if one did. The guardian exits right after the init, with the signal in
+    /// the guardian's exit code.
     async fn ended_by(&mut self) -> Option<i32> {
         let ended = tokio::time::timeout(Duration::from_millis(200), self.child.wait()).await;
         let status = ended.ok()?.ok()?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         let of_init = code.and_then(|code| code.checked_sub(SIGNALLED)).filter(|signal| *signal > 0);
-        // Otherwise, the guardian itself was killed, and only from outside, because no process inside can see it.
+        // If the exit code contains no signal, a signal may have ended the guardian itself. Only a process outside can
+        // send it, because no process inside can see the guardian.
         of_init.map(i32::from).or(status.signal())
     }
 }

@@ -90,7 +90,7 @@ impl LocalBackend {
         }
     }
 
-    /// The way in which its sandboxes are confined.
+    /// The way in which the backend's sandboxes are confined.
     #[must_use]
     pub fn mode(&self) -> ConfinementMode {
         self.mode
@@ -134,13 +134,13 @@ impl Backend for LocalBackend {
             warn("no namespaces here: /dev/shm is refused, so Python's multiprocessing locks fail");
             warn("no namespaces here: System V shared memory and message queues are refused, and so is inotify");
             warn(
-                "no namespaces here: a command's changes of owners and attributes are refused; of permissions other than \
-                 0700 to 0755, and of times, they do nothing",
+                "no namespaces here: commands cannot change owners and attributes; changing times, or setting \
+                 permissions other than 0700 to 0755, has no effect",
             );
             if self.owner.is_none() {
                 warn(
-                    "no namespaces here: commands can make files of yours, by path, executable for you and readable for \
-                     others (they cannot read them)",
+                    "no namespaces here: commands can make your files executable for you and readable for others, \
+                     although the commands themselves cannot read these files",
                 );
             }
             if self.landlock_abi < 6 && self.owner.is_none() {

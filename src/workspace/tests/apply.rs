@@ -126,7 +126,7 @@ proptest! {
         for kind in KINDS {
             let fresh = place.workspace(&format!("fresh-{kind:?}"), kind);
             fresh.apply(&found, |_| false).unwrap();
-            // Do not compare new links, which are not applied, and the paths that they replace.
+            // New links are not applied, so do not compare them or the paths that they replace.
             let Some(mut shows) = mounted_contents(&fresh) else { continue };
             let mut wanted = mounted_contents(&copy).unwrap();
             for line in lines(&found).iter().filter_map(|line| line.strip_prefix("S ")) {

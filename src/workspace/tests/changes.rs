@@ -60,13 +60,13 @@ fn touching_moving_back_or_rewriting_the_same_bytes_is_no_change() {
 }
 
 #[test]
-fn a_mode_is_a_change_when_it_is_the_permission_to_execute() {
+fn of_a_files_mode_only_the_permission_to_execute_counts_as_a_change() {
     check("chmod 600 main.py; chmod 700 run.sh pkg", &[]);
     check("chmod +x main.py; chmod 644 run.sh", &["M main.py", "M run.sh"]);
 }
 
 #[test]
-fn a_file_replaced_by_a_folder_and_a_folder_by_a_file() {
+fn replacing_a_file_by_a_folder_or_a_folder_by_a_file_removes_and_adds_files() {
     check("rm main.py; mkdir main.py; echo x > main.py/inner", &["R main.py", "A main.py/inner"]);
     check("rm -r pkg; echo x > pkg", &["A pkg", "R pkg/__init__.py", "R pkg/deep/er/data.bin", "R pkg/empty.py"]);
     check("rm main.py; mkdir main.py; rmdir main.py; printf 'import pkg\\nprint(pkg.f())\\n' > main.py", &[]);
@@ -158,7 +158,7 @@ fn overlay_attributes_set_by_an_attempt_are_ignored() {
 }
 
 #[test]
-fn new_files_are_listed_until_their_names_are_too_many_bytes() {
+fn new_files_are_listed_until_their_paths_exceed_a_limit_in_bytes() {
     let place = TestRepo::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);
     edit(&workspace, "echo > one; echo > three; echo > two; echo more >> main.py").unwrap();
@@ -213,7 +213,7 @@ fn a_deep_and_shut_tree_of_many_files_is_removed() {
 #[test]
 #[ignore = "needs root to become an ordinary user"]
 fn an_ordinary_user_reads_and_removes_files_without_permissions() {
-    // Run these tests as another user, which requires a separate process.
+    // Run three tests of this folder as another user, which requires a separate process.
     let place = TestRepo::with_repo();
     sh(place.dir.path(), "chown -R 65534:65534 .");
     let test = std::env::current_exe().unwrap();

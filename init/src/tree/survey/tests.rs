@@ -32,7 +32,8 @@ fn a_survey_reports_kinds_and_fresh_files_despite_permissions() {
     let stamp = std::time::UNIX_EPOCH + std::time::Duration::from_secs(STAMP);
     File::options().write(true).open(at("old")).unwrap().set_modified(stamp).unwrap();
     fs::set_permissions(at("closed"), Permissions::from_mode(0o0)).unwrap();
-    // To a sandbox whose start lies in the future, none of these changes are fresh.
+    // With a start in the future, no change time counts, so only files with another modification time than the image's
+    // are fresh.
     let mut list = Vec::new();
     survey(root.path(), Some(FileTime(i64::MAX, 0)), SurveyLimits::default(), &mut list).unwrap();
     let file = |path: &str, size, fresh| Surveyed {
@@ -79,7 +80,7 @@ fn a_survey_stops_at_its_limits_and_reports_it() {
 }
 
 #[test]
-fn a_workspace_that_was_closed_is_opened_for_its_survey() {
+fn a_workspace_without_permissions_is_opened_for_its_survey() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("file"), "").unwrap();
     fs::set_permissions(root.path(), Permissions::from_mode(0o050)).unwrap();
@@ -88,7 +89,7 @@ fn a_workspace_that_was_closed_is_opened_for_its_survey() {
 }
 
 #[test]
-fn a_survey_of_many_new_files_is_cut_in_time() {
+fn a_survey_of_too_many_new_files_is_cut_at_its_time_limit() {
     let root = tempfile::tempdir().unwrap();
     for number in 0..=SLOW {
         File::create(root.path().join(number.to_string())).unwrap();
@@ -99,7 +100,7 @@ fn a_survey_of_many_new_files_is_cut_in_time() {
 }
 
 #[test]
-fn entries_of_overlong_paths_are_named_by_a_shorter_path() {
+fn an_entry_whose_path_is_too_long_is_listed_without_the_entries_below_it() {
     let root = tempfile::tempdir().unwrap();
     let long = "x".repeat(250);
     // Enter the folders step by step, because the whole path is too long for one call.
@@ -118,7 +119,7 @@ fn entries_of_overlong_paths_are_named_by_a_shorter_path() {
 }
 
 #[test]
-fn known_paths_are_found_without_a_look_at_others_and_never_through_a_link() {
+fn known_paths_are_listed_without_other_entries_and_never_through_a_link() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name);
     fs::create_dir_all(at("folder/closed")).unwrap();

@@ -23,7 +23,7 @@ const SCRATCH: &str = "/tmp/agent";
 const UNNAMED: &str = "gateway";
 /// API key given to the agent if no other process can connect to the gateway. The real key never enters a sandbox.
 const KEY: &str = "sandbox";
-/// Maximum bytes read of each of the program's output streams; below, of the answer file.
+/// Maximum bytes read of each of the program's output streams. `ANSWER` is the maximum for the answer file.
 const OUTPUT: usize = 4 << 20;
 const ANSWER: u64 = 4 << 20;
 /// Maximum characters recorded of each output stream.
@@ -39,7 +39,7 @@ pub(super) const WINDING_DOWN: Duration = Duration::from_secs(10);
 /// can subtract the time that the program spends waiting for the model.
 const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
-/// The command that starts the agent, and what it needs.
+/// The command that starts the agent, with the path of its answer file and the folder for its files.
 struct PreparedLaunch {
     command: Command,
     answer: PathBuf,
@@ -130,8 +130,8 @@ pub(super) async fn run(
     if let Some(ended) = of_the_machine(is_broken, short_of.as_ref(), &exec) {
         return ended;
     }
-    // Without evidence that the machine failed, the attempt counts, because the agent causes whatever happens before
-    // its first call. The run stops if this happens in all of the agent's attempts.
+    // Without evidence that the machine failed, a failure before the first call counts against the agent, because only
+    // the agent has run until then. The run stops if all of the agent's attempts fail like this.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
     let unheard = || {
         End::NeverAsked.because(match unreadable {

@@ -63,8 +63,8 @@ struct AgentMode {
 /// Placeholders and their values.
 pub(super) struct Placeholders {
     pub(super) entries: Vec<(&'static str, String)>,
-    /// Placeholders whose value may be unknown. An argument, a variable or a line of a file that contains a placeholder
-    /// without a value is left out.
+    /// Placeholders whose value may be unknown. If the value is unknown, each argument, variable or line of a file that
+    /// contains the placeholder is left out.
     pub(super) perhaps: Vec<(&'static str, Option<String>)>,
 }
 
@@ -146,7 +146,7 @@ impl AgentManifest {
     /// Kind `Suite` with file and line.
     pub(super) fn parse(text: &str, path: &Path) -> Result<Self> {
         let manifest: Self = from_toml(text, path)
-            .map_err(|error| error.hint("`command` (a list) and `answer` (`file` or `stdout`) must be there"))?;
+            .map_err(|error| error.hint("the manifest needs `command` (a list) and `answer` (`file` or `stdout`)"))?;
         let modes = manifest.mode.keys().filter(|mode| !super::is_plain(mode)).map(|mode| {
             Error::suite(format!("`{mode}` cannot be the name of a mode"))
                 .at(path, None)

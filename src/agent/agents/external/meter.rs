@@ -183,13 +183,13 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Whether a call can start while others are in progress: money and a step must be left for it. With a token limit
-    /// it cannot, because the tokens of the calls in progress are not known yet.
+    /// Whether `ask` can start while other calls are in progress: there must be money and a step left for it. With a
+    /// token limit, it cannot start, because the tokens of the calls in progress are not known yet.
     fn fits(&self, ask: &AgentCall) -> bool {
         let quote = self.model.quote(&ask.request);
         let Ok(affordable) = quote.affordable(self.budget.money_left()) else { return false };
         let most = [ask.request.sampling.max_tokens, self.sampling.max_tokens].into_iter().flatten().min();
-        // Now, the money reserved for calls in progress would cut this call's reply short; let the call wait instead.
+        // If the call started now, the money reserved for other calls would cut its reply short; let it wait instead.
         let is_short = most.zip(affordable).is_some_and(|(most, affordable)| affordable < most);
         !is_short && self.budget.steps_left() > 0 && self.budget.tokens_left().is_none()
     }
@@ -365,8 +365,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Drops the agent's reasoning settings if the run sets its own or the model does not accept them, and names them
-    /// in `left_out`.
+    /// Drops the agent's reasoning settings if the run has reasoning settings of its own or the model accepts none.
+    /// Adds a description of the dropped settings to `left_out`.
     fn leave_to_the_run(&self, asked: &mut Sampling, left_out: &mut Vec<String>) {
         let decided = self.sampling.effort.is_some() || self.sampling.reasoning_tokens.is_some();
         asked.effort = asked.effort.map(plain_effort);

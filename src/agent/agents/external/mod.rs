@@ -80,7 +80,7 @@ enum ManifestLocation {
 }
 
 impl ExternalAgent {
-    /// Opens the agent that is named or whose folder is given, in the mode of the spec.
+    /// Opens the agent that the spec gives by name or by folder, in the spec's mode.
     ///
     /// # Errors
     /// Kind `Usage` for a name, folder or mode that does not exist, and `Suite` for an invalid manifest.

@@ -22,8 +22,8 @@ impl ExternalAgentSpec {
         self.which.contains('/').then(|| Path::new(&self.which))
     }
 
-    /// Returns the same agent with its folder made absolute by `here`. A name that is not that of a bundled agent
-    /// refers to the folder of that name in `others`, if there is one.
+    /// Returns the same agent with its folder made absolute by `here`. If no bundled agent has the name, the name
+    /// refers to the folder of this name in `others`, if there is one.
     ///
     /// # Errors
     /// Returns the errors of `here`.
@@ -76,7 +76,7 @@ impl FromStr for ExternalAgentSpec {
             Some((_, Some(("mode", mode)))) if !mode.is_empty() => Some(mode.to_owned()),
             Some((setting, _)) => {
                 return Err(Error::usage(format!("`{setting}` is not a setting of `cli:{which}`"))
-                    .hint("the one setting is `mode=NAME`"));
+                    .hint("the only setting is `mode=NAME`"));
             }
         };
         Ok(Self { which: which.to_owned(), mode })

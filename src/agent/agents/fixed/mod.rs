@@ -248,7 +248,8 @@ impl Fixed {
         Ok(())
     }
 
-    /// Asks once for one function, in the order of [`one_prompt`], and puts the reply's last block in its place.
+    /// Sends the prompt of [`one_prompt`] for one function, and replaces the function's masked code by the last code
+    /// block of the reply. Does not ask again.
     async fn fill_by_one_prompt(
         &self,
         place: usize,

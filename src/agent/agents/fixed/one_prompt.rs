@@ -1,7 +1,7 @@
-//! `fixed:preset=researchcodebench`: asks in ResearchCodeBench's order, in our words. For each missing part the model
-//! gets one message with the whole paper, the files that the part's description names, and the file with the part, in
-//! which a TODO comment is in its place. It gives one reply, whose last block of Python is put there. A reply that
-//! cannot be used is not asked for again.
+//! `fixed:preset=researchcodebench`: asks in the order of ResearchCodeBench's prompts, but in our words. For each
+//! missing part the model gets one message with the whole paper, the files that the part's description names, and the
+//! part's own file with a TODO comment in place of the part. The last block of Python in the reply replaces the
+//! comment. If a reply cannot be used, the model is not asked again.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::agent::settings::{Fill, Settings};
 use crate::code::region_name;
 use crate::error::{Error, Result};
 
-/// Checks that the preset is used only with settings that it has.
+/// Checks that the preset is used only with settings that it supports.
 ///
 /// # Errors
 /// Kind `Usage` for retrieval, repair, reasoning or feedback.
@@ -56,7 +56,7 @@ pub(super) fn ask(place: usize, settings: &Settings, work: &FixedAttempt<'_>) ->
     Ok(one_prompt(paper, &files))
 }
 
-/// Returns the file of a missing part, and the range of the statement in its place.
+/// Returns the file of a missing part, and the range of the statement that replaces the part in the masked file.
 fn stand_in(
     function: &TaskFunction,
     region: Option<&Range<usize>>,

@@ -43,7 +43,7 @@ pub(super) enum ChildInput {
 }
 
 impl Child {
-    /// Starts the process. It and each of its child processes may allocate `memory` bytes.
+    /// Starts the process. The process and each of its child processes may allocate `memory` bytes.
     pub(super) fn start(command: std::process::Command, memory: u64) -> io::Result<Self> {
         let mut command = Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -69,7 +69,7 @@ impl FunctionAgent {
                 let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
                 let what = match described {
                     Ok(DescribeReply::Wrong { error }) => error,
-                    _ => said.lines().last().unwrap_or("Python ended without a word").to_owned(),
+                    _ => said.lines().last().unwrap_or("Python ended without printing a reason").to_owned(),
                 };
                 return Err(Error::usage(format!("the agent `{spec}` cannot be loaded: {what}"))
                     .at(path, None)

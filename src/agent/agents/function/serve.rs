@@ -103,14 +103,14 @@ enum FunctionEnd {
     Stopped(AttemptEnd),
 }
 
-/// Returns the end of an attempt whose process sent no last message. It counts as the function's own failure, because a
-/// function that kills its own process looks the same as one that is killed by anybody else.
+/// Returns the end of an attempt whose process sent no last message. The end counts as the function's own failure,
+/// because a function that kills its own process looks the same as a function that another process kills.
 fn end_without_message(exit: Exit, printed: &str) -> AttemptEnd {
     let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", shorten(printed)) };
     match exit {
         Exit::Signal(signal) => End::GaveUp.because(format!("its process died of signal {signal}{words}")),
         Exit::Code(code) => End::GaveUp.because(format!("its process ended by itself with exit code {code}{words}")),
-        Exit::TimedOut | Exit::DiskFull => End::GaveUp.because("it closed its output and went on"),
+        Exit::TimedOut | Exit::DiskFull => End::GaveUp.because("it closed its output but kept running"),
     }
 }
 
@@ -157,7 +157,7 @@ impl FunctionExchange {
                     Err(error) => {
                         let text = String::from_utf8_lossy(&message);
                         let words = shorten(&text);
-                        let what = format!("message {number} is not one of the protocol ({error}): {words}");
+                        let what = format!("message {number} does not follow the protocol ({error}): {words}");
                         return FunctionEnd::Stopped(End::GaveUp.because(what));
                     }
                 },

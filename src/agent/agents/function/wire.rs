@@ -43,7 +43,7 @@ pub(super) enum FunctionRequest {
     /// The function raised this error. Nothing follows this message.
     Failed {
         error: String,
-        /// Whether the error is the one by which the harness reported a reached limit to the function.
+        /// Whether the raised error is the error by which the harness reports a reached limit.
         budget: bool,
     },
 }

@@ -14,7 +14,7 @@ use crate::model::Model;
 pub struct OneReply {
     /// The whole task as one prompt, including the format of the reply.
     pub prompt: String,
-    /// The task without the name of its repo, for agents that have to find the repo.
+    /// The task without the name of the repo, for agents that have to find the repo.
     pub unplaced: String,
     /// Language of the code block that holds the program.
     pub fence: &'static str,

@@ -42,7 +42,7 @@ pub struct React {
 struct ReactTry {
     /// The limits of this try, as its prompt states them.
     limits: Limits,
-    /// Text of the next prompt about the previous try.
+    /// Text about the previous try, for this try's prompt; taken when the prompt is written.
     lesson: Option<String>,
     /// The next request, which holds the conversation.
     request: Request,

@@ -18,8 +18,8 @@ use super::{ToolFailure, wall};
 use crate::agent::Context;
 use crate::agent::python::session::PATIENCE;
 
-/// Sets the time limit of the next call: as requested by the model, otherwise as set by the task, otherwise that of a
-/// command, but at most SUPER's 5 minutes. Returns the previous setting.
+/// Sets the time limit of the next call: the limit that the model requests, or else the limit set by the task, or else
+/// the default time limit of a command, but at most SUPER's 5 minutes. Returns the previous setting.
 fn be_patient(seconds: Option<f64>, context: &mut Context<'_>) -> Result<Option<Duration>, ToolFailure> {
     let before = context.session.patience;
     let default = before.unwrap_or_else(|| PATIENCE.min(context.budget.command_limit()));

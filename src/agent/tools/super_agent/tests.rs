@@ -44,7 +44,7 @@ async fn the_session_keeps_its_variables_and_shows_output_values_and_errors() {
 }
 
 #[tokio::test]
-async fn the_lines_of_a_notebook_beside_python_work() {
+async fn magic_commands_and_shell_lines_of_notebooks_work() {
     let cells = [
         ("%mkdir sub\n%cd sub\n%pwd", "/sub'"),
         ("%%writefile a.txt\none\ntwo", "Writing a.txt"),
@@ -67,7 +67,7 @@ async fn the_lines_of_a_notebook_beside_python_work() {
 }
 
 #[tokio::test]
-async fn code_that_runs_on_is_waited_for_or_interrupted_and_the_session_lives() {
+async fn code_that_exceeds_a_calls_limit_can_be_awaited_or_interrupted_without_losing_the_session() {
     let waited = observe(vec![
         python("import time\nprint('begun')\ntime.sleep(7)\nprint('slept')"),
         call("continue_wait", json!({})),
@@ -125,7 +125,7 @@ async fn a_session_that_ignores_interrupts_or_dies_is_replaced() {
 }
 
 #[tokio::test]
-async fn long_output_is_cut_and_the_time_that_is_left_holds() {
+async fn long_output_is_cut_and_code_stops_when_the_tool_time_is_used_up() {
     let attempt = observe(vec![python("print('B' + 'x' * 5_000_000 + 'E')")]).await;
     let shown = attempt.observations()[0];
     assert!(shown.starts_with("Bxxx") && shown.ends_with("xE") && shown.len() < 21_000, "{}", shown.len());
@@ -137,7 +137,7 @@ async fn long_output_is_cut_and_the_time_that_is_left_holds() {
 }
 
 #[tokio::test]
-async fn files_are_edited_by_exact_lines_and_begun_with_none() {
+async fn files_are_edited_by_exact_lines_and_created_without_old_lines() {
     let edit =
         |path: &str, old: &str, new: &str| call("edit", json!({"path": path, "old_lines": old, "new_lines": new}));
     let attempt = observe(vec![

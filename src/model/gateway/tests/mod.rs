@@ -94,7 +94,7 @@ async fn a_chat_completion_is_answered_with_text_calls_and_tokens() {
 }
 
 #[tokio::test]
-async fn a_message_is_answered_in_blocks_and_what_a_cache_held_is_counted_apart() {
+async fn a_message_is_answered_in_blocks_and_cached_tokens_are_counted_separately() {
     let body = json!({"model": "any", "max_tokens": 7, "messages": [{"role": "user", "content": "hi"}]});
     let (status, body) = post("/v1/messages", &body, answers).await;
     let body: Value = serde_json::from_str(&body).unwrap();
@@ -104,7 +104,7 @@ async fn a_message_is_answered_in_blocks_and_what_a_cache_held_is_counted_apart(
 }
 
 #[tokio::test]
-async fn streams_hold_the_same_as_bodies() {
+async fn a_stream_contains_the_same_as_a_whole_body() {
     let body = json!({"messages": [], "stream": true, "stream_options": {"include_usage": true}});
     let (_, text) = post("/v1/chat/completions", &body, answers).await;
     let events: Vec<Value> =

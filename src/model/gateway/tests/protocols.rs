@@ -148,7 +148,7 @@ fn pictures_are_passed_on_and_other_attachments_become_notes() {
 }
 
 #[tokio::test]
-async fn a_response_is_streamed_in_items_that_add_up_to_the_whole() {
+async fn the_items_of_a_streamed_response_equal_those_of_a_whole_response() {
     let (whole, ..) = send_request("/v1/responses", false, json!({})).await;
     let (text, ..) = send_request("/v1/responses", true, json!({})).await;
     let events: Vec<Value> =
@@ -268,7 +268,7 @@ fn a_request_with_a_tool_that_cannot_be_passed_on_is_refused_by_name() {
 }
 
 #[test]
-fn results_of_gemini_find_their_calls_without_ids() {
+fn gemini_results_without_ids_are_matched_to_their_calls() {
     let part = |name: &str| json!({"functionCall": {"name": name, "args": {}}});
     let result = |name: &str, said: &str| json!({"functionResponse": {"name": name, "response": {"output": said}}});
     let read = gemini::read(&json!({"contents": [

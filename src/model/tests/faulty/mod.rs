@@ -11,7 +11,7 @@ use super::thoughts::next;
 use super::{open_here, openai_text, options, request};
 use crate::model::{Description, Model, ModelAccess, ModelError, QueryFailed, Reply};
 
-/// A protocol under test: how to open a model, and a good reply with a text and a call.
+/// A protocol under test: how to open a model that uses it, and a good reply with a text and a call.
 struct ProtocolCase {
     spec: &'static str,
     path: &'static str,

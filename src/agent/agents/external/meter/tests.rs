@@ -111,7 +111,7 @@ async fn a_request_that_would_overfill_the_record_is_refused_before_the_model_is
     meter.record.room = 3000;
     let first = request(&"a".repeat(2000));
     assert!(meter.answer(first.clone()).await.is_ok());
-    // Messages that are already recorded use no more of the record's room.
+    // Messages that are already recorded are not recorded again, so they take no more room.
     let mut longer = first.clone();
     longer.messages.extend([Message::new(Role::Assistant, "yes"), Message::new(Role::User, "more")]);
     assert!(meter.answer(longer).await.is_ok());
@@ -139,7 +139,7 @@ async fn a_reply_can_be_no_longer_than_there_are_tokens_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_under_way_when_the_run_is_stopped_is_waited_for_a_moment_and_on_record() {
+async fn when_the_run_stops_a_call_in_progress_is_awaited_briefly_and_recorded() {
     for (after, cost) in [(2, 0.25), (100, 0.0)] {
         let model = RespondingModel::new(after, |_| Ok(reply(7)));
         let mut bench = MeterFixture::new(Limits::default());
@@ -178,7 +178,7 @@ async fn requests_that_cannot_be_passed_on_are_counted_and_the_first_of_them_rec
 }
 
 #[tokio::test]
-async fn a_model_s_thoughts_are_put_back_where_a_program_does_not_keep_them() {
+async fn a_models_thoughts_are_added_again_if_the_program_drops_them() {
     let signed = Thought::Signature { signature: "s".into(), call_id: Some("a".into()) };
     let thoughts = vec![Thought::Text("I think.".into()), signed];
     let call = ToolCall { id: "a".into(), name: "bash".into(), arguments: json!({}) };
@@ -203,7 +203,7 @@ async fn a_model_s_thoughts_are_put_back_where_a_program_does_not_keep_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_come_together_are_made_together_as_far_as_the_money_goes_and_recorded_in_pairs() {
+async fn parallel_calls_run_together_while_money_lasts_and_are_recorded_in_pairs() {
     struct ExpensiveModel(RespondingModel<fn(u32) -> Result<Reply, ModelError>>);
     #[async_trait]
     impl Model for ExpensiveModel {

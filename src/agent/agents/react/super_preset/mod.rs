@@ -25,7 +25,7 @@ const FORMAT_ERRORS_IN_A_ROW: u32 = 4;
 /// Maximum characters of the error for a malformed reply.
 const FAULT: usize = 2000;
 
-/// Runs one attempt, or one of its tries. `lesson` is the text of the prompt about the previous try.
+/// Runs one attempt, or one of its tries. `lesson` is a text about the previous try, which becomes part of the prompt.
 pub(super) async fn work(
     task: &Task,
     limits: &Limits,
