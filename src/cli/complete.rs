@@ -88,7 +88,7 @@ fn named<'a, 'word>(verb: &'a Command, word: &'word str) -> Option<(&'a Arg, Opt
     verb.get_arguments().find(is_it).map(|argument| (argument, value))
 }
 
-/// Returns the value of an option on the line.
+/// Returns the value that the words of the command line give to an option.
 fn option(words: &[&str], name: &str) -> Option<PathBuf> {
     let behind = |pair: &[&str]| (pair[0] == name).then(|| PathBuf::from(pair[1]));
     let joined = |word: &&str| word.strip_prefix(name)?.strip_prefix('=').map(PathBuf::from);
