@@ -211,7 +211,7 @@ struct IndexedSample {
     item: String,
     n: usize,
     extent: String,
-    /// Indexes of the units that it withholds; the units' names are stored with the item.
+    /// Indexes of the units that the sample withholds; the units' names are stored with the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     units: Vec<usize>,
     /// Contender, number, state and end of each attempt, flattened.
