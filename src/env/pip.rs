@@ -397,7 +397,7 @@ fn is_retry(line: &str) -> bool {
     line.contains("Retrying (Retry(total=")
 }
 
-/// Returns the reason in such a warning, without names of pip's internal objects.
+/// Returns why pip repeats a request, from pip's warning about it, without names of pip's internal objects.
 fn unanswered(warning: &str) -> &str {
     let after = warning.split_once("connection broken by ").map_or(warning, |(_, after)| after);
     let reason = ["Failed to establish a new connection: ", "object at 0x"].into_iter().find_map(|before| {
