@@ -229,7 +229,7 @@ impl Requirements {
                 } else if is_test && is_tool(&named) {
                     self.left_out.push(format!("{one}: a developer's tool"));
                 } else if is_test && is_contradicted(&one, &self.own) {
-                    self.left_out.push(format!("{one}: contradicts the package's own requirements"));
+                    self.left_out.push(format!("{one}: already among the package's own requirements"));
                 } else if is_test {
                     // Several files may pin one tool differently; the first one counts.
                     if !self.tests.iter().any(|known| name_of(known) == named && marker(known) == marker(&one)) {
