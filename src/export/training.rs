@@ -260,8 +260,8 @@ fn replies(lines: &[TimedEvent]) -> Vec<TrainingReply<'_>> {
     found
 }
 
-/// Returns an attempt's conversations as lists of token ids, in the order in which they began. A call whose prompt
-/// drops ids of the call before it begins another conversation.
+/// Returns an attempt's conversations as lists of token ids, in the order in which they began. If the prompt of a call
+/// lacks ids of the previous call, the call begins another conversation.
 pub(super) fn rollouts(lines: &[TimedEvent]) -> Vec<Rollout> {
     let mut found: Vec<(Vec<u32>, Rollout)> = Vec::new();
     for reply in replies(lines) {
