@@ -183,7 +183,7 @@ pub fn papers_text(material: &Material, place: usize) -> Option<Value> {
 /// Outcomes of attempts; the index stores positions in this list.
 const STATES: [&str; 5] = ["pass", "fail", "unsupported", "lost", "begun"];
 
-/// Stands for the end of an attempt without a record.
+/// Name used as the end of an attempt without a record.
 const UNENDED: &str = "not_finished";
 
 /// Data that the page's script has from the start.
