@@ -217,8 +217,10 @@ impl InstructionJudge<'_> {
         let verdict = score_outcome("changed outcome", &gold.outcome, got.as_ref().ok(), &self.instruction.expect);
         let name = &gold.shift.name;
         let reason = verdict.reason.clone().unwrap_or_else(|| {
-            format!("with the argument `{name}` changed at run time, the result differs from the right program's with the \
-                 same change")
+            format!(
+                "with the argument `{name}` changed at run time, the result differs from the right program's with the \
+                 same change"
+            )
         });
         Some(ExperimentVerdict { reason: (!verdict.pass).then_some(reason), ..verdict })
     }

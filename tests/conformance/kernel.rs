@@ -393,7 +393,7 @@ pub fn undead_holder(files: i64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs a process with such files that unprivileged processes cannot inspect.
+/// Holds this number of unlinked files of four megabytes in a process that unprivileged processes cannot inspect.
 pub fn hidden_holder(files: i64) -> ExitCode {
     // SAFETY: the call takes no pointers.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };

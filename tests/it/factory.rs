@@ -368,7 +368,7 @@ fn functions_that_a_newer_version_brings_carry_its_date_and_are_drawn_alone() {
         ]
     );
     lab.ok(&["check", "--suite", "new"]);
-    // Only samples all of whose functions are young.
+    // Only samples are drawn whose functions are all younger than the date.
     let drawn = lab.ok(&["sample", "--suite", "new", "-n", "1..3", "--after", "2026-06-01"]);
     assert_eq!(drawn.stdout.lines().count(), 1, "{}", drawn.stdout);
     assert!(drawn.stdout.contains(&format!("\"{name}_2\"")), "{}", drawn.stdout);

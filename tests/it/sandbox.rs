@@ -94,7 +94,7 @@ async fn a_missing_workspace_is_named() {
     let error = backend.start(&spec).await.map(drop).unwrap_err();
     assert_eq!(error.kind, FailureKind::Infrastructure);
     let at_fault = error.message.contains("/nowhere/at/all");
-    // Without namespaces it does not get that far.
+    // Where namespaces are not allowed, the start fails before it reaches the workspace.
     assert!(at_fault || error.message.contains("unshare"), "{error}");
 }
 
