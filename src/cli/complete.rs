@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_position_of_a_word_determines_its_meaning() {
+    fn the_words_before_the_cursor_determine_what_is_completed() {
         for (line, name, typed) in [
             ("autoexperiment run km", "PAPER", "km"),
             ("autoexperiment run -n 1 -p kmeanspp,u", "PAPER", "kmeanspp,u"),

@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_tox_and_files_are_read() {
+    fn requirements_are_read_from_groups_tox_and_files() {
         let toml = "[project]\nname = 'my-pkg'\ndependencies = ['six']\n[dependency-groups]\ntest = ['pytest>=7', {include-group = 'x'}]\n\
                     x = ['mock']\n";
         let tox =
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_installed_is_dropped_by_its_name() {
+    fn requirements_that_pip_cannot_install_are_dropped_by_name() {
         let mut found = Requirements { tests: vec!["nose2>=1".into(), "mock".into()], ..Requirements::default() };
         assert!(found.drop_named("ERROR: No matching distribution found for nose2>=1 (from versions: none)"));
         assert_eq!(found.tests, ["mock"]);

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_and_foreign_names_are_not_this_machines_programs() {
+    fn requests_from_pages_or_for_foreign_hosts_are_not_local() {
         for host in ["127.0.0.1:8000", "localhost:8000", "localhost", "[::1]:9"] {
             assert!(is_local(&headers(&[(header::HOST, host)])), "{host}");
         }

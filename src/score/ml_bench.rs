@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_ran_if_it_ended_well_or_did_not_end() {
+    fn the_published_rule_counts_success_and_timeout_as_executed() {
         assert!(shipped_ran(None) && shipped_ran(Some(0)) && !shipped_ran(Some(1)));
     }
 }

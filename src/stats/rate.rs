@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_by_weights_is_covered_as_often_as_its_interval_says() {
+    fn intervals_of_weighted_rates_cover_the_true_rate_as_often_as_they_should() {
         let how = Intervals { population: Population::Suite, ..Intervals::default() };
         let equal = rates("a", &[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]);
         let (weighed, plain) = (weighted_rate_interval(&equal, &[7.0; 6], how), rate_interval(&equal, 1.0, how));

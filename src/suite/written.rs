@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_numbers_that_agree_by_chance_is_no_alarm_and_the_same_results_beside_it_are() {
+    fn numbers_of_a_table_that_agree_by_chance_are_not_reported_but_the_same_results_next_to_it_are() {
         let values: Vec<f64> = (1..60).map(|place| (f64::from(place) * 0.618_034).fract()).collect();
         let data = table(2000);
         let by_chance =

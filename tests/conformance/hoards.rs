@@ -53,7 +53,7 @@ crate::cases! {
         inside.end().await?;
     }
 
-    a_hundred_busy_sockets_are_no_hoard(fixture) {
+    a_hundred_busy_sockets_do_not_exceed_the_memory_limit(fixture) {
         fixture.limits.memory = 128 * MIB;
         let mut inside = fixture.start().await?;
         let done = inside.hostile(&["hoard", "pairs", "8"], limits(20.0)).await?;

@@ -438,7 +438,7 @@ pub fn queued_signals() -> ExitCode {
 }
 
 crate::cases! {
-    ways_out_of_other_sandboxes_are_closed(fixture) {
+    known_ways_out_through_the_kernel_are_closed(fixture) {
         let mut inside = fixture.start().await?;
         let mut open = Vec::new();
         for name in REFUSED {

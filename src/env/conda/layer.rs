@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_is_recreated_in_another_prefix() {
+    fn a_cached_layer_is_applied_to_another_prefix() {
         let place = tempdir().unwrap();
         let (layers, one, other) = (place.path().join("layers"), place.path().join("one"), place.path().join("other"));
         write(&one, "conda-meta/python.json", r#"{"files": ["bin/python"]}"#);
