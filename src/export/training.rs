@@ -115,7 +115,7 @@ pub fn export(source: &ExportSource, path: &Path) -> Result<(Vec<PathBuf>, Vec<S
     Ok((vec![written], gaps.into_inner().notes()))
 }
 
-/// Replies whose prompt does not continue an earlier one.
+/// Counts of replies, and notes on the first replies whose prompt does not continue an earlier one.
 #[derive(Default)]
 struct Gaps {
     replies: usize,

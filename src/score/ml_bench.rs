@@ -123,8 +123,8 @@ pub fn extract_code(reply: &str) -> &str {
     code.unwrap_or(reply).trim()
 }
 
-/// Returns the kind of a program by its syntax: Python if it parses as Python and does something there; else Bash if
-/// each line could begin with a command and no line is Python's; else `None`.
+/// Returns the kind of a program by its syntax: Python if it parses as Python and is more than names and options; else
+/// Bash if its first line could begin with a command and no line looks like Python; else `None`.
 #[must_use]
 pub fn strict_kind(code: &str) -> Option<ProgramKind> {
     // Python parses `ls -l` as a difference of two names, so names alone do not make a program Python.

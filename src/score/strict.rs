@@ -120,7 +120,7 @@ struct ValueComparison<'a> {
 }
 
 impl ValueComparison<'_> {
-    /// Compares the values at `path`. `repeats` are the values of gold's repeats there.
+    /// Compares the values at `path`. `repeats` are the values at `path` in gold's repeats.
     fn compare(&mut self, path: String, gold: &Value, repeats: &[&Value], got: Counterpart<'_>) {
         match gold {
             Value::Object(gold) => self.compare_objects(&path, gold, repeats, got),

@@ -152,7 +152,7 @@ fn inspect_view_shows_every_sample_in_a_browser() {
         go(format!("#/logs/{log}/samples/sample/tiny_0/1/transcript")).await;
         browser.until(&shows("command_line")).await;
         let mut complaints = browser.complaints().await;
-        // The viewer asks for an optional file beside the logs that only Inspect writes.
+        // The viewer asks for an optional file next to the logs, which only Inspect writes.
         complaints.retain(|complaint| !complaint.contains("/api/flow"));
         assert_eq!(complaints, [""; 0]);
     });

@@ -175,7 +175,7 @@ fn gold_passes_every_region_and_neither_nothing_nor_a_borrowed_reference_does() 
         assert_eq!(record["reported"]["unchecked"], true);
     }
     assert!(lab.run(&["check", "--suite", "rcb", "alpha"]).stdout.contains("alpha: ok"));
-    // The layout as published has the solution beside the task.
+    // In the published layout, the solution is next to the task.
     lab.edit("rcb/papers/alpha/paper.toml", ", \"src/sums_ref.py\"", "");
     let shown = lab.run(&["check", "--suite", "rcb", "alpha"]).stdout;
     assert!(

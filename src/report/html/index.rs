@@ -101,7 +101,7 @@ fn contender_of(contenders: &[ContenderName], begun: &super::UnrecordedAttempt) 
     contenders.iter().position(same)
 }
 
-/// Returns the origin of each contender: its run and its label there.
+/// Returns the origin of each contender: its run, and its label in that run.
 fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
     let of_records = material.records.iter().zip(&material.origins);
     let of_records = of_records.map(|(record, origin)| ((record.agent.as_str(), record.model.as_deref()), origin));
