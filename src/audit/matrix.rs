@@ -83,7 +83,7 @@ impl Matrix {
         for &experiment in &contradicted {
             let id = &bench.loaded().paper.experiments[experiment].id;
             plan.notes.push(format!(
-                "experiment `{id}`: a masked run was not what its trace foretold, so every function that it enters was \
+                "experiment `{id}`: a masked run contradicted its trace, so every function that it enters was \
                  masked and run"
             ));
         }

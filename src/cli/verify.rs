@@ -282,7 +282,10 @@ fn print_measurement(id: &str, verified: &PaperMeasurement, begun: Instant) {
 fn print_recheck(id: &str, again: RecheckResult, begun: Instant, documents: &mut Vec<serde_json::Value>) -> Vec<Error> {
     let seconds = begun.elapsed().as_secs_f64();
     let RecheckResult { pairs, mutants, disagreements } = again;
-    talk!("{id}: {pairs} pairs and {mutants} mutants again in {seconds:.1} s, {} not as stored", disagreements.len());
+    talk!(
+        "{id}: measured {pairs} pairs and {mutants} mutants again in {seconds:.1} s, {} differ from the stored results",
+        disagreements.len()
+    );
     let messages: Vec<String> = disagreements.iter().map(ToString::to_string).collect();
     documents.push(json!({ "paper": id, "pairs": pairs, "mutants": mutants, "disagreements": messages }));
     disagreements

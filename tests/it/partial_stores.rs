@@ -124,7 +124,7 @@ fn broken_choices_and_votes_are_left_out_and_reported() {
     assert!(page.contains("1 broken line"), "{page:.3000}");
     let status = lab.ok(&["status", "r"]);
     assert!(told.iter().all(|told| status.stderr.contains(told)), "{}", status.stderr);
-    // Missing choices are made again, and the line that was cut off spoils no other.
+    // Missing choices are made again, and the new lines are not damaged by the line that was cut off.
     lab.ok(&["pick", "r", "--verifier", "oracle"]);
     assert_eq!(lab.read("runs/r/choices.jsonl").lines().filter(|line| line.ends_with('}')).count(), lines.len());
 
