@@ -21,7 +21,7 @@ const SLOPE_STEP: f64 = 0.02;
 const UNIT_STEP: f64 = 0.15;
 /// Minimum decrease of the log-odds with each further masked function.
 const LEAST_SLOPE: f64 = 0.2;
-/// Lowest and highest aim, so that some episodes always succeed and some fail.
+/// Lowest and highest aim, so that both successes and failures occur.
 const AIMS: (f64, f64) = (0.02, 0.98);
 
 /// A masked function: the item and its index.

@@ -59,7 +59,7 @@ fn an_agent_finds_no_hidden_file_and_cannot_replace_one() {
     for agent in ["noop", "scripted"] {
         let record = of(agent);
         assert_eq!((&record["pass"], &record["verified"]["pass"]), (&json!(false), &json!(false)), "{record:#}");
-        // The only experiment is hidden, so agents report no values, and none are compared.
+        // The only experiment is hidden, so agents report no values and nothing is compared.
         assert_eq!(record["reported"]["unchecked"], true, "{record:#}");
         assert_eq!(record["reported"]["experiments"], json!([]), "{record:#}");
     }
