@@ -149,7 +149,7 @@ fn functions_of_one_name_are_distinguished_by_class_description_or_exact_lines()
             function("0", "__call__", [5, 6, 8], "Energy inside of the bounding box, over all energy."),
             // Lines that begin at the class, so that `def` is removed, too; the class is given.
             with_class(function("1", "__call__", [26, 27, 34], ""), "RRRLoss"),
-            // Only lines, and one too many, as always.
+            // Only line numbers are given, and the range is one line too long, as usual in the published data.
             function("2", "__call__", [38, 39, 40], "Loss."),
         ],
         &[experiment("0", "{\"loss\": 0.5}", "0,1,2")],

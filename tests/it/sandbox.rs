@@ -211,8 +211,9 @@ async fn on_a_busy_machine_fast_commands_finish_and_endless_ones_are_stopped() {
         sandbox.destroy().await.unwrap();
         done
     };
-    // Work that takes 30% of its limit on a processor of its own, however fast that is. Within its limit and its patience
-    // it finishes with a twentieth of a processor, because other tests may run at the same time as the crowd.
+    // Work that takes 30% of its time limit on a processor of its own, however fast the processor is. Limit and
+    // patience together suffice even with a twentieth of a processor, because other tests may run at the same time as
+    // the crowd.
     let sample = one(work(1e5)).await.cpu;
     let work = work(1e5 * 0.3 * wall.as_secs_f64() / sample.as_secs_f64());
     let crowd = Crowd::of(12);
