@@ -109,7 +109,7 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
         }
         if !outcome.agrees(experiment, gold) {
             let paper = &bench.loaded().paper.id;
-            let what = "its result depends on the number of threads of the linear algebra";
+            let what = "its result depends on the number of threads for linear algebra";
             errors.push(
                 Error::new(FailureKind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", experiment.id))
                     .hint(format!("compare the results with and without `{TWO_THREADS}`, and do not print values that depend on rounding")),

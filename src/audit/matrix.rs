@@ -83,7 +83,7 @@ impl Matrix {
         for &experiment in &contradicted {
             let id = &bench.loaded().paper.experiments[experiment].id;
             plan.notes.push(format!(
-                "experiment `{id}`: a masked run was not what its trace foretold, so every function that it enters was \
+                "experiment `{id}`: a masked run contradicted its trace, so every function that it enters was \
                  masked and run"
             ));
         }
@@ -182,7 +182,8 @@ impl MatrixPlan {
                 if index.is_some_and(|index| !trace.may_call(module, index)) {
                     continue;
                 }
-                // The function may not reach its region, and the tracer does not see code outside of functions.
+                // Trust the trace for whole functions only: a function may not reach its region, and the tracer does
+                // not see code outside of functions.
                 let ends = matches!(loaded.piece(function), Piece::Function(_))
                     && place(loaded, function).is_some_and(|place| trace.fails.contains(&place));
                 let plain = |it: &Function| !it.is_generator && !it.is_async;

@@ -40,7 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&text)
 }
 
-/// Returns the name of a setting with its agents and their defaults, and below it its help.
+/// Formats a setting: a line with its name and the agents that have it, each with its default, then the setting's help.
 fn setting_lines(setting: &SettingHelp) -> String {
     let default = |default: &str| if default.is_empty() { String::new() } else { format!(" [{default}]") };
     let agents: Vec<String> = setting.agents.iter().map(|(name, value)| format!("{name}{}", default(value))).collect();

@@ -47,8 +47,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for (what, folder) in private {
         let Some(seen) = in_sight(&[folder]).pop() else { continue };
         talk!(
-            "warning: the {what} `{}` lies in `{}`, which sandboxes show: they cover it where they can and start no run \
-             where not; `autoexperiment doctor` says which",
+            "warning: the {what} `{}` is in `{}`, which sandboxes show: they hide it if they can; \
+             if not, no run starts; `autoexperiment doctor` says which",
             seen.hidden.display(),
             seen.shown.display()
         );

@@ -26,7 +26,7 @@ pub struct Arguments {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    // Creating a scratch folder and looking for control groups removes those of dead processes.
+    // These calls remove what dead processes left: scratch folders, temporary folders, folders of runs, control groups.
     drop(Scratch::create(&arguments.places.scratch())?);
     sweep_folders();
     Store::sweep(&arguments.runs);

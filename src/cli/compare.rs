@@ -64,7 +64,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let name = &reading.name;
         let Some(run) = &reading.run else {
             if merged.runs.len() > 1 {
-                differences.push(format!("`{name}` has no run file: what its attempts were measured by is not known"));
+                differences
+                    .push(format!("`{name}` has no run file, so it is not known how its attempts were measured"));
             }
             continue;
         };

@@ -88,7 +88,7 @@ fn named<'a, 'word>(verb: &'a Command, word: &'word str) -> Option<(&'a Arg, Opt
     verb.get_arguments().find(is_it).map(|argument| (argument, value))
 }
 
-/// Returns the value of an option on the line.
+/// Returns the value that the words of the command line give to an option.
 fn option(words: &[&str], name: &str) -> Option<PathBuf> {
     let behind = |pair: &[&str]| (pair[0] == name).then(|| PathBuf::from(pair[1]));
     let joined = |word: &&str| word.strip_prefix(name)?.strip_prefix('=').map(PathBuf::from);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_position_of_a_word_determines_its_meaning() {
+    fn the_words_before_the_cursor_determine_what_is_completed() {
         for (line, name, typed) in [
             ("autoexperiment run km", "PAPER", "km"),
             ("autoexperiment run -n 1 -p kmeanspp,u", "PAPER", "kmeanspp,u"),

@@ -118,7 +118,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
         }
         write(&manifest, &new)?;
         talk!("wrote {} of {} experiments to {}", new.len(), found.experiments.len(), manifest.display());
-        talk!("gold is of the settings before: record it again with `autoexperiment gold {}`", paper);
+        talk!("gold was recorded with the old settings: record it again with `autoexperiment gold {}`", paper);
     }
     Ok(())
 }
@@ -172,12 +172,16 @@ fn show(found: &CurtailedPaper) -> Result<()> {
             let given_up = experiment.given_up;
             let what = if chosen.reached { "reaches the goal" } else { "does not reach the goal" };
             print(&format!(
-                "{}: {} {what}; {given_up} cheaper or other ones do not\n",
+                "{}: {} {what}; {given_up} settings cannot reach it\n",
                 experiment.id,
                 written(&chosen.setting)
             ))?;
             for (group, name) in &chosen.disagreements {
-                print(&format!("  told wrongly: {} of {}\n", crate::report::clean(name), crate::report::clean(group)))?;
+                print(&format!(
+                    "  judged differently than in full: {} of {}\n",
+                    crate::report::clean(name),
+                    crate::report::clean(group)
+                ))?;
             }
         }
         if let Some(note) = &experiment.note {

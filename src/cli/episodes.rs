@@ -131,7 +131,7 @@ impl EpisodeOptions {
     async fn stored_run(&self, named: &str) -> Result<Run> {
         let (store, mut run) = Store::open(&run_folder(named, &self.runs)?)?;
         if run.configuration.serving.is_none() {
-            return Err(Error::usage(format!("run `{}` is not one of episodes", run.run))
+            return Err(Error::usage(format!("run `{}` has no episodes", run.run))
                 .hint(format!("continue it with `autoexperiment resume {}`", run.run)));
         }
         let configuration = &mut run.configuration;

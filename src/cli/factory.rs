@@ -186,7 +186,7 @@ impl MakingOptions {
             return Err(Error::suite("no package gave tasks").hint("the reasons are listed above"));
         }
         let kept: usize = list.packages.iter().map(|entry| entry.funnel.kept).sum();
-        talk!("{kept} functions of {given} of {} packages in `{}`", list.packages.len(), output.display());
+        talk!("{kept} functions from {given} of {} packages in `{}`", list.packages.len(), output.display());
         Ok(())
     }
 }

@@ -63,8 +63,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let [first, second] = sides.as_slice() else { return Err(Error::internal("a parity comparison needs two runs")) };
     let aspect = arguments.measure.clone().map_or(Aspect::Pass, Aspect::Measure);
-    let found = parity([first, second], &aspect)
-        .map_err(|wrong| Error::usage(wrong).hint("both runs need attempts at the same samples, `-k` of each"))?;
+    let found = parity([first, second], &aspect).map_err(|wrong| {
+        Error::usage(wrong).hint("both runs need attempts at the same samples, `-k` attempts at each")
+    })?;
     if !arguments.json {
         return print(&parity_console(&found, &aspect));
     }

@@ -89,7 +89,7 @@ fn question() -> Request {
 fn tools(reply: &Reply) -> String {
     match reply.tool_calls.as_slice() {
         [] => format!(
-            "no call came; use the setting `protocol=text`. It said: {}",
+            "the model called no tool; use the setting `protocol=text`. It said: {}",
             clean(&reply.text.chars().take(200).collect::<String>())
         ),
         [call] if call.name == "add" && call.arguments == json!({"a": 2, "b": 3}) => "called as asked".to_owned(),

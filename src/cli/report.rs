@@ -153,7 +153,7 @@ struct Lines {
     rates: RateOptions,
 }
 
-/// Options of `report behaviour` and `report leaderboard`, which other views share.
+/// Options of `report behaviour` and `report leaderboard`; other views have them, too.
 #[derive(clap::Args)]
 struct ViewOptions {
     #[command(flatten)]

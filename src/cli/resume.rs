@@ -66,7 +66,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Continues a run as a Slurm job: the one that it has, or a new one if the run was only planned.
+    /// Continues a run as a Slurm job: with the run's existing job, or with a new job if the run was only planned.
     async fn resubmit(&self, folder: &Path) -> Result<ProgramExit> {
         let (_, run) = Store::open(folder)?;
         if run.sharing.is_none() {

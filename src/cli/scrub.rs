@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     if let Some(audit) = &arguments.audit {
         if arguments.output.as_ref() == Some(audit) {
-            return Err(Error::usage(format!("`{}` is to hold both the text and the audit", audit.display()))
+            return Err(Error::usage(format!("`{}` cannot contain both the text and the audit", audit.display()))
                 .hint("name two files"));
         }
         refuse_foreign(audit)?;

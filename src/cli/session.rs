@@ -109,11 +109,11 @@ fn end(finished: &Finished, exit: ProgramExit) -> Option<(String, Option<String>
         }
         RunOutcome::NotStarted => ("stopped before the first attempt".to_owned(), None),
         RunOutcome::Interrupted => {
-            let hint = format!("go on with `autoexperiment resume {run}`");
+            let hint = format!("continue with `autoexperiment resume {run}`");
             ("stopped; what was finished is kept".to_owned(), Some(hint))
         }
         RunOutcome::CostLimit => {
-            let hint = format!("go on with `autoexperiment resume {run} --max-cost DOLLARS`");
+            let hint = format!("continue with `autoexperiment resume {run} --max-cost DOLLARS`");
             ("stopped before `--max-cost` could be exceeded".to_owned(), Some(hint))
         }
     })

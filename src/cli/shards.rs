@@ -45,7 +45,7 @@ impl ShardOptions {
         self.mixed_sandboxes
     }
 
-    /// Returns the settings for a run's first and only shard so far, which others may join.
+    /// Returns the settings of a shard that begins a run alone; other shards may join the run later.
     pub fn only(&self) -> Shards {
         Shards {
             shard: Shard::ONLY,

@@ -8,8 +8,8 @@ use super::exit::ProgramExit;
 use super::shared::block_on;
 use crate::error::{Error, FailureKind, Result};
 
-/// Runs a long verb. On Ctrl-C or a termination signal, drops the future in order, so that no sandbox or folder stays
-/// behind. Results that the verb has already stored are kept.
+/// Runs a long verb. On Ctrl-C or a termination signal, drops the future, which removes its sandboxes and folders.
+/// Results that the verb has already stored are kept.
 pub(super) fn block_on_work<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     block_on(async {
         let stop = stop_on_signals();
@@ -38,7 +38,7 @@ pub(super) fn stop_on_signals() -> CancellationToken {
             if again {
                 std::process::exit(i32::from(ProgramExit::Interrupted.code()));
             }
-            talk!("\nstopping; once more to stop at once");
+            talk!("\nstopping; press Ctrl-C again to stop at once");
             told.cancel();
         }
     });

@@ -134,11 +134,11 @@ async fn follow(array: &JobArray) -> Result<ProgramExit> {
     };
     let folder = array.run.display();
     if std::io::stderr().is_terminal() {
-        talk!("Ctrl-C leaves: the job goes on. `autoexperiment cancel {folder}` ends it.");
+        talk!("Ctrl-C stops watching; the job continues. `autoexperiment cancel {folder}` ends it.");
     }
     if watch(array, &mut tell, &stop_on_signals()).await? == WatchEnd::Left {
         super::render_message(
-            "left; the job goes on",
+            "stopped watching; the job continues",
             Some(&format!(
                 "watch it with `autoexperiment resume {folder} --slurm`, end it with `autoexperiment cancel {folder}`"
             )),
@@ -186,7 +186,7 @@ fn results(folder: &Path) -> Result<ProgramExit> {
             (ProgramExit::Interrupted, format!("the job has ended, and {} attempt(s) are not made", wanted - finished))
         }
     };
-    let hint = format!("go on with `autoexperiment resume {} --slurm`", folder.display());
+    let hint = format!("continue with `autoexperiment resume {} --slurm`", folder.display());
     super::render_message(&what, Some(&hint));
     Ok(exit)
 }
@@ -210,7 +210,7 @@ pub fn cancel(arguments: &CancelArguments) -> Result<()> {
     let array = load(&folder)?;
     let tasks = array.queue().tasks()?.len();
     array.cancel()?;
-    talk!("cancelled {tasks} tasks; go on with `autoexperiment resume {} --slurm`", folder.display());
+    talk!("cancelled {tasks} tasks; continue with `autoexperiment resume {} --slurm`", folder.display());
     Ok(())
 }
 

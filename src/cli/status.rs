@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             spent.dollars
         }
         Err(error) => {
-            talk!("what verifiers have cost is not known: {}", clean(&with_causes(&error)));
+            talk!("the cost of the verifiers is unknown: {}", clean(&with_causes(&error)));
             0.0
         }
     };

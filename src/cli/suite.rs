@@ -90,7 +90,7 @@ fn write_readme(path: &Path, table: &str) -> Result<()> {
     let new = replaced(&text, table).map_err(|message| {
         Error::usage(message)
             .at(path, None)
-            .hint(format!("put a line `{BEGIN}` and below it a line `{END}` where the table is to stand, each once"))
+            .hint(format!("put a line `{BEGIN}` and below it a line `{END}` where you want the table, each once"))
     })?;
     if new == text {
         talk!("unchanged: {}", path.display());
@@ -120,7 +120,7 @@ fn replaced(text: &str, table: &str) -> Result<String, String> {
     };
     let (begin, end) = (place(BEGIN)?, place(END)?);
     if end.start < begin.end {
-        return Err(format!("`{END}` stands before `{BEGIN}`"));
+        return Err(format!("`{END}` is before `{BEGIN}`"));
     }
     Ok(format!("{}\n{table}\n{}", &text[..begin.end], &text[end.start..]))
 }
@@ -143,7 +143,7 @@ mod tests {
             ("text".to_owned(), format!("no line `{BEGIN}`")),
             (format!("{BEGIN}\n"), format!("no line `{END}`")),
             (format!("{BEGIN}\n{BEGIN}\n{END}\n"), format!("2 lines `{BEGIN}`")),
-            (format!("{END}\n{BEGIN}\n"), format!("`{END}` stands before `{BEGIN}`")),
+            (format!("{END}\n{BEGIN}\n"), format!("`{END}` is before `{BEGIN}`")),
         ] {
             assert_eq!(replaced(&text, "x"), Err(expected));
         }

@@ -90,7 +90,8 @@ fn swallowed(functions: &[String], all: usize) -> String {
     match functions {
         [] => String::new(),
         every if every.len() == all && all > 1 => format!(
-            "all {all} functions fail by value, not by error: the experiments go on after an error, as test runners do\n"
+            "all {all} functions fail by value, not by error: the experiments continue after an error, as test \
+             runners do\n"
         ),
         some => {
             let named: Vec<String> = some.iter().map(|function| clean(function)).collect();

@@ -107,7 +107,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let machine = Arc::new(arguments.machine.open(&arguments.env.options(), suite.root()).await?);
     let seed = arguments.seed.unwrap_or_else(|| crate::files::now().as_second().unsigned_abs());
     if let Some(share) = arguments.recheck {
-        talk!("measuring {share} of what is stored again, `--seed {seed}`");
+        talk!("measuring {share} of the stored results again, `--seed {seed}`");
     }
     let mut faults = VerificationFaults::default();
     let mut documents = Vec::new();
@@ -263,7 +263,7 @@ fn print_measurement(id: &str, verified: &PaperMeasurement, begun: Instant) {
         talk!("note: paper `{id}`, {}", crate::report::clean(note));
     }
     if let Ok(worst) = verified.threads {
-        talk!("{id}: with two threads of the linear algebra no value differs from gold by more than {worst:.1e} of it");
+        talk!("{id}: with two threads for linear algebra, no value differs from gold by more than {worst:.1e} of gold");
     }
     if verified.made == 0 && verified.written.is_empty() {
         talk!("{id}: nothing has changed since it was verified");
@@ -282,7 +282,10 @@ fn print_measurement(id: &str, verified: &PaperMeasurement, begun: Instant) {
 fn print_recheck(id: &str, again: RecheckResult, begun: Instant, documents: &mut Vec<serde_json::Value>) -> Vec<Error> {
     let seconds = begun.elapsed().as_secs_f64();
     let RecheckResult { pairs, mutants, disagreements } = again;
-    talk!("{id}: {pairs} pairs and {mutants} mutants again in {seconds:.1} s, {} not as stored", disagreements.len());
+    talk!(
+        "{id}: measured {pairs} pairs and {mutants} mutants again in {seconds:.1} s, {} differ from the stored results",
+        disagreements.len()
+    );
     let messages: Vec<String> = disagreements.iter().map(ToString::to_string).collect();
     documents.push(json!({ "paper": id, "pairs": pairs, "mutants": mutants, "disagreements": messages }));
     disagreements

@@ -130,7 +130,7 @@ impl JobArray {
         self.folder().join("job.sh")
     }
 
-    /// Returns a handle on its tasks in Slurm's queue.
+    /// Returns a handle on the job's tasks in Slurm's queue.
     #[must_use]
     pub fn queue(&self) -> Queue {
         Queue::new(job_name(&self.run))
@@ -157,7 +157,8 @@ impl JobArray {
         json_lines(&text).filter_map(|line| line.value.ok()).collect()
     }
 
-    /// Removes all its tasks from Slurm's queue, and marks the job as cancelled so that no watcher submits them again.
+    /// Removes all tasks of the job from Slurm's queue, and marks the job as cancelled so that no watcher submits them
+    /// again.
     ///
     /// # Errors
     /// Kind `Machine` if Slurm fails, `Store` if the mark cannot be written.

@@ -97,7 +97,7 @@ mod tests {
     use super::gaps;
 
     #[test]
-    fn only_lines_inside_brackets_are_joined_and_no_two_words() {
+    fn lines_are_joined_only_inside_brackets_and_never_merge_two_words() {
         let text = b"x = (a +  # why\nb)\ny = [1\n2]\nz = '(.\\\n'\nw = '''(\n+\n'''\n(v.\n\nu)\n";
         let found: Vec<&[u8]> = gaps(text).into_iter().map(|gap| &text[gap]).collect();
         assert_eq!(found, [&b"# why\n"[..], b"\n", b"\n"]);

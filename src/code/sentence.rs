@@ -16,12 +16,12 @@ static TWO_WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[A-Za-
 static PLACEHOLDER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"%(\(\w*\))?[-+ #0-9.]*[a-zA-Z%]|\{[^{}]*\}|\\(x..|N\{[^}]*\}|u....|.)").ok());
 
-/// A sentence in a string literal, or the part of it between two replaced fields of an f-string.
+/// A sentence in a string literal, or the part of a sentence between two replacement fields of an f-string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sentence {
-    /// Its parts between placeholders and escapes, with single spaces, for a search in other texts.
+    /// The sentence's parts between placeholders and escapes, with single spaces, for a search in other texts.
     pub(crate) parts: Vec<String>,
-    /// Its bytes in the file.
+    /// The sentence's range of bytes in the file.
     range: Range<usize>,
 }
 
@@ -83,7 +83,8 @@ pub(crate) fn one_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a part of a literal is not of a regular expression and not of a docstring.
+/// Whether the contents of a string literal are for people: the literal is neither raw (a regular expression) nor a
+/// statement (a docstring).
 fn is_for_people(content: &Node<'_>, source: &[u8]) -> bool {
     let Some(literal) = content.parent() else { return false };
     let mut prefix = source[literal.byte_range()].iter().take_while(|byte| byte.is_ascii_alphabetic());

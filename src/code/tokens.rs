@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_is_quotes_and_inside_and_an_f_string_shows_the_code_in_it() {
+    fn strings_are_split_into_quotes_and_contents_and_f_strings_also_into_their_code() {
         assert_eq!(words("rb'a\\'b' + \"\""), ["rb'", "a\\'b", "'", "+", "\"", "\""]);
         assert_eq!(words("\"\"\"two\n\"lines\"\"\"\""), ["\"\"\"", "two\n\"lines", "\"\"\"", "\""]);
         assert_eq!(
@@ -324,7 +324,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_bytes_have_tokens_in_order_within_them(bytes: Vec<u8>, code in "[a-f{}'\"\\\\ \n.0-9]{0,60}") {
+        fn tokens_of_any_bytes_are_in_order_and_within_the_text(bytes: Vec<u8>, code in "[a-f{}'\"\\\\ \n.0-9]{0,60}") {
             for text in [bytes.as_slice(), code.as_bytes()] {
                 let tokens = CodeTokens::new(text);
                 let mut last = 0;

@@ -68,7 +68,7 @@ pub struct ExpectedCall {
     /// Whether another recorded call makes this one, as in [`FunctionCall::within`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub within: bool,
-    /// Digest of the object that it makes or returns, see [`FunctionCall::object`].
+    /// Digest of the object that the call makes or returns, see [`FunctionCall::object`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
 }
@@ -230,7 +230,7 @@ pub fn watch(expected: &[ExpectedCall]) -> WatchedFunctions {
 /// Whether an expected call was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallState {
-    /// The call was made, or the program made the calls that it would have made.
+    /// The call was made, or the program itself made the calls that the call would have made.
     Made,
     /// The function was called with other arguments.
     Otherwise,
@@ -244,7 +244,8 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
     if is_made || got.calls.iter().any(|call| one.covers(call, free)) {
         return CallState::Made;
     }
-    // A recorded call does not replace the expected one if another recorded call made it, or if it is expected itself.
+    // A call does not count as made in place of the expected one if another recorded call made it while the expected
+    // call is one that the program makes itself, or if it is another expected call.
     let is_instead = |call: &FunctionCall| {
         call.function == one.function
             && (!call.within || one.within)

@@ -120,7 +120,10 @@ pub async fn search(
             .keys()
             .filter(|name| !missed.contains(&(instruction.id.clone(), (*name).clone())));
         tried.faults.extend(needless.map(|name| {
-            format!("instruction `{}`: `{name}` is called harmless, and each change of it is noticed", instruction.id)
+            format!(
+                "instruction `{}`: `{name}` is listed as harmless, but a check notices each change of it",
+                instruction.id
+            )
         }));
     }
     Ok(tried)

@@ -56,7 +56,7 @@ impl Family for Commands {
             return Ok(known);
         }
         if let Some(id) = asked.iter().find(|id| !known.contains(id)) {
-            return Err(Error::usage(format!("no repo `{}` has instructions", id.escape_debug()))
+            return Err(Error::usage(format!("there is no repo `{}` with instructions", id.escape_debug()))
                 .hint(format!("the repos are: {}", known.join(", "))));
         }
         Ok(known.into_iter().filter(|id| asked.contains(id)).collect())

@@ -45,10 +45,10 @@ pub struct GoldRun {
     /// The arguments that its parsers returned, one entry for each time that it parsed arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ParserCall>,
-    /// The calls of functions that it makes.
+    /// The calls of functions that the program makes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<ExpectedCall>,
-    /// The programs that it starts, if neither parsers nor functions are recorded.
+    /// The programs that the right program starts, if neither parsers nor functions are recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
     /// The result of a run with an argument changed at run time, if such a change affects the result.

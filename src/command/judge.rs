@@ -30,9 +30,9 @@ pub const RUN: &str = "run";
 pub enum ArgumentSource {
     /// The arguments parsed by the repo's parser.
     Namespace,
-    /// The arguments of its calls of functions.
+    /// The arguments of the program's calls of functions.
     Calls,
-    /// The arguments of the programs that it started.
+    /// The arguments of the programs that the program started.
     Programs,
     /// The program's result, if nothing was recorded about the arguments.
     Outcome,
@@ -217,7 +217,10 @@ impl InstructionJudge<'_> {
         let verdict = score_outcome("changed outcome", &gold.outcome, got.as_ref().ok(), &self.instruction.expect);
         let name = &gold.shift.name;
         let reason = verdict.reason.clone().unwrap_or_else(|| {
-            format!("with `{name}` changed on its way, its result is not what the right program gives then")
+            format!(
+                "with the argument `{name}` changed at run time, the result differs from the right program's with the \
+                 same change"
+            )
         });
         Some(ExperimentVerdict { reason: (!verdict.pass).then_some(reason), ..verdict })
     }

@@ -42,18 +42,18 @@ const LAUNCH: &str = r#"chmod +x "$0"/*; PATH="$0:$PATH" exec "$@""#;
 pub struct ProgramRecord {
     /// Source text of the program.
     pub code: String,
-    /// Whether it was run as a Python or a Bash program.
+    /// Whether the program was run as a Python or a Bash program.
     pub kind: ProgramKind,
-    /// How it ended.
+    /// How the program ended.
     pub exit: Exit,
     /// Wall time in seconds.
     pub seconds: f64,
-    /// Whether its text can be parsed; checked only after a failure.
+    /// Whether the program's text can be parsed; checked only after a failure.
     pub parses: bool,
     /// The end of standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
-    /// Arguments parsed by its parsers, in order.
+    /// Arguments parsed by the program's parsers, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ParserCall>,
     /// The program's calls of the functions that verification compares with gold; `None` in records of versions that
@@ -66,13 +66,13 @@ pub struct ProgramRecord {
     /// Digests of the objects that were passed to calls, if the call came from the program itself.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub used: BTreeSet<String>,
-    /// The programs that it started, if these are compared.
+    /// The programs that the program started, if these are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
     /// The program's result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
-    /// Why it has no result.
+    /// Why the program has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_outcome: Option<String>,
     /// The program's result in a run with one argument changed, or why it has none.
@@ -123,7 +123,7 @@ pub struct RecordingPlan<'a> {
     pub set: &'a CommandSet,
     /// The functions to record; `None` for all functions that the program calls, used for right programs.
     pub watch: Option<WatchedFunctions>,
-    /// Whether to record the programs that it starts.
+    /// Whether to record the programs that the program starts.
     pub started: bool,
     /// Whether to stop the program after it has parsed its first arguments.
     pub stops: bool,

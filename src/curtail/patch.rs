@@ -143,7 +143,7 @@ mod tests {
         }
 
         #[test]
-        fn no_diff_makes_it_panic(pieces in proptest::collection::vec(proptest::sample::select(&[
+        fn no_diff_makes_the_parser_panic(pieces in proptest::collection::vec(proptest::sample::select(&[
             "diff --git a/x b/x\n", "diff --git ", "\"a/\\", "@@ -1,2 +1 @@\n", "@@ -", "+a\n", "-a\n", " a\n", "\\ No\n", "\n", "ü",
         ][..]), 0..12)) {
             let _ = apply(&pieces.concat(), |_| b"a\nb\n".to_vec());

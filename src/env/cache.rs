@@ -32,7 +32,7 @@ pub(super) struct CompletionMarker {
     pub(super) variables: BTreeMap<String, String>,
 }
 
-/// The backend of old markers, which name none.
+/// The backend of markers that earlier versions wrote, which do not name a backend.
 fn venv() -> String {
     "venv".to_owned()
 }

@@ -1,4 +1,4 @@
-//! The package index that pip is configured to use, for reading what pip itself only installs or builds.
+//! The package indexes that pip is configured to use, so that this program can read packages from them without pip.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::pip::{TAKEN_AWAY, make_venv};
 use super::python::PythonSpec;
 use crate::error::{Error, Result};
 
-/// Prints the address that pip uses without any configuration.
+/// Python code that prints the address of the index that pip uses without any configuration.
 const DEFAULT: &str = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)";
 
 /// pip's configuration of indexes.
@@ -41,7 +41,7 @@ pub async fn pip_indexes() -> Result<PipIndexes> {
     let configured = if let Ok(configured) = answer(&python, &["-m", "pip", "config", "list"]).await {
         configured
     } else {
-        // Some systems have a Python without pip, which can still make a venv with one.
+        // Some systems have a Python without pip, but such a Python can make a venv that contains pip.
         let prefix = scratch.path().join("venv");
         make_venv(&python, &prefix, None, &|_| {}).await?;
         python = prefix.join("bin/python");

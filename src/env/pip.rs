@@ -397,7 +397,7 @@ fn is_retry(line: &str) -> bool {
     line.contains("Retrying (Retry(total=")
 }
 
-/// Returns the reason in such a warning, without names of pip's internal objects.
+/// Returns why pip repeats a request, from pip's warning about it, without names of pip's internal objects.
 fn unanswered(warning: &str) -> &str {
     let after = warning.split_once("connection broken by ").map_or(warning, |(_, after)| after);
     let reason = ["Failed to establish a new connection: ", "object at 0x"].into_iter().find_map(|before| {
@@ -439,7 +439,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repeated_request_is_told_by_its_reason_alone() {
+    fn the_notice_of_a_repeated_request_gives_only_the_reason() {
         let named = "WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection \
                      broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f1c2>: Failed \
                      to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/numpy/";

@@ -1,10 +1,11 @@
 //! Keeps the success of the last episodes at a target by drawing samples of fitting difficulty.
 //!
 //! The chance of success at a sample is modelled as in `report difficulty`: log-odds that fall with n and with the
-//! difficulty of each masked function. After each episode the learner's skill, the slope and the functions' difficulties
-//! move a step towards what was seen, so that a learner who improves gets harder samples. The next sample is, among some
-//! drawn ones, the one whose chance is closest to the aim: the target, corrected by what the window is above or below
-//! it. Everything follows from the seed and the order of rewards.
+//! difficulty of each masked function. After each episode, the estimates of the learner's skill, of the slope and of
+//! the functions' difficulties move a step towards the outcome, so that a learner who improves gets harder samples. For
+//! each episode several samples are drawn, and the one whose chance is closest to the aim is used. The aim is the
+//! target, raised if the last episodes succeeded less often than the target, and lowered if more often. Everything
+//! follows from the seed and the order of rewards.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,13 +14,14 @@ use crate::run::CurriculumSettings;
 
 /// Samples compared for each episode.
 pub const CANDIDATES: u64 = 48;
-/// Steps of skill, slope and difficulties per episode, in log-odds per unit of surprise.
+/// Step sizes of skill, slope and difficulties per episode: log-odds per difference of the outcome (0 or 1) from its
+/// chance.
 const SKILL_STEP: f64 = 0.25;
 const SLOPE_STEP: f64 = 0.02;
 const UNIT_STEP: f64 = 0.15;
-/// Least fall of the log-odds with each further function.
+/// Minimum decrease of the log-odds with each further masked function.
 const LEAST_SLOPE: f64 = 0.2;
-/// Aims that are never left, so that there is always something to learn from.
+/// Lowest and highest aim, so that both successes and failures occur.
 const AIMS: (f64, f64) = (0.02, 0.98);
 
 /// A masked function: the item and its index.
@@ -33,7 +35,7 @@ pub struct Curriculum {
     skill: f64,
     slope: f64,
     units: BTreeMap<Unit, f64>,
-    /// Successes of the last episodes.
+    /// Whether each of the last episodes succeeded.
     recent: VecDeque<bool>,
     /// Episodes drawn so far.
     drawn: u64,
@@ -42,7 +44,7 @@ pub struct Curriculum {
 /// Difficulties known before the first episode, in log-odds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KnownDifficulty {
-    /// Fall of the log-odds with each further function.
+    /// Decrease of the log-odds with each further masked function.
     pub slope: Option<f64>,
     /// Difficulty of each function.
     pub units: BTreeMap<Unit, f64>,
@@ -58,7 +60,7 @@ impl Curriculum {
         Self { settings, seed, skill: slope, slope, units: known.units, recent: window, drawn: 0 }
     }
 
-    /// Number that decides candidate `place` of the next episode.
+    /// Returns the random number that selects candidate `place` of the next episode.
     #[must_use]
     pub fn draw(&self, place: u64) -> u64 {
         number(&[b"curriculum", &self.seed.to_le_bytes(), &self.drawn.to_le_bytes(), &place.to_le_bytes()])
@@ -75,20 +77,21 @@ impl Curriculum {
         self.drawn = self.drawn.max(draw + 1);
     }
 
-    /// Estimated chance of success at a sample.
+    /// Returns the estimated chance of success at a sample.
     #[must_use]
     pub fn chance(&self, units: &[Unit]) -> f64 {
         let hard: f64 = units.iter().map(|unit| self.units.get(unit).copied().unwrap_or(0.0)).sum();
         1.0 / (1.0 + (-(self.skill - self.slope * units.len() as f64 - hard)).exp())
     }
 
-    /// Distance of a sample's chance from the aim.
+    /// Returns the distance of a sample's chance from the aim.
     #[must_use]
     pub fn distance(&self, units: &[Unit]) -> f64 {
         (self.chance(units) - self.aim()).abs()
     }
 
-    /// The chance that the next sample should have: if the window is below the target, as much above it.
+    /// Returns the chance that the next sample should have: the target, plus the amount by which the success of the
+    /// last episodes is below the target.
     fn aim(&self) -> f64 {
         let target = self.settings.target;
         let missing: f64 = self.recent.iter().map(|pass| target - f64::from(u8::from(*pass))).sum();

@@ -39,7 +39,7 @@ use tasks::{Split, TaskChoice, Tasks};
 
 /// Memory that must be available before another episode starts, in bytes.
 const LEAST_MEMORY: u64 = 512 << 20;
-/// Clients with a name of their own, at most.
+/// Maximum number of clients that can have a name of their own.
 const MOST_CLIENTS: usize = 256;
 
 /// Starts episodes and stores their records.
@@ -76,7 +76,7 @@ pub struct HostOptions {
     pub known: KnownDifficulty,
 }
 
-/// Why an episode was not started.
+/// Why an episode cannot be started.
 #[derive(Debug)]
 pub enum NotStarted {
     /// The maximum number of episodes is running, or too little memory is left.
@@ -102,7 +102,7 @@ pub struct EpisodeOutcome {
 enum Waiting {
     Opening(oneshot::Receiver<Opening>),
     Call(oneshot::Receiver<Observed>),
-    /// Nothing: the client's turn.
+    /// Nothing: it is the client's turn.
     Nothing,
     /// The agent has ended.
     Outcome,
@@ -127,7 +127,7 @@ pub struct Episode {
     pub sample: Sample,
     /// Number of the attempt at this sample.
     pub attempt: u32,
-    /// The label under which it is stored.
+    /// The label under which the episode is stored.
     pub label: String,
     calls: mpsc::Sender<RemoteCall>,
     waiting: Waiting,
@@ -194,13 +194,13 @@ impl Episode {
         }))
     }
 
-    /// The outcome, if the episode has been judged.
+    /// Returns the outcome, if the episode has been judged.
     #[must_use]
     pub fn outcome(&self) -> Option<Arc<EpisodeOutcome>> {
         self.outcome.borrow().clone()
     }
 
-    /// Ends the episode, as one whose client has left.
+    /// Ends the episode because its client leaves.
     #[must_use]
     pub fn leave(self) -> LeftEpisode {
         LeftEpisode { outcome: self.outcome }
@@ -212,7 +212,7 @@ impl Episode {
         !matches!(self.waiting, Waiting::Nothing)
     }
 
-    /// Steps so far.
+    /// Returns the number of steps so far.
     #[must_use]
     pub fn steps(&self) -> u32 {
         self.live.steps()
@@ -294,7 +294,7 @@ impl EpisodeHost {
         self.tools.without_model()
     }
 
-    /// The task of a sample as a client would be shown it, without an episode.
+    /// Returns the task of a sample as a client would be shown it, without starting an episode.
     ///
     /// # Errors
     /// Kind `Usage` for a sample that its item does not have.
@@ -310,7 +310,7 @@ impl EpisodeHost {
         &self.context.store
     }
 
-    /// Number of episodes that may run at once, and number of those that run now.
+    /// Returns the number of episodes that may run at once, and the number that run now.
     #[must_use]
     pub fn load(&self) -> (usize, usize) {
         (self.jobs, self.jobs - self.slots.available_permits().min(self.jobs))
@@ -351,7 +351,7 @@ impl EpisodeHost {
         }
         match best {
             Some((_, sample)) => Ok((sample.clone(), Some(curriculum.next()))),
-            // Explains which paper is missing.
+            // This call fails with an error that names the missing paper.
             None => {
                 let asked = TaskChoice { item: item.map(str::to_owned), ..TaskChoice::default() };
                 Ok((self.tasks.choose(&asked, 0)?, None))
@@ -379,7 +379,7 @@ impl EpisodeHost {
         Ok(self.begin(label, sample, attempt, draw, slot))
     }
 
-    /// Number of the next attempt of a client at a sample.
+    /// Returns the number of the next attempt of a client at a sample.
     fn number(&self, label: &str, sample: &Sample) -> std::result::Result<u32, NotStarted> {
         let mut numbers = lock(&self.numbers);
         if !numbers.contains_key(label) {
@@ -436,7 +436,8 @@ impl EpisodeHost {
         let so_far = live.clone();
         tokio::spawn(async move {
             let outcome = Box::pin(work.make(&agent, &job, &so_far)).await;
-            // Before the client learns of the outcome, so that it can start another episode at once.
+            // Free the slot before the client learns of the outcome, so that the client can start another episode at
+            // once.
             drop(slot);
             told.send_replace(Some(Arc::new(outcome)));
         });
@@ -463,7 +464,7 @@ impl EpisodeHost {
     /// The first error that stopped the host, such as kind `Store`.
     pub async fn finish(&self) -> Result<()> {
         let all = u32::try_from(self.jobs).unwrap_or(u32::MAX);
-        // Fails only if closed, which it never is.
+        // This fails only if the semaphore is closed, which never happens.
         let _all = self.slots.acquire_many(all).await;
         for left in self.context.machine.backend.removals().await {
             self.observer.on(RunEvent::Warning(left));
@@ -501,7 +502,7 @@ impl EpisodeWork {
             }
         };
         record.curriculum = self.draw;
-        // As the scheduler does: a stopped attempt is only recorded if something was done.
+        // As in other runs, a stopped attempt is only recorded if it made a step.
         if record.end != End::Cancelled || record.steps > 0 {
             let (done, stored) = oneshot::channel();
             if self.records.send((record.clone(), done)).is_err() || stored.await.is_err() {
@@ -520,7 +521,7 @@ impl EpisodeWork {
     }
 }
 
-/// Stores records, all that have come meanwhile with one flush.
+/// Stores records. Those that arrive while the disk is busy are written together, with one flush.
 async fn keep(
     mut writer: Writer,
     mut records: mpsc::UnboundedReceiver<StoredRecord>,
@@ -530,11 +531,11 @@ async fn keep(
     let mut batch = Vec::new();
     while records.recv_many(&mut batch, 256).await > 0 {
         let (stored, waiting): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
-        // Waits for the disk.
+        // Appending waits for the disk.
         match tokio::task::block_in_place(|| writer.append(&stored)) {
             Ok(()) => {
                 for done in waiting {
-                    // The episode may have been dropped.
+                    // Sending fails if the episode was dropped; ignore that.
                     let _ = done.send(());
                 }
             }
@@ -546,7 +547,7 @@ async fn keep(
     }
 }
 
-/// The functions that a sample masks. A family without such units has its samples as units.
+/// Returns the functions that a sample masks. In families without such units, each sample counts as one unit.
 fn units(tasks: &Tasks, sample: &Sample) -> Vec<Unit> {
     match tasks.family().withheld(sample) {
         Some(withheld) => withheld.units.into_iter().map(|unit| (withheld.item.clone(), unit)).collect(),
@@ -554,13 +555,13 @@ fn units(tasks: &Tasks, sample: &Sample) -> Vec<Unit> {
     }
 }
 
-/// Picks by a number below 2^32.
+/// Picks an element by a random number below 2^32.
 fn pick<T>(from: &[T], drawn: u64) -> Option<&T> {
     let index = (u128::from(drawn) * from.len() as u128) >> 32;
     from.get(index as usize)
 }
 
-/// Memory that programs can still get, in bytes; `None` if the kernel doesn't report it.
+/// Returns the memory that programs can still get, in bytes; `None` if the kernel doesn't report it.
 fn available_memory(meminfo: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(meminfo).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

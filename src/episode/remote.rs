@@ -33,7 +33,7 @@ const GONE: &str = "the client left before it submitted an answer";
 /// The task as a client is shown it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opening {
-    /// How to work: react's system prompt.
+    /// Instructions on how to work: react's system prompt.
     pub system: String,
     /// The task.
     pub prompt: String,
@@ -77,7 +77,7 @@ pub(super) struct Exchange {
 pub(super) struct RemoteAgent {
     label: String,
     tool_calling: ToolCalling,
-    /// Taken by the only attempt.
+    /// The connection, which the only attempt takes out.
     exchange: Mutex<Option<Exchange>>,
 }
 
@@ -86,7 +86,7 @@ impl RemoteAgent {
         Self { label, tool_calling: calling(tools), exchange: Mutex::new(Some(exchange)) }
     }
 
-    /// Adds the prompts to the record and returns them.
+    /// Adds the prompts to the trajectory and returns them.
     fn open(&self, task: &Task, context: &mut Context<'_>) -> Opening {
         let mut opening = opening(task, context.budget.limits(), self.tool_calling.tools);
         if let Some(why) = context.budget.last_step() {
@@ -172,7 +172,7 @@ impl RemoteAgent {
                 text = format!("{text}\n\n{content}");
                 context.trajectory.push(&Event::Message { role: Role::User, content, call_id: None });
             }
-            // A client that has left is noticed at the next call.
+            // Sending fails if the client has left, which is noticed at the next call.
             let _ = call.reply.send(Observed { text, is_error });
         }
     }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_hold_no_value_of_gold() {
+    fn figures_contain_no_gold_value() {
         let figures = Value::Object(figures(&record(&[false], Some(&[true])))).to_string();
         assert!(!figures.contains("1234.5") && figures.contains("\"checks\":1"), "{figures}");
     }

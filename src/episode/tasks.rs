@@ -15,18 +15,18 @@ use crate::run::SampleDraw;
 use crate::run::family::{Family, Item};
 use crate::sample::Sample;
 
-/// Samples drawn of an item and n, at most, to find those of each split.
+/// Maximum number of samples drawn from an item at one n to find the samples of each split.
 const MOST_DRAWN: usize = 20_000;
-/// Largest n that is counted to find out whether functions can be masked one by one.
+/// Largest n whose samples are counted to find out whether functions can be masked one by one.
 const LARGEST_N: usize = 64;
 
-/// A part of the tasks.
+/// One of the two parts of the tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// To learn from.
+    /// Tasks to learn from.
     #[default]
     Train,
-    /// To measure what was learnt.
+    /// Tasks that measure what was learnt.
     Test,
 }
 
@@ -34,7 +34,7 @@ impl Split {
     /// Both splits.
     pub const ALL: [Self; 2] = [Self::Train, Self::Test];
 
-    /// Its name on the wire.
+    /// Returns the split's name in the protocols.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,11 +65,11 @@ pub struct TaskChoice {
     pub item: Option<String>,
     /// A sample of this n.
     pub n: Option<usize>,
-    /// Draws the sample.
+    /// Seed of the choice among several samples.
     pub seed: Option<u64>,
-    /// The part of the tasks.
+    /// The split that the sample must be in.
     pub split: Split,
-    /// Index in the list of tasks.
+    /// Index of the sample among the tasks that fit the rest of the request.
     pub index: Option<usize>,
 }
 
@@ -90,9 +90,9 @@ struct DrawnSamples {
 
 /// How samples of an item are held out.
 enum HeldOut {
-    /// Those that mask one of these functions.
+    /// Samples that mask one of these functions are held out.
     Units(BTreeSet<usize>),
-    /// Those whose hash is small.
+    /// Samples whose hash is small are held out.
     Samples,
 }
 
@@ -109,7 +109,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// The tasks of these items for the n of `draw`.
+    /// Creates the tasks of these items for the n of `draw`.
     #[must_use]
     pub fn new(family: Arc<dyn Family>, items: Vec<Arc<dyn Item>>, draw: SampleDraw, seed: u64, held_out: f64) -> Self {
         Self { family, items, draw, seed, held_out, drawn: Mutex::default(), listed: Mutex::default() }
@@ -127,7 +127,7 @@ impl Tasks {
         &self.items
     }
 
-    /// All tasks of a split: small n first, over all items.
+    /// Returns all tasks of a split, over all items, those with small n first.
     ///
     /// # Errors
     /// Kind `Usage` if there are too many samples to count.
@@ -194,7 +194,7 @@ impl Tasks {
         })
     }
 
-    /// The samples of an item and an n in a split.
+    /// Returns the samples of an item and an n in a split.
     ///
     /// # Errors
     /// Kind `Usage` if there are too many samples to count.
@@ -202,7 +202,7 @@ impl Tasks {
         Ok(self.of(item, n)?.of(split).to_vec())
     }
 
-    /// The n of an item's tasks.
+    /// Returns the values of n for which an item has tasks.
     ///
     /// # Errors
     /// Kind `Usage` if there are too many samples to count.
@@ -230,7 +230,7 @@ impl Tasks {
         Ok(drawn)
     }
 
-    /// Draws until both splits are full or nothing is left.
+    /// Draws samples until both splits have enough, all samples have been drawn, or there are [`MOST_DRAWN`].
     fn draw_of(&self, item: &dyn Item, n: usize) -> Result<DrawnSamples> {
         let held_out = self.held_out(item)?;
         let limit = self.draw.limit;
@@ -303,12 +303,13 @@ impl DrawnSamples {
     }
 }
 
-/// A number from 0 to 1 that follows from names alone.
+/// Returns a number from 0 to 1 that depends only on the seed, the name and the unit.
 fn rank(seed: u64, name: &str, unit: usize) -> f64 {
     number(&[b"held out", &seed.to_le_bytes(), name.as_bytes(), &(unit as u64).to_le_bytes()]) as f64 / u64::MAX as f64
 }
 
-/// A number below `bound` that follows from the run's seed and the asked seed, or from the turn without one.
+/// Returns a number below `bound` that follows from the run's seed and the requested seed or, if no seed was requested,
+/// from the run's seed and `turn`.
 fn below(bound: usize, seed: u64, asked: Option<u64>, turn: u64) -> usize {
     let drawn = match asked {
         Some(asked) => number(&[b"asked", &seed.to_le_bytes(), &asked.to_le_bytes()]),

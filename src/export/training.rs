@@ -115,7 +115,7 @@ pub fn export(source: &ExportSource, path: &Path) -> Result<(Vec<PathBuf>, Vec<S
     Ok((vec![written], gaps.into_inner().notes()))
 }
 
-/// Replies whose prompt does not continue an earlier one.
+/// Counts of replies, and notes on the first replies whose prompt does not continue an earlier one.
 #[derive(Default)]
 struct Gaps {
     replies: usize,
@@ -260,8 +260,8 @@ fn replies(lines: &[TimedEvent]) -> Vec<TrainingReply<'_>> {
     found
 }
 
-/// Returns an attempt's conversations as lists of token ids, in the order in which they began. A call whose prompt
-/// drops ids of the call before it begins another conversation.
+/// Returns an attempt's conversations as lists of token ids, in the order in which they began. If the prompt of a call
+/// lacks ids of the previous call, the call begins another conversation.
 pub(super) fn rollouts(lines: &[TimedEvent]) -> Vec<Rollout> {
     let mut found: Vec<(Vec<u32>, Rollout)> = Vec::new();
     for reply in replies(lines) {

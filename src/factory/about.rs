@@ -7,7 +7,7 @@ use crate::draft::{environment, metadata};
 use crate::env;
 use crate::error::Result;
 
-/// Whether there are files that look like tests.
+/// Whether a folder contains files that look like tests.
 pub(super) fn has_tests(folder: &Path) -> bool {
     let walk = walkdir::WalkDir::new(folder).max_depth(8).into_iter();
     walk.flatten().filter(|entry| entry.file_type().is_file()).any(|entry| {
@@ -43,7 +43,8 @@ pub(super) fn repository(folder: &Path) -> Option<String> {
     found.into_iter().next().map(|(_, address)| address)
 }
 
-/// The versions of Python that an env accepts: compiled code gets the newest one of this machine.
+/// Returns the versions of Python that a package's env accepts. Compiled code works with only one version, so its env
+/// gets the newest one on this machine.
 pub(super) async fn python_range(sources: &Path, compiled: bool, id: &str) -> Result<String> {
     let mut range = environment::PYTHON.to_owned();
     if let Some((wanted, _)) = metadata::requires_python(sources) {
@@ -59,7 +60,7 @@ pub(super) async fn python_range(sources: &Path, compiled: bool, id: &str) -> Re
     Ok(version.split('.').take(2).collect::<Vec<_>>().join("."))
 }
 
-/// The licence in the metadata: an expression, a short text, a classifier or the beginning of a long text.
+/// Returns the licence in the metadata: an expression, a short text, a classifier or the beginning of a long text.
 pub(super) fn licence(folder: &Path) -> Option<String> {
     let head = package_info(folder);
     let field = |name: &str| {
@@ -76,14 +77,14 @@ pub(super) fn licence(folder: &Path) -> Option<String> {
         let licence = table.get("project")?.get("license")?.clone();
         licence.as_str().or_else(|| licence.get("text")?.as_str()).map(str::to_owned)
     };
-    // Some packages have their licence's whole text here.
+    // In some packages, this field contains the licence's whole text; do not use it as the licence's name.
     let name = |text: &String| text.chars().count() <= 80 && !text.to_lowercase().starts_with("copyright");
     let short = |text: String| text.lines().next().map(|line| line.chars().take(80).collect::<String>());
     let named = field("License-Expression:").or_else(|| field("License:").filter(name)).or_else(classifier);
     named.or_else(project).or_else(|| field("License:")).and_then(short)
 }
 
-/// The fields of `PKG-INFO`, without the description that follows them; empty without the file.
+/// Returns the fields of `PKG-INFO`, without the description that follows them; empty if there is no such file.
 fn package_info(folder: &Path) -> String {
     let text = metadata::text(folder, "PKG-INFO").unwrap_or_default();
     text.split("\n\n").next().unwrap_or_default().to_owned()

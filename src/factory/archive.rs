@@ -1,4 +1,4 @@
-//! Unpacks source archives without following anything in them out of the target folder.
+//! Unpacks source archives. Paths and links in an archive cannot lead out of the target folder.
 
 use std::fs;
 use std::io::{Cursor, Read};
@@ -12,7 +12,7 @@ const MOST_BYTES: u64 = 512 << 20;
 /// Maximum number of unpacked files.
 const MOST_FILES: usize = 50_000;
 
-/// Counts what was unpacked.
+/// Counts of the bytes and files unpacked so far.
 #[derive(Default)]
 struct Unpacked {
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Measures candidates until there are enough, and combinations of those that pass.
+//! Measures candidates until enough of them pass, and then combinations of those that pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::audit::{Bench, leaks};
 use crate::error::{Error, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 
-/// A containment of this much or more in one other place gives a function away.
+/// Minimum share of a function's body in one other place for that place to give the function away.
 const LEAK: f64 = 0.6;
 
 /// Number of combinations of two or three functions that are tried.
 const COMBINATIONS: usize = 20;
 
 impl Workshop {
-    /// Measures candidates in their drawn order until there are enough. Returns those that pass, with their index.
+    /// Measures candidates in their drawn order until enough of them pass. Returns those that pass, with their index.
     pub(super) async fn gate(
         &self,
         gates: Arc<Gates>,
@@ -42,7 +42,8 @@ impl Workshop {
         let mut passed: Vec<(usize, Passed)> = Vec::new();
         let (mutants, least) = (self.settings.mutants, self.settings.least_score);
         loop {
-            // Start only measurements that could all be kept, so that the choice does not depend on their order.
+            // Start only as many measurements as could all be kept, so that the choice does not depend on which one
+            // ends first.
             while running.len() < self.slots + 1 && passed.len() + running.len() < self.settings.most {
                 let Some(place) = todo.next() else { break };
                 let (gates, candidate) = (Arc::clone(&gates), examined.candidates[place].clone());
@@ -63,7 +64,8 @@ impl Workshop {
         Ok(passed)
     }
 
-    /// Masks drawn pairs and triples together. Returns how many were tried, and how many failed as they should.
+    /// Masks drawn pairs and triples of functions together. Returns how many combinations were tried, and for how many
+    /// of them tests failed, as they should.
     async fn combine(
         &self,
         gates: &Gates,
@@ -96,7 +98,8 @@ impl Workshop {
             return Ok((0, 0));
         }
         let fail = gates.fail_together(&combinations).await?;
-        // Masked together, all of them: what the import does not call then, it does not call with fewer of them masked.
+        // If the package can be imported with all of these functions masked, it can be imported with any of them
+        // masked, so the combinations need not be tried.
         let all: Vec<usize> = passed.iter().map(|(place, _)| *place).collect();
         let all_load = gates.loads(&all).await?;
         let mut failed = 0;
@@ -106,7 +109,7 @@ impl Workshop {
         Ok((combinations.len(), failed))
     }
 
-    /// Functions whose bodies can be read elsewhere, with the reason.
+    /// Returns the functions whose bodies can be read elsewhere, with the reason.
     pub(super) fn leaking(bench: &Bench, prefix: &Path) -> Result<BTreeMap<String, String>> {
         let loaded = bench.loaded();
         let report = leaks::measure(loaded, Some(&bench.ready().shown))?;

@@ -16,7 +16,7 @@ use crate::draft::text::TextSource;
 /// Maximum bytes of the package's own documents, and of the docstrings after them.
 const MOST: (usize, usize) = (160 << 10, 60 << 10);
 
-/// Files of documents that describe a project and not its package.
+/// Names of documents that describe the project, such as its history, and not the package.
 const NOT_ABOUT: [&str; 16] = [
     "change",
     "history",
@@ -41,7 +41,7 @@ const NOT_ABOUT: [&str; 16] = [
 pub(super) struct Documentation {
     /// The text, in Markdown.
     pub(super) text: String,
-    /// Documents that it consists of.
+    /// Documents from which the text was made.
     pub(super) files: Vec<PathBuf>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn write(
     found
 }
 
-/// The documents of a project in their order: README, paper, then the folder of documentation.
+/// Returns the documents of a project in their order: README, paper, then the folder of documentation.
 fn documents(sources: &Path) -> Vec<PathBuf> {
     let mut found: Vec<(usize, PathBuf)> = Vec::new();
     let walk = WalkDir::new(sources).max_depth(5).sort_by_file_name().into_iter();
@@ -105,7 +105,7 @@ fn documents(sources: &Path) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Docstrings of public functions, with their signatures.
+/// Returns the docstrings of public functions, with their signatures.
 fn docstrings(repo: &Path, layout: &Layout, masked: &BTreeSet<String>) -> String {
     let mut text = String::new();
     for module in index_tree(repo).into_iter().filter_map(|(_, module)| module.ok()) {
@@ -186,7 +186,7 @@ fn from_rst(text: &str) -> String {
             place += 2;
             continue;
         }
-        // The line above a heading.
+        // Skip the rule above a heading that also has a rule below.
         if is_rule(line) && place + 2 < lines.len() && is_rule(lines[place + 2]) && !next.trim().is_empty() {
             place += 1;
             continue;

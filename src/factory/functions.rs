@@ -49,10 +49,10 @@ const PLAIN_METHODS: [&str; 28] = [
     "__class_getitem__",
 ];
 
-/// Words in names of functions that draw.
+/// Words in names of functions that draw plots.
 const PLOTS: [&str; 7] = ["plot", "draw_", "_draw", "figure", "imshow", "subplot", "colorbar"];
 
-/// Calls that only functions that draw make.
+/// Calls that occur only in functions that draw plots.
 const PLOT_CALLS: [&str; 6] = ["plt.", "pyplot.", "ax.", "fig.", "axes.", ".savefig"];
 
 /// Maximum number of lines that show how an undocumented function is called.
@@ -61,19 +61,19 @@ const MOST_CALLS_SHOWN: usize = 3;
 /// A function whose code looks worth masking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Its selector.
+    /// The function's selector.
     pub(super) at: String,
-    /// The file that contains it.
+    /// The file that contains the function.
     pub(super) file: PathBuf,
-    /// Number of lines with code in its body.
+    /// Number of lines with code in the function's body.
     pub(super) lines: usize,
     /// Description for the agent.
     pub(super) description: String,
-    /// Whether it has a docstring.
+    /// Whether the function has a docstring.
     pub(super) documented: bool,
-    /// Ids of the tests that enter it.
+    /// Ids of the tests that enter the function.
     pub(super) tests: BTreeSet<String>,
-    /// Whether an older version that was compared does not have it.
+    /// Whether the package was compared with an older version that does not have the function.
     pub(super) is_fresh: bool,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Candidate {
 pub(super) struct PackageFunctions {
     /// Number of functions in the package's sources.
     pub(super) found: usize,
-    /// Number of them that a kept test enters.
+    /// Number of these functions that are entered by a test that was kept.
     pub(super) entered: usize,
     /// Functions worth masking, by file and place.
     pub(super) candidates: Vec<Candidate>,
@@ -167,13 +167,13 @@ fn is_aside(path: &Path) -> bool {
     })
 }
 
-/// Number of lines with code in a function's body.
+/// Counts the lines with code in a function's body.
 fn lines(module: &Module, place: usize) -> usize {
     let body = String::from_utf8_lossy(&module.source()[module.body_code(place)]).into_owned();
     body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).count()
 }
 
-/// Why a function is not worth masking.
+/// Returns why a function is not worth masking; `None` if it is.
 fn refused(module: &Module, place: usize) -> Option<&'static str> {
     let function = &module.functions()[place];
     let name = last_part(&function.name);
@@ -258,7 +258,7 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> St
 pub(super) fn spread(mut candidates: Vec<Candidate>, seed: u64) -> Vec<Candidate> {
     let chance = |candidate: &Candidate| hex(&Sha256::digest(format!("{seed}\n{}", candidate.at)));
     candidates.sort_by_cached_key(chance);
-    // Within a file, the length classes take turns; then the files do.
+    // Take candidates from a file's length classes in turn, and then from the files in turn.
     let mut cells: BTreeMap<(PathBuf, usize), Vec<Candidate>> = BTreeMap::new();
     for candidate in candidates {
         let class = match candidate.lines {

@@ -24,20 +24,20 @@ use crate::workspace::is_left_out;
 const MOST_TESTS: usize = 12;
 const MOST_SECONDS: f64 = 6.0;
 
-/// Maximum seconds of the tests that are tried with other texts.
+/// Maximum seconds of the tests that run on a function whose error texts were changed.
 const MOST_SECONDS_OF_TEXTS: f64 = 20.0;
 
 /// Seed that selects mutants; the same as that of `verify`.
 const MUTANT_SEED: u64 = 0;
 
-/// Time limit of a run: a multiple of its usual time, and a minimum in seconds.
+/// Time limit of a run, as a multiple of its usual time; and the minimum limit in seconds.
 const SLOWER: f64 = 5.0;
 const LEAST_LIMIT: f64 = 10.0;
 
-/// Seconds that a run is allowed beside its tests before it was measured.
+/// Assumed seconds that a run takes in addition to its tests, until they have been measured.
 const UNKNOWN_OVERHEAD: f64 = 60.0;
 
-/// Longer files, in bytes, are data and state nothing.
+/// Size in bytes above which a file counts as data, which does not state any sentence of the code.
 const LARGEST_TEXT: u64 = 4 << 20;
 
 /// Measurements of a package's functions.
@@ -50,34 +50,34 @@ pub(super) struct Gates {
     pub(super) plan: Plan,
     /// The tests of the groups.
     pub(super) tests: BTreeMap<String, SurveyedTest>,
-    /// Seconds that a run takes beside its tests.
+    /// Seconds that a run takes in addition to its tests.
     pub(super) overhead: f64,
-    /// Tests that give other results without the guard, which are of no use here.
+    /// Tests whose results differ if they run without the guard, as they do here; they are not used.
     odd: BTreeSet<String>,
     /// Results of the unmasked repo: outcomes and values of each group.
     gold: Map<String, Value>,
     values: Map<String, Value>,
-    /// Texts that agents see, by file; the paper's own text has no path. With single spaces.
+    /// Texts that agents see, with single spaces, by file; the path of the paper's own text is empty.
     visible: BTreeMap<PathBuf, String>,
 }
 
 /// A function that passes all gates.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Passed {
-    /// Groups that fail without it.
+    /// Groups of tests that fail without the function.
     pub(super) needed_by: BTreeSet<String>,
-    /// Tests of these groups by which it was measured.
+    /// Tests of these groups with which the function was measured.
     pub(super) ids: Vec<String>,
-    /// Its mutants.
+    /// Results of the function's mutants.
     pub(super) evidence: FunctionEvidence,
 }
 
 /// Result of measuring a function.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Gate {
-    /// It passes.
+    /// The function passes all gates.
     Passed(Box<Passed>),
-    /// It is dropped, for this reason.
+    /// The function is dropped, for this reason.
     Dropped(String),
 }
 
@@ -87,7 +87,7 @@ struct Variant {
     ids: Vec<String>,
 }
 
-/// The reports of the variants in a result of the runner.
+/// Returns the reports on the variants in a result of the runner.
 fn trials(result: &Value) -> Vec<&Value> {
     result.get("trials").and_then(Value::as_array).into_iter().flatten().collect()
 }
@@ -97,7 +97,7 @@ fn is_reported(id: &str, report: &Value) -> bool {
     report.get("tests").is_some_and(|tests| tests.get(id).is_some())
 }
 
-/// A text with single spaces.
+/// Decodes a text and replaces each stretch of white space by one space.
 fn plain(bytes: &[u8]) -> String {
     one_spaced(&String::from_utf8_lossy(bytes))
 }
@@ -107,7 +107,7 @@ fn visible_texts(loaded: &LoadedPaper) -> BTreeMap<PathBuf, String> {
     let hidden = loaded.paper.hidden_set();
     let mut found = BTreeMap::from([(PathBuf::new(), one_spaced(&loaded.text))]);
     let walk = walkdir::WalkDir::new(&loaded.repo_dir).into_iter();
-    // As in the snapshots that agents get.
+    // Leave out the same files as in the snapshots that agents get.
     let walk = walk.filter_entry(|it| it.depth() == 0 || !it.file_name().to_str().is_some_and(is_left_out));
     for file in walk.flatten().filter(|it| it.file_type().is_file()) {
         let path = file.path().strip_prefix(&loaded.repo_dir).unwrap_or(file.path()).to_owned();
@@ -144,7 +144,7 @@ impl Gates {
         let odd = BTreeSet::new();
         let mut gates = Self { bench, layout, plan, tests, overhead: UNKNOWN_OVERHEAD, odd, gold, values, visible };
         let all: BTreeSet<String> = gates.tests.keys().cloned().collect();
-        // The slowest tests say nothing about the time beside the tests.
+        // Measure the time in addition to the tests with quick tests, because slow tests would hide it.
         let quick = Variant { files: Vec::new(), ids: gates.ids_of(&all) };
         let inside = gates.seconds(&quick.ids);
         let first = gates.outcome(&[quick], &json!({ "whole": true })).await?;
@@ -204,7 +204,7 @@ impl Gates {
         if !unstated.is_empty() {
             let module = self.bench.loaded().source(unit);
             let files = vec![(module.path().to_owned(), module.with_other_words(&unstated))];
-            // Any test may compare a text.
+            // Try tests of all groups, because any test may compare a text.
             variants.push(Variant { files, ids: self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_TEXTS) });
         }
         let mut failing = self.failing_each(variants).await?.into_iter();
@@ -310,7 +310,7 @@ impl Gates {
         Ok(self.differing(ids, report))
     }
 
-    /// As [`Self::failing`], for several variants in one sandbox.
+    /// Same as [`Self::failing`], for several variants in one sandbox.
     async fn failing_each(&self, variants: Vec<Variant>) -> Result<Vec<BTreeSet<String>>> {
         let outcome = self.outcome(&variants, &json!({ "whole": true })).await?;
         let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
@@ -318,14 +318,14 @@ impl Gates {
         for (place, variant) in variants.into_iter().enumerate() {
             found.push(match reports.get(place) {
                 Some(report) => self.differing(variant.ids, report),
-                // An earlier variant may have ended the runner.
+                // An earlier variant may have ended the runner, so run this variant alone.
                 None => self.failing(variant).await?,
             });
         }
         Ok(found)
     }
 
-    /// Returns the sentences in a function's body that nothing else states that agents see.
+    /// Returns the sentences in a function's body that occur nowhere else in what agents see.
     fn unstated(&self, unit: usize) -> Result<Vec<Sentence>> {
         let loaded = self.bench.loaded();
         let module = loaded.source(unit);
@@ -341,8 +341,9 @@ impl Gates {
         Ok(found)
     }
 
-    /// Runs the tests of each variant until one of them differs from gold, all variants in one sandbox. Returns for each
-    /// whether one did. If more than `most_unnoticed` variants go unnoticed, the rest is not run, and missing in the result.
+    /// Runs the tests of all variants in one sandbox, those of each variant until the result of one test differs from
+    /// gold. Returns whether that happened, for each variant. If more than `most_unnoticed` variants go unnoticed, the
+    /// remaining variants are not run and not in the result.
     async fn noticed(&self, variants: Vec<Variant>, most_unnoticed: Option<usize>) -> Result<Vec<bool>> {
         let mut options = json!({ "most_unnoticed": most_unnoticed });
         let ids: BTreeSet<&String> = variants.iter().flat_map(|variant| &variant.ids).collect();
@@ -362,7 +363,8 @@ impl Gates {
                     true
                 }
                 Some(report) if variant.ids.iter().all(|id| is_reported(id, report)) => false,
-                // A variant may end the runner or fill the memory, and all later ones then have no report.
+                // A variant may end the runner or fill the memory. Later variants then have no report, so run them
+                // alone.
                 _ => !self.failing(variant).await?.is_empty(),
             };
             unnoticed += usize::from(!is_noticed);
@@ -390,7 +392,7 @@ impl Gates {
         self.bench.run(&Trial { files: &files, experiment: &experiment }).await
     }
 
-    /// Seconds that these tests took in the survey.
+    /// Returns the seconds that these tests took in the survey.
     fn seconds(&self, ids: &[String]) -> f64 {
         ids.iter().filter_map(|id| self.tests.get(id)).map(|test| test.seconds).sum()
     }

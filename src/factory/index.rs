@@ -29,7 +29,7 @@ struct ListedFile {
     address: String,
     sha256: Option<String>,
     yanked: bool,
-    /// Day on which it was uploaded, if the index says it.
+    /// Day on which the file was uploaded, if the index states it.
     uploaded: Option<PartialDate>,
 }
 
@@ -38,11 +38,11 @@ struct ListedFile {
 pub(super) struct Download {
     /// Name of the file.
     pub(super) file: String,
-    /// Its bytes.
+    /// Contents of the file.
     pub(super) bytes: Vec<u8>,
-    /// Their SHA-256 in hex.
+    /// SHA-256 of the file in hex.
     pub(super) sha256: String,
-    /// Days on which this file and the package's first file were uploaded, if the index says it.
+    /// Days on which this file and the package's first file were uploaded, if the index states them.
     pub(super) released: Option<PartialDate>,
     pub(super) first_released: Option<PartialDate>,
 }
@@ -109,7 +109,7 @@ impl IndexClient {
         Ok(newest.filter(|newest| known.is_none_or(|known| *newest > known)).map(|newest| newest.text().to_owned()))
     }
 
-    /// Files of a package, from the first index that has it.
+    /// Returns the files of a package, from the first index that has the package.
     async fn all_listed(&self, name: &str) -> Result<Vec<ListedFile>> {
         let mut unanswered = None;
         for address in &self.indexes.addresses {
@@ -194,7 +194,7 @@ impl IndexClient {
     }
 }
 
-/// The name as indexes compare it (PEP 503).
+/// Normalises a package's name as indexes do to compare names (PEP 503).
 pub(super) fn normalised(name: &str) -> String {
     let mut text = String::new();
     for c in name.trim().to_lowercase().chars() {

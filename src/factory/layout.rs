@@ -45,11 +45,11 @@ const NOT_MODULES: [&str; 8] =
 pub(super) struct Layout {
     /// Name of the package in the index.
     pub(super) name: String,
-    /// Its version; `0` if nothing says it.
+    /// Version of the package; `0` if nothing states it.
     pub(super) version: String,
-    /// Folder from which it is imported, relative to the sources; empty for their root.
+    /// Folder from which the package is imported, relative to the sources; empty for the root of the sources.
     pub(super) root: PathBuf,
-    /// Names of the packages and modules there that belong to it.
+    /// Names of the packages and modules in that folder that belong to the package.
     pub(super) modules: Vec<String>,
 }
 
@@ -106,8 +106,8 @@ pub(super) fn find(folder: &Path) -> Result<Layout> {
 }
 
 impl Layout {
-    /// Writes what an installed package has and its sources have not: a `.dist-info` folder, and version files. Metadata
-    /// at the root keeps its fields, and loses the text below them, which is the README.
+    /// Writes the files that an installed package has and its sources lack: a `.dist-info` folder, and version files.
+    /// Metadata at the root keeps its fields, and loses the text below them, which is the README.
     ///
     /// # Errors
     /// Kind `Machine` if a file cannot be written.
@@ -136,7 +136,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Modules with the version that the package imports and the sources do not have, because the build writes them.
+    /// Returns the modules that the package imports for its version and that the sources lack, because the build writes
+    /// them.
     fn imported_versions(&self, repo: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for module in &self.modules {
@@ -162,7 +163,7 @@ impl Layout {
         found
     }
 
-    /// Shell code that lets Python import the package from the workspace, whatever the working folder is later.
+    /// Returns shell code that lets Python import the package from the workspace, whatever the working folder is later.
     pub(super) fn exports(&self) -> String {
         let root = self.root.display().to_string();
         let path = if root.is_empty() { "$PWD".to_owned() } else { format!("$PWD/{root}:$PWD") };
@@ -179,7 +180,8 @@ impl Layout {
     }
 }
 
-/// Top-level modules and packages of a folder, with namespaces: folders of packages without an `__init__.py`.
+/// Returns the top-level modules and packages of a folder, including packages in namespaces, which are folders without
+/// an `__init__.py`.
 fn modules(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
@@ -212,7 +214,7 @@ fn is_namespace(folder: &Path) -> bool {
     inner.into_iter().any(|entry| entry.file_name() == "__init__.py")
 }
 
-/// Names in `top_level.txt`, which setuptools writes into an sdist.
+/// Returns the names in `top_level.txt`, which setuptools writes into an sdist.
 fn top_level(folder: &Path) -> Vec<String> {
     let infos = WalkDir::new(folder).max_depth(2).into_iter().flatten();
     let mut files = infos.filter(|entry| entry.file_name() == "top_level.txt");
@@ -246,7 +248,7 @@ fn in_setup(code: &str, key: &str) -> Option<String> {
     Some(named.captures(code)?.get(1)?.as_str().to_owned())
 }
 
-/// Entry points as an installed package lists them.
+/// Returns the entry points as an installed package lists them.
 fn entry_points(sources: &Path) -> String {
     let infos = WalkDir::new(sources).max_depth(3).into_iter().flatten();
     let mut written = infos.filter(|entry| {
@@ -278,7 +280,7 @@ fn entry_points(sources: &Path) -> String {
     found
 }
 
-/// Files that build tools write with the version in them.
+/// Returns the files into which build tools write the version.
 fn version_files(sources: &Path) -> Vec<PathBuf> {
     let project: Table = text(sources, "pyproject.toml").and_then(|text| text.parse().ok()).unwrap_or_default();
     let tool = |path: &[&str]| {

@@ -1,4 +1,5 @@
-//! `factory.json`: what was made of each package, and everything that is needed to make the same suite again.
+//! `factory.json`: the tasks that were made from each package, and everything that is needed to make the same suite
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -70,25 +71,25 @@ pub struct PackageEntry {
     /// Licence in its metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub licence: Option<String>,
-    /// Where the sources came from; absent if they could not be had.
+    /// Where the sources came from; absent if they could not be fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRecord>,
     /// Sources of the older version that `refresh` compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<SourceRecord>,
-    /// Why there are no tasks of it.
+    /// Why no tasks were made from the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// Counts of tests and functions.
     pub funnel: Funnel,
-    /// Wall minutes.
+    /// Wall minutes for the package, of all stages.
     pub minutes: f64,
     /// Wall minutes of each stage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stages: BTreeMap<String, f64>,
-    /// Bytes of its repo, paper and env files.
+    /// Bytes of the package's repo, paper and env files in the suite.
     pub bytes: u64,
-    /// Bytes of its built environment.
+    /// Bytes of the package's built environment.
     pub env_bytes: u64,
     /// Requirements that were left out, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -107,9 +108,9 @@ pub struct PackageEntry {
 pub struct Funnel {
     /// Tests that were found.
     pub tests: usize,
-    /// Tests that decide.
+    /// Tests that were kept, which decide whether an attempt passes.
     pub tests_kept: usize,
-    /// Tests whose values are compared, too.
+    /// Kept tests of which the values returned by the package are compared, too.
     pub tests_with_values: usize,
     /// Tests left out, by reason.
     pub tests_left_out: BTreeMap<String, usize>,
@@ -119,18 +120,19 @@ pub struct Funnel {
     pub entered: usize,
     /// Entered functions worth masking.
     pub candidates: usize,
-    /// Candidates that were measured, of all.
+    /// Candidates that were measured.
     pub tried: usize,
-    /// Functions of the suite.
+    /// Functions that became maskable in the suite.
     pub kept: usize,
-    /// Functions of the suite that an older version did not have.
+    /// Maskable functions that an older version did not have.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub fresh: usize,
     /// Selectors of dropped functions, by reason.
     pub dropped: BTreeMap<String, Vec<String>>,
-    /// Mutants that were run, and killed, of the kept functions.
+    /// For the kept functions: mutants that were run, and mutants that were killed.
     pub mutants: (usize, usize),
-    /// Pairs and triples of functions that were masked together: tried, and failed as they should.
+    /// Pairs and triples of functions: those that were masked together, and those of them for which tests failed, as
+    /// they should.
     pub combinations: (usize, usize),
 }
 
@@ -147,14 +149,14 @@ pub struct Measured {
     pub build: Option<String>,
     /// Year of the package, for its paper.
     pub year: u16,
-    /// The only interpreter that the compiled code works with.
+    /// Tag of the only interpreter that the compiled code works with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abi: Option<String>,
     /// Files of the tests.
     pub test_files: Vec<String>,
     /// Groups of tests.
     pub(super) plan: Plan,
-    /// Functions of the suite.
+    /// Maskable functions of the package.
     pub functions: Vec<ListedFunction>,
     /// Results of the unmasked repo.
     pub gold: Gold,
@@ -164,17 +166,17 @@ pub struct Measured {
     pub evidence: PaperEvidence,
 }
 
-/// A function of the suite.
+/// A maskable function of the suite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedFunction {
-    /// Its selector.
+    /// The function's selector.
     pub at: String,
-    /// Its description.
+    /// The function's description.
     pub description: String,
-    /// Headings of the text that describe it.
+    /// Headings of the sections of the text that describe the function.
     pub passages: Vec<String>,
-    /// Release that brought it, if an older version was compared.
+    /// Date of the release that brought the function, if an older version was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<PartialDate>,
 }

@@ -23,9 +23,9 @@ pub(super) struct PackageManifest<'a> {
     pub(super) facts: &'a PackageFacts,
     /// How the package is imported.
     pub(super) layout: &'a Layout,
-    /// Its compiled code.
+    /// The package's compiled code.
     pub(super) compiled: &'a CompiledCode,
-    /// Files of its tests that are hidden, or only protected.
+    /// Files of the package's tests, which are hidden, or only protected if agents see the tests.
     pub(super) test_files: &'a [String],
     /// All files of the repo.
     pub(super) files: &'a [PathBuf],

@@ -25,7 +25,7 @@ use crate::suite::{LoadedPaper, PartialDate, Protocol, Suite};
 /// Configuration that tests and builds share; protected, and never hidden.
 const SHARED: [&str; 6] = ["pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "PKG-INFO", "MANIFEST.in"];
 
-/// Number of times that the plan may change while gold is recorded.
+/// Maximum number of times that gold is recorded, because the plan changes when tests turn out to vary.
 const ROUNDS: usize = 4;
 
 impl Workshop {
@@ -109,7 +109,8 @@ impl Workshop {
         self.finish(prepared, &bench, &test_files, plan, gold, &passed, entry)
     }
 
-    /// Runs all tests three times: alone, then twice beside each other with other work.
+    /// Runs all tests three times: first alone, then twice in parallel, one of these with other processes that keep the
+    /// machine busy.
     async fn survey(
         &self,
         prepared: &Prepared,
@@ -160,7 +161,7 @@ impl Workshop {
     }
 }
 
-/// The tests that enter each function.
+/// Returns the tests that enter each function.
 fn entering(tests: &BTreeMap<String, SurveyedTest>) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (id, test) in tests {
@@ -180,7 +181,7 @@ fn listed(candidate: &Candidate, released: Option<PartialDate>) -> ListedFunctio
     }
 }
 
-/// Files of the tests that exist in the repo and that neither a build nor the package needs.
+/// Returns the files of the tests that exist in the repo and that neither a build nor the package needs.
 fn test_files(survey: &Survey, repo: &Path, layout: &Layout) -> Vec<String> {
     let is_test = |file: &String| {
         let path = Path::new(file);

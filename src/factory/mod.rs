@@ -201,7 +201,7 @@ impl Factory {
                 Err(error) => without.push(format!("{name}: {}", error.message)),
             }
         }
-        // A factory makes one list only.
+        // This is set only once, because a factory makes one list only.
         let _ = self.workshop.earlier.set(earlier);
         (asked, without)
     }

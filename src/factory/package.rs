@@ -15,8 +15,8 @@ use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 
 impl Workshop {
-    /// Makes the tasks of a package. Whatever goes wrong becomes the entry's reason; `false` says that another try may
-    /// succeed, because the package is not to blame.
+    /// Makes the tasks of a package. An error becomes the entry's reason. The flag is false if another try may succeed,
+    /// because the error is not the package's fault.
     pub(super) async fn make(&self, asked: &str, observer: &dyn Observer) -> (PackageEntry, bool) {
         let begun = Instant::now();
         let mut entry = PackageEntry { package: asked.to_owned(), ..PackageEntry::default() };
@@ -134,7 +134,7 @@ impl Workshop {
     }
 }
 
-/// An error as one line.
+/// Formats an error as one line.
 fn one_line(error: &Error) -> String {
     let text = crate::error::with_causes(error);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

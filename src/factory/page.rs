@@ -60,7 +60,7 @@ pub fn page(list: &FactoryList) -> Result<String> {
     let failed = |error: minijinja::Error| Error::internal("failed to render the page of packages").because(error);
     let mut environment = Environment::new();
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-    // The ending of the name lets all values be escaped.
+    // The `.html` suffix makes minijinja escape values.
     environment.add_template("page.html", include_str!("page.html")).map_err(failed)?;
     let template = environment.get_template("page.html").map_err(failed)?;
     let values = json!({

@@ -38,7 +38,7 @@ const TESTS: [&str; 10] = [
     "**/pytest.ini",
 ];
 
-/// Files that give functions or values away, and that no test needs as a rule.
+/// Files that may give functions or values away, and that tests usually do not need.
 const LEFT_OUT: [&str; 12] = [
     "doc",
     "docs",
@@ -66,7 +66,7 @@ pub(super) struct Prepared {
     pub(super) record: SourceRecord,
     /// The older version to compare with.
     pub(super) earlier: Option<EarlierVersion>,
-    /// Its compiled code.
+    /// The repo's compiled code.
     pub(super) compiled: CompiledCode,
     /// Title, authors, year and address.
     pub(super) facts: metadata::PackageFacts,
@@ -175,13 +175,13 @@ pub(super) fn write_runner(repo: &Path) -> Result<()> {
     fs::write(repo.join(RUNNER), RUNNER_CODE).map_err(|error| Error::io("write", &repo.join(RUNNER), error))
 }
 
-/// Paths of the compiled libraries in a repo.
+/// Returns the paths of the compiled libraries in a repo.
 pub(super) fn library_files(repo: &Path) -> Vec<String> {
     libraries(repo).into_iter().filter_map(|path| Some(path.to_str()?.to_owned())).collect()
 }
 
-/// Copies the sources to the repo of agents: with the tests, without documents and outputs of examples, with what a build
-/// would have made.
+/// Copies the sources to the repo that agents get: with the tests and with the files that a build would have made,
+/// without documents and without outputs of examples.
 pub(super) fn write_repo(sources: &Path, repo: &Path, layout: &Layout, settings: &FactorySettings) -> Result<()> {
     let owned = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>();
     copy(sources, repo, &CopyRules::new(&owned(&TESTS), &owned(&LEFT_OUT))?)?;

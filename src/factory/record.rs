@@ -1,4 +1,4 @@
-//! Records the gold of groups of tests: ten runs of each, beside each other, so that the machine is busy.
+//! Records the gold of groups of tests, from ten runs of each. Runs are made in parallel, so that the machine is busy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::round;
 use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
-/// Runs that are made beside each other.
+/// Runs that are made in parallel.
 struct Step {
     /// Guarded runs of each group.
     guarded: usize,
@@ -25,7 +25,8 @@ struct Step {
     unguarded: usize,
 }
 
-/// Ten runs in all. The first step finds most tests that vary; then the plan changes, and the second one is not made.
+/// Ten runs in all. The first step finds most tests that vary. If it finds any, the plan changes and the second step is
+/// skipped.
 const STEPS: [Step; 2] = [Step { guarded: 1, unguarded: 2 }, Step { guarded: 2, unguarded: 5 }];
 
 /// Time limit in seconds of a run.
@@ -40,7 +41,7 @@ pub(super) enum Recorded {
     Varying(BTreeSet<String>, BTreeSet<String>),
 }
 
-/// What the runs have given so far.
+/// Results of the runs so far.
 #[derive(Default)]
 struct Runs<'a> {
     /// Results and wall time in seconds of the guarded runs, by the group's place.
@@ -80,8 +81,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Runs every group as verification does, and all tests without the guard, as often as [`STEPS`] says, those of a step beside
-/// each other.
+/// Runs every group as verification does, and all tests without the guard, as often as [`STEPS`] says. The runs of a
+/// step are made in parallel.
 ///
 /// # Errors
 /// Kind `Baseline` if a group gives no result.
@@ -99,7 +100,7 @@ pub(super) async fn record(
     let mut runs = Runs::default();
     let mut done = 0;
     for step in STEPS {
-        // How long they take is not known yet, so neither is their real limit.
+        // The groups' real time limits follow from their times, which are not known yet.
         let guarded = (0..step.guarded)
             .flat_map(|_| experiments.iter().enumerate())
             .map(|(place, experiment)| (Some(place), TaskExperiment { time_limit: LIMIT, ..experiment.clone() }));
@@ -170,7 +171,7 @@ pub(super) async fn record(
     })))
 }
 
-/// Names the first top-level key in which two results differ.
+/// Returns the first top-level key in which two results differ.
 fn differing(one: &Value, other: &Value) -> Option<String> {
     let keys = one.as_object()?.keys().chain(other.as_object()?.keys());
     let mut keys =
@@ -178,7 +179,7 @@ fn differing(one: &Value, other: &Value) -> Option<String> {
     keys.next().cloned()
 }
 
-/// The largest relative difference of two numbers in results of the same shape.
+/// Returns the largest relative difference of two numbers in results of the same shape.
 fn largest_difference(one: &Value, other: &Value) -> f64 {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {

@@ -15,7 +15,7 @@ const TEST_GROUPS: [&str; 9] =
     ["test", "tests", "testing", "unittest", "pytest", "dev", "develop", "dev-dependencies", "all"];
 
 /// Tools of developers that tests do not import: linters, documentation, coverage, releases. A name that ends in `*`
-/// covers all that begin so.
+/// covers all names that begin with the part before the star.
 const TOOLS: [&str; 62] = [
     "autoflake",
     "autopep8",
@@ -113,7 +113,7 @@ pub(super) struct Requirements {
 }
 
 impl Requirements {
-    /// All requirements: those of the package, of its tests, and pytest.
+    /// Returns all requirements: those of the package, of its tests, and pytest.
     pub(super) fn all(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         let pytest = ["pytest".to_owned()];
@@ -264,7 +264,8 @@ impl Requirements {
                 }
                 let named = name_of(&one);
                 if named == normalised(name) {
-                    // Only the extras of the package itself: it is never installed.
+                    // If the package requires itself with extras, add the requirements of these extras, but not the
+                    // package, which is never installed.
                     let inside =
                         one.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(inside, _)| inside);
                     for extra in inside.unwrap_or_default().split(',') {
@@ -282,7 +283,7 @@ impl Requirements {
                 } else if is_test && is_tool(&named) {
                     self.left_out.push(format!("{one}: a developer's tool"));
                 } else if is_test && is_contradicted(&one, &self.own) {
-                    self.left_out.push(format!("{one}: the package itself says otherwise"));
+                    self.left_out.push(format!("{one}: already among the package's own requirements"));
                 } else if is_test {
                     // Several files may pin one tool differently; the first one counts.
                     if !self.tests.iter().any(|known| name_of(known) == named && marker(known) == marker(&one)) {
@@ -301,7 +302,7 @@ fn marker(requirement: &str) -> &str {
     requirement.split_once(';').map_or("", |(_, marker)| marker.trim())
 }
 
-/// Whether the package's own requirements name the same package with a version.
+/// Whether the package's own requirements name the same package as this requirement of its tests.
 fn is_contradicted(requirement: &str, own: &[String]) -> bool {
     own.iter().any(|known| name_of(known) == name_of(requirement))
 }
@@ -310,7 +311,7 @@ fn is_tool(name: &str) -> bool {
     TOOLS.iter().any(|tool| tool.strip_suffix('*').map_or(*tool == name, |start| name.starts_with(start)))
 }
 
-/// Splits a requirement into itself without conditions on extras, and the extras that it names.
+/// Removes the conditions on extras from a requirement. Also returns the extras that they name.
 fn without_extras(requirement: &str) -> (String, Vec<String>) {
     let Some((plain, condition)) = requirement.split_once(';') else { return (requirement.to_owned(), Vec::new()) };
     let Ok(extra) = Regex::new(r#"extra\s*==\s*["']([^"']*)["']"#) else { return (requirement.to_owned(), Vec::new()) };
@@ -329,7 +330,7 @@ fn without_extras(requirement: &str) -> (String, Vec<String>) {
     (text, named)
 }
 
-/// Requirements in a table of poetry's, `name = "^1.2"` or `name = { version = ">=1" }`.
+/// Returns the requirements in one of poetry's tables, written as `name = "^1.2"` or `name = { version = ">=1" }`.
 fn poetry_list(table: Option<&Value>) -> Vec<String> {
     let version = |text: &str| -> String {
         let text = text.trim();
@@ -381,7 +382,7 @@ fn ini(said: &str, section: &str, key: &str) -> Vec<String> {
     found.into_iter().filter_map(|line| line.split(';').next().map(str::to_owned)).collect()
 }
 
-/// Returns the strings of a literal list behind a key in Python code.
+/// Returns the strings of the literal list that follows a key in Python code.
 fn literal_list(code: &str, key: &str) -> Vec<String> {
     let list = Regex::new(&format!(r#"["']?\b{key}["']?\s*[=:]\s*[\[(]([^\[\]()]*(?:\[[^\]]*\][^\[\]()]*)*)[\])]"#));
     let (Ok(list), Ok(string)) = (list, Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#)) else { return Vec::new() };
@@ -392,7 +393,7 @@ fn literal_list(code: &str, key: &str) -> Vec<String> {
     found.map(|one| one.as_str().trim().to_owned()).collect()
 }
 
-/// Requirements in files such as `requirements-test.txt`, with the files that they include.
+/// Returns the requirements in files such as `requirements-test.txt`, and in the files that these include.
 fn listed_in_files(folder: &Path) -> Vec<String> {
     let mut files = Vec::new();
     for place in [folder.to_owned(), folder.join("requirements"), folder.join("tests"), folder.join("test")] {
@@ -418,7 +419,7 @@ fn listed_in_files(folder: &Path) -> Vec<String> {
             if let Some(other) = line.strip_prefix("-r ").or_else(|| line.strip_prefix("--requirement ")) {
                 files.push(path.with_file_name(other.trim()));
             } else if !line.starts_with(['-', '#']) {
-                // Hashes and continuation lines of locked files.
+                // Remove the hashes and line continuations of files that pin hashes.
                 found.push(line.split(" --hash").next().unwrap_or(line).trim_end_matches('\\').trim().to_owned());
             }
         }
@@ -454,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_tox_and_files_are_read() {
+    fn requirements_are_read_from_groups_tox_and_files() {
         let toml = "[project]\nname = 'my-pkg'\ndependencies = ['six']\n[dependency-groups]\ntest = ['pytest>=7', {include-group = 'x'}]\n\
                     x = ['mock']\n";
         let tox =
@@ -473,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_installed_is_dropped_by_its_name() {
+    fn requirements_that_pip_cannot_install_are_dropped_by_name() {
         let mut found = Requirements { tests: vec!["nose2>=1".into(), "mock".into()], ..Requirements::default() };
         assert!(found.drop_named("ERROR: No matching distribution found for nose2>=1 (from versions: none)"));
         assert_eq!(found.tests, ["mock"]);

@@ -56,7 +56,7 @@ pub struct SourceRecord {
 pub(super) struct Unpacked {
     /// The folder.
     pub(super) folder: PathBuf,
-    /// Where they came from.
+    /// Where the sources came from.
     pub(super) record: SourceRecord,
 }
 
@@ -121,7 +121,7 @@ impl PackageSource {
     }
 }
 
-/// Gets sources; the index is asked for its configuration once.
+/// Fetches sources. pip is asked for the configured indexes only once.
 #[derive(Default)]
 pub(super) struct Fetcher {
     index: OnceCell<IndexClient>,
@@ -187,7 +187,7 @@ impl Fetcher {
                 "the sources of `{}` have the digest {}, but the list has {expected}",
                 found.record.package, found.record.sha256
             ))
-            .hint("the list was made of other sources"));
+            .hint("the list was made from other sources"));
         }
         Ok(found)
     }

@@ -28,7 +28,7 @@ const OUTPUT: &str = ".autoexperiment-survey.json";
 /// Processes that keep all cores busy during one of the surveys.
 const LOAD: &str = "for core in $(seq \"$(nproc)\"); do python -c 'import time\nend = time.time() + 900\nwhile time.time() < end: pass' & done; ";
 
-/// Relative difference of numbers between surveys that counts as none.
+/// Relative difference up to which numbers in two surveys count as equal.
 const CLOSE: f64 = 1e-6;
 
 /// A test in a survey.
@@ -48,7 +48,7 @@ pub(super) struct SurveyedTest {
     /// Digest of the values that the package returned to the test.
     #[serde(default)]
     pub(super) values: Value,
-    /// Functions of the package that it entered, `path.py::Class.method`.
+    /// Functions of the package that the test entered, as `path.py::Class.method`.
     #[serde(default)]
     pub(super) entered: Vec<String>,
 }
@@ -75,7 +75,7 @@ pub(super) struct SurveyOptions {
     pub(super) doctests: bool,
 }
 
-/// Tests that give the same in every survey, and why the others are left out.
+/// Tests that give the same result in every survey, and why the others are left out.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StableTests {
     /// Tests that pass in every survey, as in the first one.
@@ -102,7 +102,8 @@ pub(super) async fn survey(
     let load = if loaded { LOAD } else { "" };
     let doctests = if options.doctests { " --doctests" } else { "" };
     let seconds = options.seconds;
-    // Processes of the load must not keep the command's output open.
+    // Redirect the output of the processes that keep the machine busy; otherwise they would keep the command's output
+    // open.
     let line = format!(
         "{exports}\n{{ {load}true; }} >/dev/null 2>&1 </dev/null\npython -B -I {RUNNER} survey --seconds {seconds} --output {OUTPUT}{doctests} >/dev/null\n\
          status=$?\nkill $(jobs -p) 2>/dev/null\nexit $status"
@@ -122,7 +123,7 @@ pub(super) async fn survey(
     sandbox.destroy().await.map_err(lost)?;
     tokio::task::block_in_place(|| workspace.remove())?;
     let bytes = written.unwrap_or_default();
-    // Python writes numbers that JSON does not have.
+    // Python writes numbers such as `NaN`, which JSON does not have.
     let read = read_result(&ResultRule::JsonLine(Stdout::Stdout), &bytes, None);
     let parsed = read.map_err(|_| None).and_then(|value| serde_json::from_value(value).map_err(Some));
     parsed.map_err(|broken| {
@@ -176,7 +177,7 @@ pub(super) fn stable(surveys: &[Survey]) -> StableTests {
     found
 }
 
-/// Groups the reasons for not passing.
+/// Returns the kind of reason for which a test did not pass, so that tests can be counted by kind.
 fn reason_of(outcome: &str, reason: &str) -> String {
     let said = reason.to_lowercase();
     let any = |parts: &[&str]| parts.iter().any(|part| said.contains(part));
@@ -212,7 +213,7 @@ pub(super) fn is_close(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// The plan for the runner: tests by group, and those whose values vary.
+/// The plan for the runner: the tests of each group, and the tests whose values are not compared.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plan {
@@ -226,7 +227,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The plan as the file for the runner.
+    /// Returns the path and contents of the file in which the runner reads the plan.
     pub(super) fn file(&self) -> (PathBuf, Vec<u8>) {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
@@ -245,15 +246,16 @@ const MOST_GROUPS: usize = 8;
 pub(super) const MOST_SECONDS: f64 = 8.0;
 const MOST_TESTS: usize = 4000;
 
-/// Seconds of a group above which another one is made.
+/// Seconds of tests per group, from which the number of groups follows.
 const GROUP_SECONDS: f64 = 2.0;
 
-/// Drops the slowest tests of those that enter nothing new until the rest takes at most [`MOST_SECONDS`]. Returns how many were
+/// Keeps tests that take at most [`MOST_SECONDS`] together, and at most [`MOST_TESTS`]: first, from quick to slow,
+/// those that enter functions which no kept test enters, then the quickest of the others. Returns how many were
 /// dropped.
 pub(super) fn within_budget(tests: &mut BTreeMap<String, SurveyedTest>) -> usize {
     let mut order: Vec<String> = tests.keys().cloned().collect();
     let cost = |id: &String| tests.get(id).map_or(0.0, |test| test.seconds);
-    // Cheap ones first; ties by a hash, so that no file is preferred.
+    // Quick tests come first. A hash orders tests of equal time, so that no file is preferred.
     let tie = |id: &String| hex(&<sha2::Sha256 as sha2::Digest>::digest(id.as_bytes()));
     order.sort_by(|one, other| {
         let rounded = |id: &String| (cost(id) * 20.0).round();

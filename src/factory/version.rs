@@ -1,4 +1,5 @@
-//! Versions of packages, ordered as in package indexes (PEP 440). Covers what choosing the newest release needs.
+//! Versions of packages, ordered as in package indexes (PEP 440). Implements only what is needed to choose the newest
+//! release.
 
 use std::cmp::Ordering;
 

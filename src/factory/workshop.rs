@@ -39,7 +39,7 @@ impl Workshop {
             .map_err(|error| Error::io("create", self.suite.root(), error))
     }
 
-    /// Removes what a killed process left of a package.
+    /// Removes the unfinished files of a package that a killed process left.
     pub(super) fn remove_unfinished(&self, id: &str) -> Result<()> {
         for part in ["papers", "repos", "envs"] {
             let folder = self.suite.root().join(part).join(id);

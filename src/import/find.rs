@@ -101,8 +101,9 @@ fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>
     modules.get(file).ok_or_else(|| Error::internal("a module that was read is gone"))
 }
 
-/// Returns the functions whose lines can be trusted, by published number: indices in their modules. All published
-/// functions of that name and file end where a function of that name ends, and overlap only this one.
+/// Returns the functions whose lines can be trusted, by published number: indices in their modules. Lines are trusted
+/// if several functions of one name and file were published, and the lines of each overlap exactly one function of that
+/// name, another one for each, and end where it ends.
 fn by_lines_together(
     repo: &Path,
     paper: &PublishedPaper,

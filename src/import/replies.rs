@@ -164,26 +164,26 @@ fn unit(paper: &LoadedPaper, file: &str, name: &str, number: usize) -> Option<St
     paper.paper.units.iter().find(|unit| unit.region == Some(place)).map(|unit| unit.at.clone())
 }
 
-/// Outcomes of replies where they come from, and here.
+/// Outcomes of replies: as stored by the benchmark, and in a run of this program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ComparedReplies {
-    /// Replies with both outcomes.
+    /// Number of replies that have both outcomes.
     pub compared: usize,
-    /// Of these, the ones that pass there and here.
+    /// Number of these that pass by both outcomes.
     pub both_pass: usize,
-    /// Of these, the ones that fail there and here.
+    /// Number of these that fail by both outcomes.
     pub both_fail: usize,
-    /// Share of the snippets' lines in replies that pass, in percent: there, and here.
+    /// Share of the snippets' lines in replies that pass, in percent: by the stored outcomes, and in the run.
     pub line_rates: Option<[f64; 2]>,
-    /// Share of replies that pass, in percent: there, and here.
+    /// Share of replies that pass, in percent: by the stored outcomes, and in the run.
     pub task_rates: Option<[f64; 2]>,
-    /// The other replies.
+    /// Replies whose two outcomes differ.
     pub differences: Vec<ReplyDifference>,
     /// Number of attempts of the run that are not compared: several units were masked, or an outcome is unknown.
     pub left_out: usize,
 }
 
-/// A reply with different outcomes.
+/// A reply whose stored outcome differs from its outcome in the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReplyDifference {
     /// The paper's id.
@@ -192,9 +192,9 @@ pub struct ReplyDifference {
     pub unit: String,
     /// Number of the attempt.
     pub attempt: u32,
-    /// Whether it passes here.
+    /// Whether the reply passes in the run.
     pub passes_here: bool,
-    /// Why it does not pass here.
+    /// Why the reply does not pass in the run.
     pub reason: Option<String>,
 }
 

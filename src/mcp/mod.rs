@@ -1,9 +1,9 @@
 //! An MCP server with which an assistant attempts samples: it lists papers, draws samples, opens attempts, acts in their
 //! sandboxes and reads verdicts.
 //!
-//! An attempt is named in each call rather than remembered with the connection, so that clients of the protocol's revision
-//! without sessions work like those before it. Gold and verification are out of reach: a client learns of a verdict what
-//! a learner learns.
+//! An attempt is named in each call rather than remembered with the connection, so that clients of the protocol's
+//! revision without sessions work like those before it. Clients cannot reach gold or verification. From a verdict they
+//! learn only what learners in episodes learn.
 
 mod tools;
 
@@ -33,11 +33,12 @@ use crate::report::{SummaryOptions, brief_console, summarise};
 use crate::run::ClientName;
 use tools::{DrawArguments, StartArguments};
 
-/// Time after which a call that takes longer returns, to be waited for with `result`. Clients often wait 60 s.
+/// Time after which a call returns even if it is not finished; the client then waits with `result`. Clients often wait
+/// for 60 s.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// Attempts that are remembered, so that their results can be read.
+/// Maximum number of attempts that are remembered, so that their results can be read.
 const MOST_KEPT: usize = 1000;
-/// Longest request over HTTP, in bytes.
+/// Maximum size of a request over HTTP in bytes.
 const LONGEST: usize = 4 << 20;
 
 const INSTRUCTIONS: &str = "Attempts at re-implementing functions of research papers. Call `list_papers`, `draw_samples`, and \
@@ -154,7 +155,7 @@ impl Shared {
         let tasks = self.host.tasks();
         let split = asked.split.as_deref().map_or(Ok(Split::default()), str::parse).map_err(|error| told(&error))?;
         let mut drawn: Vec<Value> = Vec::new();
-        // Skips repetitions, and gives up after four draws per sample asked for.
+        // Skip samples that were drawn before, and give up after four draws per requested sample.
         for turn in 0..4 * u64::from(asked.count.unwrap_or(1)) {
             if drawn.len() >= asked.count.unwrap_or(1) as usize {
                 break;
@@ -177,7 +178,7 @@ impl Shared {
             NotStarted::Request(error) => told(&error),
             NotStarted::Stopped => "the server is being stopped".to_owned(),
         })?;
-        // Cannot be guessed, so that a client reaches its own attempts only.
+        // The name contains a random number, so that clients cannot guess the names of other clients' attempts.
         let handle = format!("{}.{}-{:016x}", episode.sample, episode.attempt, rand::random::<u64>());
         let episode = Arc::new(Mutex::new(episode));
         self.keep(handle.clone(), episode.clone());
@@ -227,7 +228,7 @@ impl Shared {
     }
 }
 
-/// The `attempt` of a call.
+/// Returns the argument `attempt` of a call.
 fn attempt_of(arguments: &JsonObject) -> std::result::Result<String, String> {
     let given = arguments.get("attempt").and_then(Value::as_str);
     given.map(str::to_owned).ok_or_else(|| "`attempt` is missing: `start_attempt` returns it".to_owned())
@@ -261,7 +262,7 @@ fn told(error: &Error) -> String {
     }
 }
 
-/// Address of a paper's text.
+/// Returns the URI of a paper's text.
 fn uri(id: &str) -> String {
     format!("paper://{id}")
 }

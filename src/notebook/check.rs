@@ -93,7 +93,7 @@ fn check_texts(task: &LoadedTask, found: &mut Vec<String>) {
         .filter_map(|landmark| Some((landmark.id.as_str(), Regex::new(&landmark.pattern).ok()?)))
         .collect();
     for (id, _) in patterns.iter().filter(|(_, pattern)| pattern.is_match("")) {
-        found.push(format!("the pattern of landmark `{id}` is in every text"));
+        found.push(format!("the pattern of landmark `{id}` matches every text"));
     }
     let gold = task.answer.as_ref().map(|gold| GoldValues::collect("answer", gold));
     let mut look = |path: &Path, text: &str| {

@@ -197,7 +197,8 @@ enum OwnRun<'a> {
     Gave(Option<&'a Value>),
 }
 
-/// Compares the submission with gold, value by value. If our run is compared, a value must also be right there.
+/// Compares the submission with gold, value by value. If our run is compared, a value must also be right in our run's
+/// result.
 fn compared(gold: &Value, submitted: Option<&Value>, run: OwnRun<'_>, relative: f64) -> ExperimentVerdict {
     let mut leaves = Vec::new();
     flatten(String::new(), gold, &mut leaves);

@@ -203,7 +203,11 @@ impl ReadyTask {
                 shown = kernel.interrupt(&mut host).await?;
             }
             if cell.state == CellState::Done && shown.state != CellState::Done {
-                return Ok(Err(format!("cell {} of the agent went otherwise: {:?}", number + 1, shown.state)));
+                return Ok(Err(format!(
+                    "cell {} of the agent ended differently when it was repeated: {:?}",
+                    number + 1,
+                    shown.state
+                )));
             }
             if shown.state.is_end() {
                 kernel = Kernel::start(&mut host).await?;

@@ -96,7 +96,7 @@ impl SoundnessPlan {
         self.id((0..self.task.manifest.blocks.len()).collect())
     }
 
-    /// Returns for each block the smallest sample that withholds it: the block and all that need it.
+    /// Returns for each block the smallest sample that withholds it: the block and all blocks that need it.
     #[must_use]
     pub fn without_each(&self) -> Vec<String> {
         (0..self.task.manifest.blocks.len()).map(|block| self.id(self.upwards(block))).collect()
@@ -106,7 +106,7 @@ impl SoundnessPlan {
         sample(&Withheld { item: self.task.id.clone(), units }).id().to_owned()
     }
 
-    /// Returns a block and all that need it, in order. A block comes after those that it needs.
+    /// Returns a block and all blocks that need it, in order. A block comes after the blocks that it needs.
     fn upwards(&self, block: usize) -> Vec<usize> {
         let blocks = &self.task.manifest.blocks;
         let mut above = vec![block];

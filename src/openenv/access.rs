@@ -1,5 +1,5 @@
-//! Where a server listens and whom it serves. Without a token only this machine's programs are served: requests must name
-//! a local host and come from no page of a browser.
+//! Where a server listens and whom it serves. Without a token only this machine's programs are served: requests must
+//! name a local host and must not come from a page in a browser.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -105,13 +105,13 @@ fn unix_listener(path: &Path) -> Result<UnixListener> {
             .because(error)
             .hint("choose a path in a folder that you can write, which does not exist yet")
     };
-    // A new folder is closed to others from its first moment, unlike a socket.
+    // A new socket has the permissions that the umask leaves; remove those of other users.
     let listener = UnixListener::bind(path).map_err(failed)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     Ok(listener)
 }
 
-/// Admits requests with the token, or without one those from this machine's programs.
+/// Admits requests that contain the token. If the server has no token, admits requests from this machine's programs.
 pub async fn admit(
     State(access): State<Arc<Access>>,
     query: Query<TokenQuery>,
@@ -138,12 +138,13 @@ fn sent_token<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Option<&'a 
     header.and_then(|value| value.strip_prefix("Bearer ")).or(query)
 }
 
-/// Compares in a time that depends on the lengths alone.
+/// Whether two texts are equal. The time of the comparison depends only on their lengths, so that it does not reveal
+/// the secret.
 fn is_same(secret: &str, sent: &str) -> bool {
     secret.len() == sent.len() && secret.bytes().zip(sent.bytes()).fold(0, |found, (a, b)| found | (a ^ b)) == 0
 }
 
-/// Whether a request names this machine and comes from no page of a browser. Programs send no origin.
+/// Whether a request names this machine and does not come from a page in a browser. Only browsers send an origin.
 fn is_local(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let name =
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_and_foreign_names_are_not_this_machines_programs() {
+    fn requests_from_pages_or_for_foreign_hosts_are_not_local() {
         for host in ["127.0.0.1:8000", "localhost:8000", "localhost", "[::1]:9"] {
             assert!(is_local(&headers(&[(header::HOST, host)])), "{host}");
         }

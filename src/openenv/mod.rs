@@ -33,13 +33,13 @@ use session::Session;
 
 /// Name of the environment in OpenEnv's lists.
 const NAME: &str = "autoexperiment";
-/// Longest message of a client, in bytes. Files that clients write are part of messages.
+/// Maximum size of a client's message in bytes. Files that clients write are part of messages.
 const LONGEST: usize = 4 << 20;
-/// Sockets beyond one for each episode, for clients that are between two episodes.
+/// Number of sockets in addition to one for each episode, for clients that are between two episodes.
 const SPARE: usize = 64;
-/// Most tasks in one answer.
+/// Maximum number of tasks in one answer.
 const MOST_LISTED: usize = 10_000;
-/// Most tasks with their prompts in one answer.
+/// Maximum number of tasks with their prompts in one answer.
 const MOST_PROMPTED: usize = 100;
 
 /// Options of the server.
@@ -121,7 +121,8 @@ struct SocketQuery {
     client: Option<String>,
 }
 
-/// An episode of several steps needs a connection that lasts as long.
+/// Refuses OpenEnv's calls over plain HTTP: an episode of several steps needs a connection that lasts as long as the
+/// episode.
 fn over_http() -> Refusal {
     refuse(StatusCode::NOT_IMPLEMENTED, "episodes have several steps: connect to the WebSocket at /ws")
 }
@@ -161,7 +162,7 @@ async fn metadata(State(served): State<Arc<Served>>) -> Json<Value> {
     }))
 }
 
-/// The description of the paths that OpenEnv's validation reads.
+/// Returns the description of the server's paths, which OpenEnv's validation reads.
 fn openapi() -> Value {
     let get = json!({ "get": { "responses": { "200": { "description": "JSON" } } } });
     let post = json!({ "post": { "responses": { "200": { "description": "JSON" } } } });
@@ -176,7 +177,7 @@ fn openapi() -> Value {
     })
 }
 
-/// The answer to MCP, which has a server of its own.
+/// Returns the answer to requests for MCP, which this server does not speak; `autoexperiment mcp` does.
 fn without_mcp() -> Value {
     let message = "this server speaks OpenEnv's protocol; `autoexperiment mcp` serves MCP";
     json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32601, "message": message } })
@@ -229,10 +230,10 @@ fn check_name(name: &str) -> std::result::Result<(), Refusal> {
     Err(refuse(StatusCode::NOT_FOUND, format!("unknown environment `{}`", name.escape_debug())))
 }
 
-/// The tasks of a split. Draws them at the first request.
+/// Returns the tasks of a split, which are drawn at the first request.
 fn listed(served: &Served, split: &str) -> std::result::Result<Arc<[Sample]>, Refusal> {
     let found = split.parse::<Split>().and_then(|split| {
-        // Reads nothing but memory, but may count many samples.
+        // This reads only memory, but may have to count many samples.
         tokio::task::block_in_place(|| served.host.tasks().list(split))
     });
     found.map_err(|error| refuse(StatusCode::BAD_REQUEST, error.to_string()))
@@ -244,7 +245,7 @@ fn described(split: &str, index: usize, sample: &Sample) -> Value {
 
 /// Same as [`described`], with the prompts of the task.
 fn prompted(served: &Served, split: &str, index: usize, sample: &Sample) -> std::result::Result<Value, Refusal> {
-    // Reads the item's files.
+    // This reads the item's files.
     let opening = tokio::task::block_in_place(|| served.host.opening(sample));
     let opening = opening.map_err(|error| refuse(StatusCode::BAD_REQUEST, error.to_string()))?;
     let mut task = described(split, index, sample);

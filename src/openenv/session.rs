@@ -23,7 +23,7 @@ use crate::run::ClientName;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Time between pings.
 const PING: Duration = Duration::from_secs(20);
-/// Longest time in which a client must take an answer.
+/// Time within which a client must receive an answer.
 const SEND: Duration = Duration::from_secs(30);
 
 /// A client's session.
@@ -32,7 +32,7 @@ pub struct Session {
     client: ClientName,
     episode: Option<Episode>,
     patience: Duration,
-    /// Longest time without a message while no episode runs.
+    /// Maximum time without a message while no episode runs.
     idle: Duration,
     tools: Vec<Value>,
 }
@@ -171,7 +171,7 @@ impl Session {
 
     /// Waits for news of an episode and encodes them.
     async fn news(&mut self, episode: Episode) -> Result<String, WireError> {
-        // Kept in the session, because the client may leave meanwhile.
+        // Keep the episode in the session while waiting, because the client may leave meanwhile.
         let episode = self.episode.insert(episode);
         Ok(match episode.wait(self.patience).await {
             Progress::Opened(opening) => wire::opened(episode, &opening, &self.tools),

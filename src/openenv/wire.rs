@@ -9,7 +9,7 @@ use crate::episode::{Episode, EpisodeOutcome, Observed, Opening};
 use crate::error::Error;
 use crate::run::ClientName;
 
-/// Pseudo tool that waits for a call or a verdict that takes long.
+/// Pseudo tool with which clients wait for the result of a long call, or for the verdict.
 pub const WAIT: &str = "wait";
 
 /// Why a message cannot be answered, in OpenEnv's words.
@@ -95,10 +95,10 @@ pub struct StepRequest {
     pub tool: String,
     #[serde(default)]
     arguments: Value,
-    /// Text of the client's model, for the record.
+    /// Text that the client's model wrote, for the trajectory.
     #[serde(default)]
     pub text: String,
-    /// Every OpenEnv action may have some, which are not used.
+    /// Metadata, which every OpenEnv action may have; not used.
     #[serde(default, rename = "metadata")]
     _metadata: Value,
 }
@@ -124,7 +124,8 @@ impl ResetRequest {
 }
 
 impl StepRequest {
-    /// The arguments; text is read as JSON, as models' APIs return them.
+    /// Returns the arguments. Arguments given as text are parsed as JSON, because models' APIs return them in this
+    /// form.
     pub fn arguments(&self) -> Value {
         match &self.arguments {
             Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())),
@@ -187,7 +188,7 @@ fn names(episode: &Episode) -> Map<String, Value> {
     names
 }
 
-/// The first observation.
+/// Formats the first observation.
 pub fn opened(episode: &Episode, opening: &Opening, tools: &[Value]) -> String {
     let shown = json!({
         "text": opening.prompt, "prompt": opening.prompt, "system": opening.system, "tools": tools, "pending": false,
@@ -198,19 +199,19 @@ pub fn opened(episode: &Episode, opening: &Opening, tools: &[Value]) -> String {
     observation(&shown, None, false, &metadata)
 }
 
-/// The output of a call.
+/// Formats the output of a call.
 pub fn observed(episode: &Episode, observed: &Observed) -> String {
     let shown = json!({ "text": observed.text, "error": observed.is_error, "pending": false });
     observation(&shown, None, false, &names(episode))
 }
 
-/// A sign of life, if a call or the verdict takes long.
+/// Formats a sign of life, sent if a call or the verdict takes long.
 pub fn pending(episode: &Episode) -> String {
     let text = format!("not finished yet: call `{WAIT}` until `pending` is false");
     observation(&json!({ "text": text, "pending": true }), None, false, &names(episode))
 }
 
-/// The verdict.
+/// Formats the verdict.
 pub fn ended(episode: &Episode, outcome: &EpisodeOutcome) -> String {
     let text = match (&outcome.lost, outcome.reward) {
         (Some(_), _) | (None, None) => {
@@ -231,7 +232,7 @@ fn metadata(episode: &Episode, outcome: &EpisodeOutcome) -> Map<String, Value> {
     metadata
 }
 
-/// The state of a session.
+/// Formats the state of a session.
 pub fn state(episode: Option<&Episode>) -> String {
     let Some(episode) = episode else {
         return json!({ "type": "state", "data": { "episode_id": null, "step_count": 0 } }).to_string();

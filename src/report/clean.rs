@@ -71,8 +71,9 @@ pub(super) fn cut_apart(names: &[&str], most: usize) -> Vec<String> {
     (0..names.len()).map(of).collect()
 }
 
-/// Cleans text for a CSV cell. Spreadsheets treat text that begins with one of these characters as a formula and may
-/// run it (OWASP, "CSV Injection"); a leading apostrophe keeps it text. Numbers don't go through this function.
+/// Cleans text for a CSV cell. Spreadsheets treat text that begins with `=`, `+`, `-` or `@`, full-width or not, as a
+/// formula and may run it (OWASP, "CSV Injection"), so an apostrophe is put before such text. Numbers don't go through
+/// this function.
 pub(crate) fn cell(text: &str) -> String {
     let text = clean(text);
     if text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']) { format!("'{text}") } else { text }

@@ -26,7 +26,8 @@ impl Course {
             if !runs_code(tool, arguments) {
                 continue;
             }
-            // In these cases nothing has run yet, or a later call shows the outcome.
+            // Nothing has run if the session reports an error; if the code is still running, a later call shows its
+            // outcome.
             if tool == "execute" && (content.starts_with("error:") || content.starts_with("still running")) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The course of a curriculum: success and difficulty of one window of episodes after another.
+//! The course of a curriculum: success and difficulty in consecutive windows of episodes.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::clean;
 use super::terminal::{plain_table, trimmed};
 use crate::run::{AttemptRecord, CurriculumSettings};
 
-/// Rows of the table, at most; longer courses are shown by several windows a row.
+/// Maximum rows of the table. In longer courses, a row covers several windows.
 const MOST_ROWS: usize = 20;
 
 /// Columns of the table of a course.
@@ -18,7 +18,7 @@ pub(super) const COLUMNS: [&str; 4] = ["episodes", "success %", "mean n", "large
 pub struct CurriculumRun {
     /// Name of the run.
     pub run: String,
-    /// Beginning of the labels of the run's agents; empty if it is the only run.
+    /// Prefix of the labels of the run's agents; empty if there is only one run.
     pub prefix: String,
     /// The curriculum's settings.
     pub settings: CurriculumSettings,
@@ -29,11 +29,11 @@ pub struct CurriculumRun {
 pub struct CurriculumCourse {
     /// Name of the run.
     pub run: String,
-    /// Success rate that the curriculum keeps to.
+    /// Success rate at which the curriculum tries to keep the learner.
     pub target: f64,
     /// Number of episodes over which the curriculum measures success.
     pub window: usize,
-    /// Success and difficulty, one window of episodes or several after another.
+    /// Success and difficulty in consecutive parts of the course, each of one window of episodes or of several.
     pub parts: Vec<CurriculumPart>,
 }
 

@@ -225,7 +225,7 @@ impl Merged {
         self
     }
 
-    /// Options for summarising the runs together. They contain these k for pass@k or, if none are given, 1 and each
+    /// Options for summarising the runs together. The k of pass@k are those in `asked` or, if it is empty, 1 and each
     /// run's number of attempts.
     #[must_use]
     pub fn options(&self, asked: &[usize]) -> SummaryOptions {

@@ -91,8 +91,8 @@ fn ended(record: &AttemptRecord) -> Timestamp {
 }
 
 impl Status {
-    /// Computes the status at time `now`. `begun` is the number of attempts that have a trajectory but no counting
-    /// record, as found by [`begun`]; they count as running only while a process writes to the run.
+    /// Computes the status at time `now`. `begun` is the number of attempts that have begun since their last record, if
+    /// they have one; they count as running only while a process writes to the run.
     #[must_use]
     pub fn compute(
         name: String,

@@ -123,8 +123,8 @@ pub fn extract_code(reply: &str) -> &str {
     code.unwrap_or(reply).trim()
 }
 
-/// Returns the kind of a program by its syntax: Python if it parses as Python and does something there; else Bash if
-/// each line could begin with a command and no line is Python's; else `None`.
+/// Returns the kind of a program by its syntax: Python if it parses as Python and is more than names and options; else
+/// Bash if its first line could begin with a command and no line looks like Python; else `None`.
 #[must_use]
 pub fn strict_kind(code: &str) -> Option<ProgramKind> {
     // Python parses `ls -l` as a difference of two names, so names alone do not make a program Python.
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_ran_if_it_ended_well_or_did_not_end() {
+    fn the_published_rule_counts_success_and_timeout_as_executed() {
         assert!(shipped_ran(None) && shipped_ran(Some(0)) && !shipped_ran(Some(1)));
     }
 }

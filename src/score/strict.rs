@@ -60,7 +60,7 @@ pub fn with_markers(result: Value) -> Value {
     }
 }
 
-/// Returns the number for which a gold value stands that is a text, such as `NaN`.
+/// Returns the number that a text in gold represents, such as `NaN`; `None` if the value is not such a text.
 fn marked(gold: &Value) -> Option<f64> {
     json::not_finite(gold.as_str()?)
 }
@@ -120,7 +120,7 @@ struct ValueComparison<'a> {
 }
 
 impl ValueComparison<'_> {
-    /// Compares the values at `path`. `repeats` are the values of gold's repeats there.
+    /// Compares the values at `path`. `repeats` are the values at `path` in gold's repeats.
     fn compare(&mut self, path: String, gold: &Value, repeats: &[&Value], got: Counterpart<'_>) {
         match gold {
             Value::Object(gold) => self.compare_objects(&path, gold, repeats, got),

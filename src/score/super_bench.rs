@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_submitted_by_an_empty_answer() {
+    fn an_empty_answer_does_not_count_as_submitted() {
         for nothing in [json!(null), json!({}), json!([]), json!(""), json!(0), json!(0.0), json!(false)] {
             assert!(!is_submitted(Some(&nothing)), "{nothing}");
         }

@@ -121,7 +121,7 @@ fn a_sample_without_gold_passes_the_reference_rule_but_fails_the_strict_rule() {
 }
 
 #[test]
-fn one_bad_leaf_fails_that_value_and_is_named() {
+fn one_wrong_value_fails_and_is_named() {
     let experiments = [expected(1, json!({"a": 1, "b": [2, 3]})), expected(2, json!(1))];
     let raw = r#"{"Experiment 1": {"a": 1, "b": [2, {"x": 1}]}, "Experiment 2": 1}"#;
     let reference = score_answer(Rule::Reference, &experiments, Some(raw), &ExperimentRuns::new());
@@ -380,7 +380,7 @@ fn results_of_verification_are_scored_by_id_with_the_reasons_for_missing_ones() 
 }
 
 #[test]
-fn verdicts_survive_the_store() {
+fn verdicts_are_read_from_the_store_as_written() {
     let experiments = [expected(1, json!({"a": 1e-300, "b": [1, "x"]}))];
     let verdict =
         score_answer(Rule::Strict, &experiments, Some(r#"{"1": {"a": 1e300, "b": [1]}}"#), &ExperimentRuns::new());

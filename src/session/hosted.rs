@@ -21,7 +21,7 @@ pub(crate) struct HostedRun {
     pub(crate) writer: Writer,
     /// The family of the samples.
     pub(crate) family: Arc<dyn Family>,
-    /// The items that samples may be of.
+    /// The items that samples are drawn from.
     pub(crate) items: Vec<Arc<dyn Item>>,
     /// Records of earlier sessions.
     pub(crate) records: Vec<AttemptRecord>,

@@ -482,10 +482,9 @@ async fn choose(
     choosing::choose_all(store, &groups, &catalogue, verifiers, &cost_cap, observer).await
 }
 
-/// Warns of samples of which a part is not decided without verification.
+/// Warns if some experiments of a sample are hidden and the run has no verification, which alone can decide them.
 ///
-/// # Errors
-/// Kind `Usage` if nothing of a sample is.
+/// # Errors Kind `Usage` if all experiments of a sample are hidden.
 fn warn_of_hidden(items: &[Arc<dyn Item>], samples: &[Sample], observer: &dyn Observer) -> Result<()> {
     let mut parts = 0;
     for sample in samples {

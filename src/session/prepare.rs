@@ -97,8 +97,8 @@ pub(super) fn readable(then: &Digests, family: &dyn Family, items: &[Arc<dyn Ite
     Ok(now)
 }
 
-/// The warning of a run that was not checked.
-const UNCHECKED: &str = "what `check` calls wrong was not refused (`--unchecked`)";
+/// Warning about a session whose items were not checked.
+const UNCHECKED: &str = "items were run whether or not `check` finds errors in them (`--unchecked`)";
 
 /// Describes this session for `run.json`.
 pub(super) fn facts(items: &[Box<dyn Ready>], agents: &[LabelledAgent], options: &SessionOptions) -> SessionFacts {

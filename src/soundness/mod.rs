@@ -56,7 +56,7 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
     }
 }
 
-/// How much of a proof is made.
+/// The parts of a proof that are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SoundnessScope {
     /// Everything except solutions written by the user.

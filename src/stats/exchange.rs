@@ -114,7 +114,8 @@ impl StandardPool {
         (self.rows.len(), self.first, self.second)
     }
 
-    /// Hands over the statistic of each value for an assignment: the first group's draws come first in `order`.
+    /// Calls `found` with the statistic of each value for an assignment. The draws of the first group come first in
+    /// `order`.
     fn statistics(&self, order: &[usize], found: &mut impl FnMut(f64)) {
         let (first, second) = (self.first, self.second);
         for (value, total) in self.totals.iter().enumerate() {

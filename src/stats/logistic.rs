@@ -45,7 +45,7 @@ const MOST_SPREAD: f64 = 6.0;
 /// deviations maximise the marginal likelihood by Laplace's approximation (as `glmer` of lme4 does with `nAGQ = 0`;
 /// Bates et al., "Fitting Linear Mixed-Effects Models Using lme4", 2015).
 ///
-/// `None` if the data don't bound the effects, for example if all tries pass, or all those on one side of some value.
+/// `None` if the data don't bound the effects, for example if all tries pass, or exactly those on one side of some n.
 #[must_use]
 pub fn fit(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut spreads = vec![1.0; families.len()];

@@ -75,7 +75,7 @@ pub fn difference_interval(samples: &[SampleValue<'_>], trials: f64, how: Interv
     Some(in_agreement(interval, mean, &flipped, 1.0 - how.level))
 }
 
-/// A mean difference with Student's interval, before that is adjusted to exclude 0 exactly if p is below 0.05.
+/// A mean difference with Student's interval, not yet adjusted to exclude 0 exactly if p is below 0.05.
 pub(super) struct StudentDifference {
     mean: f64,
     pub(super) interval: Interval,

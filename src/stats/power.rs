@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn below_six_samples_no_difference_can_be_seen() {
+    fn below_six_samples_no_difference_can_be_detected() {
         // 2^-5 is the first power below 0.05, 2^-7 below 0.01.
         let aim = |level| ComparisonGoal { difference: 0.9, level, power: 0.8 };
         assert_eq!((aim(0.95).fewest(), aim(0.99).fewest()), (6, 8));

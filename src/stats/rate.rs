@@ -27,9 +27,9 @@ pub const FEWEST_PAPERS: usize = 2;
 /// lower bounds to the higher of the upper bounds of two intervals for that share: the exact binomial test with the
 /// mid-p-value (Lancaster, "Significance Tests in Discrete Distributions", 1961) and Wilson's score interval. Each of
 /// the two covers too rarely at some rates, but mostly not at the same ones. With up to some 30 trials, both cover too
-/// rarely at some rates, so the error rate of the first is lowered, to n / (n + 3) of it for n trials and at most to
-/// three quarters. With single attempts at 3 to 60 samples of a paper, the interval then covers every rate with 93.3%
-/// or more.
+/// rarely at some rates, so with n trials, the test's error rate is multiplied by n / (n + 3), or by three quarters if
+/// that is more. With single attempts at 3 to 60 samples of a paper, the interval then covers every rate with 93.3% or
+/// more.
 ///
 /// `None` with fewer samples than [`FEWEST_SAMPLES`] or, for other papers, fewer papers than [`FEWEST_PAPERS`]: no
 /// useful interval is valid there.
@@ -131,7 +131,7 @@ fn least_variance(mean: &Mean, trials: f64) -> f64 {
 
 /// Weight, in trials, by which few trials lower the error rate of the mid-p interval.
 const FEW_TRIALS: f64 = 3.0;
-/// Lowest error rate of the mid-p interval, as a share of the one asked for.
+/// Lowest error rate of the mid-p interval, as a share of the requested error rate.
 const LOWEST_RATE: f64 = 0.75;
 
 /// The interval of a share of successes among a number of trials, which may be fractional.
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_by_weights_is_covered_as_often_as_its_interval_says() {
+    fn intervals_of_weighted_rates_cover_the_true_rate_as_often_as_they_should() {
         let how = Intervals { population: Population::Suite, ..Intervals::default() };
         let equal = rates("a", &[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]);
         let (weighed, plain) = (weighted_rate_interval(&equal, &[7.0; 6], how), rate_interval(&equal, 1.0, how));

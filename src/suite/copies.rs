@@ -138,7 +138,7 @@ fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Err
     found.into_iter().map(error).collect()
 }
 
-/// Reports files of the repo, other than a unit's own, that contain nine tenths of its body and that agents see.
+/// Reports files of the repo that agents see and that contain nine tenths of the body of a unit in another file.
 #[must_use]
 pub fn visible(loaded: &LoadedPaper) -> Vec<Error> {
     let (bodies, hidden) = (Bodies::new(loaded), loaded.paper.hidden_set());

@@ -250,7 +250,7 @@ pub enum Stdout {
 }
 
 impl Paper {
-    /// When its first version became public.
+    /// Returns the date on which the paper or its code became public, whichever was first.
     #[must_use]
     pub fn public_since(&self) -> Option<PartialDate> {
         PartialDate::earlier(self.published, self.first_commit)

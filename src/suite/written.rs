@@ -204,10 +204,10 @@ fn capped_reach() -> f64 {
 /// a precision are left out if that many hits occur by chance with a probability of `chance` or more.
 ///
 /// For each precision and value, let m be the number of different numbers in the text, hits excluded, that differ from
-/// the value by at most half of it. This range consists of cells as wide as the last digit's unit. If the m numbers
-/// were spread evenly, a cell would contain at least one of them with a probability of 1 - exp(-m / cells). The sum
-/// over all values is the expected number of hits. The hits count if the probability of at least that number is below
-/// `chance` (Poisson).
+/// the value by at most half of the value. This range consists of cells as wide as the last digit's unit. If the m
+/// numbers were spread evenly, a cell would contain at least one of them with a probability of 1 - exp(-m / cells). The
+/// sum over all values is the expected number of hits. The hits count if the probability of at least that number is
+/// below `chance` (Poisson).
 #[must_use]
 pub fn roundings<'found, 'text>(
     found: &'found [NumberInText<'text>],
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_numbers_that_agree_by_chance_is_no_alarm_and_the_same_results_beside_it_are() {
+    fn numbers_of_a_table_that_agree_by_chance_are_not_reported_but_the_same_results_next_to_it_are() {
         let values: Vec<f64> = (1..60).map(|place| (f64::from(place) * 0.618_034).fract()).collect();
         let data = table(2000);
         let by_chance =

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_differ_and_are_the_same_every_time() {
+    fn orders_of_candidates_differ_and_are_reproducible() {
         let orders: Vec<Vec<usize>> = (0..6).map(|order| shuffled(4, "x_1", order)).collect();
         assert_eq!(orders[0], shuffled(4, "x_1", 0));
         let mut first: Vec<usize> = orders[..4].iter().map(|order| order[0]).collect();

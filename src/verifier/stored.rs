@@ -174,11 +174,11 @@ impl Votes for StoredVotes<'_> {
 
 /// All attempts of one agent at one sample.
 pub struct AttemptGroup<'a> {
-    /// The counting record of each attempt, in order, without lost ones.
+    /// For each attempt that was not lost, the record that counts, by attempt number.
     pub records: Vec<&'a AttemptRecord>,
 }
 
-/// Groups attempts by agent, model and sample, with the counting record of each attempt.
+/// Groups attempts by agent, model and sample. Each attempt has the record that counts.
 #[must_use]
 pub fn groups(records: &[AttemptRecord]) -> Vec<AttemptGroup<'_>> {
     let mut found: BTreeMap<_, BTreeMap<u32, &AttemptRecord>> = BTreeMap::new();

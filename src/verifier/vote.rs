@@ -49,7 +49,8 @@ pub trait Votes: Send + Sync {
     /// # Errors
     /// Kind `CostLimit` if the money is spent, `Interrupted` if the user stops the run.
     fn allow(&self, quote: &Quote) -> Result<Option<u32>>;
-    /// Where calls are entered in the run's ledger, if it has one.
+    /// Returns the ledger in which the run records the cost of calls, and the payer of these calls; `None` without a
+    /// ledger.
     fn tab(&self) -> Option<PayerLedger> {
         None
     }

@@ -165,7 +165,7 @@ crate::cases! {
         inside.end().await?;
     }
 
-    the_init_cannot_be_looked_into(fixture) {
+    the_init_cannot_be_inspected(fixture) {
         let mut inside = fixture.start().await?;
         for file in ["environ", "mem", "maps", "cwd/", "root/", "fd/0", "exe"] {
             let said = inside.say(&format!("cat /proc/1/{file} > copied 2>/dev/null; ls -A /proc/1/fd 2>/dev/null; wc -c < copied")).await?;

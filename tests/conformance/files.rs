@@ -76,7 +76,7 @@ crate::cases! {
         inside.end().await?;
     }
 
-    a_path_that_no_call_takes_is_left_behind_in_peace(fixture) {
+    a_path_too_long_for_any_call_does_no_harm(fixture) {
         let mut inside = fixture.start().await?;
         let name = "n".repeat(250);
         let script = format!("i=0; while [ $i -lt 17 ]; do mkdir {name}; cd -P {name}; i=$((i+1)); done; echo x > file");
@@ -132,7 +132,7 @@ crate::cases! {
         inside.end().await?;
     }
 
-    devices_and_folders_are_no_files(fixture) {
+    devices_and_folders_are_refused_by_the_file_tools(fixture) {
         let mut inside = fixture.start().await?;
         for path in ["/dev/zero", "/dev/urandom", "/dev/null", "folder", ".", "/proc/self/fd", "/"] {
             ensure!(refused(&inside.read(path).await), "{path} was read");

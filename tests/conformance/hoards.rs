@@ -53,7 +53,7 @@ crate::cases! {
         inside.end().await?;
     }
 
-    a_hundred_busy_sockets_are_no_hoard(fixture) {
+    a_hundred_busy_sockets_do_not_exceed_the_memory_limit(fixture) {
         fixture.limits.memory = 128 * MIB;
         let mut inside = fixture.start().await?;
         let done = inside.hostile(&["hoard", "pairs", "8"], limits(20.0)).await?;
@@ -63,7 +63,7 @@ crate::cases! {
 }
 
 impl Inside {
-    /// Checks that more than the memory limit cannot be held for long. It is as good if the kernel refuses some of it.
+    /// Checks that more than the memory limit cannot be held for long. The kernel may also refuse some of the memory.
     async fn cannot_hoard(&mut self, way: &str) -> Outcome {
         let done = self.hostile(&["hoard", way, "300"], limits(60.0)).await?;
         let said = String::from_utf8_lossy(&done.stdout).into_owned();

@@ -334,8 +334,8 @@ fn held(megabytes: i64) -> Vec<u8> {
 }
 
 /// Starts `count` processes, each of which makes a value and keeps it. Returns how many are alive a second and a half
-/// after each has made its value or died. If `some_die`, waits longer for the first death, because what ends processes
-/// may get little of a busy machine.
+/// after each has made its value or died. If `some_die`, waits longer for the first death, because on a busy machine
+/// the harness may take a while to end processes.
 fn living<T>(count: i64, some_die: bool, make: impl Fn() -> T) -> usize {
     let (mut reader, mut writer) = io::pipe().unwrap();
     let started: Vec<_> = (0..count)

@@ -393,7 +393,7 @@ pub fn undead_holder(files: i64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs a process with such files that unprivileged processes cannot inspect.
+/// Holds this number of unlinked files of four megabytes in a process that unprivileged processes cannot inspect.
 pub fn hidden_holder(files: i64) -> ExitCode {
     // SAFETY: the call takes no pointers.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
@@ -438,7 +438,7 @@ pub fn queued_signals() -> ExitCode {
 }
 
 crate::cases! {
-    ways_out_of_other_sandboxes_are_closed(fixture) {
+    known_ways_out_through_the_kernel_are_closed(fixture) {
         let mut inside = fixture.start().await?;
         let mut open = Vec::new();
         for name in REFUSED {

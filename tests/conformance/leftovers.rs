@@ -121,11 +121,11 @@ async fn leave(fixture: &mut Fixture<'_>, left: &[(&str, &str)]) -> Outcome {
 }
 
 crate::cases! {
-    closed_and_strange_things_left_behind_are_read_in_peace(fixture) {
+    unreadable_and_special_files_left_behind_do_no_harm(fixture) {
         leave(fixture, &LEFT[..10]).await?;
     }
 
-    odd_names_times_and_attributes_left_behind_are_read_in_peace(fixture) {
+    odd_names_times_and_attributes_left_behind_do_no_harm(fixture) {
         leave(fixture, &LEFT[10..21]).await?;
     }
 

@@ -105,7 +105,7 @@ crate::cases! {
         inside.end().await?;
     }
 
-    a_background_holder_of_the_output_does_not_hold_the_command(fixture) {
+    a_background_process_that_holds_the_output_does_not_keep_a_command_running(fixture) {
         let mut inside = fixture.start().await?;
         let begun = Instant::now();
         let done = inside.exec(Command::shell("echo before; sleep 1000 & echo after"), limits(10.0)).await?;
@@ -114,7 +114,7 @@ crate::cases! {
         inside.end().await?;
     }
 
-    standard_input_ends(fixture) {
+    commands_get_their_standard_input_and_its_end(fixture) {
         let mut inside = fixture.start().await?;
         ensure!(inside.say("cat; echo end").await? == "end", "no end of file");
         let mut command = Command::shell("wc -c");

@@ -119,7 +119,7 @@ crate::cases! {
         inside.end().await?;
     }
 
-    a_filler_of_the_disk_is_stopped_and_said_so(fixture) {
+    a_command_that_fills_the_disk_is_stopped_and_reported(fixture) {
         fixture.limits.disk = 24 * MIB;
         let mut inside = fixture.start().await?;
         let script = "i=0; while :; do i=$((i+1)); head -c 4000000 /dev/zero > fill$i; sleep 0.1; done";
@@ -132,7 +132,7 @@ crate::cases! {
         inside.end().await?;
     }
 
-    a_fast_filler_is_found_after_its_command(fixture) {
+    a_disk_filled_by_quick_commands_is_noticed_after_one_of_them(fixture) {
         let mut inside = fixture.start().await?;
         let mut last = Exit::Code(0);
         for number in 0..30 {

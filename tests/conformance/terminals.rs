@@ -49,7 +49,7 @@ crate::cases! {
         ensure!(own == "0\n1\nptmx" || own.contains("Permission denied"), "{own}");
         let seen = other.say("ls /dev/pts").await?;
         ensure!(seen == "ptmx" || seen.contains("Permission denied"), "{seen}");
-        // Landlock hides no names, but opens nothing.
+        // Landlock does not hide the names, but it refuses to open the terminals.
         let host_s = nix::unistd::ttyname(&host.slave).map_err(|error| error.to_string())?;
         for path in ["/dev/pts/0", "/dev/pts/1", "/dev/console", &host_s.display().to_string()] {
             let said = other.say(&format!("(: < {path}) && echo opened; (: > {path}) && echo opened")).await?;
@@ -100,7 +100,7 @@ crate::cases! {
     }
 }
 
-/// Acts on terminals in the way of this name.
+/// Does the action on terminals that has this name.
 pub fn act(way: &str) -> ExitCode {
     let result = match way {
         "talk" => talk(),

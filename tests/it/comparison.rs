@@ -81,7 +81,8 @@ fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
 fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1..3", "--agent", "noop", "--no-baseline", "--no-verify", "--name", "r"]);
-    // Make six attempts of each. Functions differ: one is never written correctly, the others in two of three attempts.
+    // Make six attempts of each record. Functions differ: one is never written correctly, the others in two of three
+    // attempts.
     let mut records = Vec::new();
     for record in lab.records("r") {
         let (_, masked) = record["sample"].as_str().unwrap().split_once('_').unwrap();
@@ -100,7 +101,7 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     };
     let before = report();
     assert!(!named(&before).is_empty() && named(&before).iter().all(|&named| named), "{before:#}");
-    // The function in the first place is another one now, so its name would be wrong for this run.
+    // The paper has changed since the run, so a number may now mean another function: none is shown with a name.
     lab.edit("papers/tiny/paper.toml", "description = \"The arithmetic mean.\"", "description = \"A mean.\"");
     let after = report();
     assert_eq!(named(&after), vec![false; named(&before).len()], "{after:#}");

@@ -65,7 +65,7 @@ fn every_page_is_in_the_site() {
     let there = pages().into_iter().filter(|page| page.parent().unwrap().ends_with("docs"));
     let mut there: BTreeSet<String> =
         there.map(|page| page.file_name().unwrap().to_string_lossy().into_owned()).collect();
-    // Made when the site is built.
+    // This page is made when the site is built.
     there.insert("options.md".to_owned());
     assert_eq!(listed, there);
 }
@@ -98,7 +98,7 @@ fn works(page: &str, leave_out: &str) {
 }
 
 #[test]
-fn the_commands_of_the_start_work() {
+fn list_and_mask_work_as_on_the_start_page() {
     // Commands that build the env of a bundled paper are in the next test.
     let lab = Lab::bare();
     lab.ok(&["list"]);
@@ -153,30 +153,30 @@ fn the_settings_of_agents_in_the_docs_are_those_of_the_program() {
 
 #[test]
 #[ignore = "needs PyPI"]
-fn the_whole_start_works() {
+fn the_commands_of_the_start_page_work() {
     works("index.md", "");
 }
 
 #[test]
 #[ignore = "needs half a minute"]
-fn the_first_sweep_works() {
+fn the_commands_of_the_page_on_a_first_sweep_work() {
     works("first-sweep.md", "");
 }
 
 #[test]
 #[ignore = "needs half a minute"]
-fn the_comparison_of_agents_works() {
+fn the_commands_of_the_page_on_comparing_work() {
     works("comparing.md", "");
 }
 
 #[test]
 #[ignore = "needs half a minute"]
-fn the_first_verifier_works() {
+fn the_commands_of_the_page_on_verifiers_work() {
     works("first-verifier.md", "");
 }
 
 #[test]
 #[ignore = "needs half a minute"]
-fn the_run_in_pieces_works() {
+fn the_commands_of_the_page_on_shards_work() {
     works("first-shards.md", "");
 }

@@ -152,7 +152,7 @@ fn inspect_view_shows_every_sample_in_a_browser() {
         go(format!("#/logs/{log}/samples/sample/tiny_0/1/transcript")).await;
         browser.until(&shows("command_line")).await;
         let mut complaints = browser.complaints().await;
-        // The viewer asks for an optional file beside the logs that only Inspect writes.
+        // The viewer asks for an optional file next to the logs, which only Inspect writes.
         complaints.retain(|complaint| !complaint.contains("/api/flow"));
         assert_eq!(complaints, [""; 0]);
     });
@@ -206,7 +206,7 @@ fn the_tables_have_the_columns_of_the_reports_and_guard_a_spreadsheet_as_they_do
 
 #[test]
 #[ignore = "needs other projects' readers, which it installs from PyPI"]
-fn harbors_models_take_the_trajectories() {
+fn harbors_data_models_accept_the_trajectories() {
     let readers = Readers::harbor();
     assert_eq!(export("atif", "atif").lines().count(), 24);
     let found = readers.read("harbor_files.py", &[&ran().path("atif")]);
@@ -488,7 +488,7 @@ fn predictions_are_read(readers: &Readers) {
 }
 
 #[test]
-fn a_traj_has_every_field_of_swe_agents() {
+fn a_traj_file_has_every_field_of_swe_agents_own_files() {
     export("traj", "traj");
     let traj: Value = serde_json::from_str(&ran().read("traj/react/tiny_0.0.traj")).unwrap();
     let steps = traj["trajectory"].as_array().unwrap();

@@ -159,8 +159,8 @@ fn another_interpreter_than_that_of_the_compiled_code_is_refused() {
 const VANDAL: &str =
     "f=$(ls ring/_step*.so); echo garbage > $f; rm -f $f; echo garbage > x && mv -f x $f; head -c 4 $f | od -c";
 
-/// Makes an attempt with an agent that does this. Returns the last observation, and whether its code is right
-/// nevertheless.
+/// Makes an attempt with an agent that runs [`VANDAL`]. Returns the last observation, and whether the agent's code is
+/// right nevertheless.
 fn vandalised(lab: &Lab, name: &str, sandbox: &str) -> (String, bool) {
     let step = serde_json::json!({"tool": "command_line", "arguments": {"command": VANDAL}});
     lab.write("vandal", &crate::support::json_lines(&[step]));
@@ -294,7 +294,7 @@ fn compiled_code_that_stands_in_for_a_masked_file_is_found() {
     lab.ok(&["gold", "ring"]);
     let verified = lab.run(&["verify", "ring"]);
     let said = format!("{}{}", verified.stdout, verified.stderr);
-    assert!(said.contains("compiled code of `ring/walk.py`, which holds masked functions"), "{said}");
+    assert!(said.contains("compiled code of `ring/walk.py`, which Python would run"), "{said}");
 }
 
 #[test]

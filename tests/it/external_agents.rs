@@ -197,7 +197,8 @@ pub fn own_agent(lab: &Lab, script: &str) -> &'static str {
     "cli:own"
 }
 
-/// Helpers of these scripts: a call of the model, which returns status and body, and a function that reports an answer.
+/// Beginning of the scripts of [`own_agent`]: a function that calls the model and returns status and body, and a
+/// function that reports an answer.
 const PRELUDE: &str = r"
 import json, os, socket, subprocess, sys, time, urllib.request, urllib.error
 def call(text='hi', wait=60):
@@ -656,7 +657,7 @@ post('/files', {'input': 'hi'})
 post('/chat/completions', {'messages': [{'role': 'user', 'content': 'hi'}], 'n': 2})
 ";
     let upstream = Upstream::new(vec![text("no")]);
-    // With either exit code, no model was measured.
+    // The model never replied, so whatever the exit code is, the attempt says nothing about the model.
     for (name, end) in [("r", "sys.exit(1)\n"), ("s", "")] {
         let ran = run(&lab, own_agent(&lab, &format!("{script}{end}")), &upstream, &["--name", name]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -223,7 +223,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     // With other sources, it is another suite.
     lab.edit("package/src/means/__init__.py", "total = 1\n", "total = 2\n");
     let error = lab.fails(3, &["factory", "--from", "tasks/factory.json", "-o", "other"]);
-    assert!(error.contains("the list was made of other sources"), "{error}");
+    assert!(error.contains("the list was made from other sources"), "{error}");
     let error = lab.fails(2, &["factory", "package", "-o", "tasks", "--mutants", "3"]);
     assert!(error.contains("made with other settings"), "{error}");
 }
@@ -368,7 +368,7 @@ fn functions_that_a_newer_version_brings_carry_its_date_and_are_drawn_alone() {
         ]
     );
     lab.ok(&["check", "--suite", "new"]);
-    // Only samples all of whose functions are young.
+    // Only samples are drawn whose functions are all younger than the date.
     let drawn = lab.ok(&["sample", "--suite", "new", "-n", "1..3", "--after", "2026-06-01"]);
     assert_eq!(drawn.stdout.lines().count(), 1, "{}", drawn.stdout);
     assert!(drawn.stdout.contains(&format!("\"{name}_2\"")), "{}", drawn.stdout);

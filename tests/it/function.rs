@@ -134,7 +134,7 @@ fn errors_in_an_agents_file_are_reported_before_anything_runs() {
 }
 
 #[test]
-fn any_source_is_masked_and_machines_get_json() {
+fn mask_masks_any_python_file_and_prints_json() {
     let lab = Lab::new();
     lab.write("m.py", "class A:\n    def f(self): return 1\n\ndef g():\n    return 2\n");
     let masked = lab.ok(&["mask", "--source", "m.py", "--function", "A.f=One."]).stdout;

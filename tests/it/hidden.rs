@@ -59,7 +59,7 @@ fn an_agent_finds_no_hidden_file_and_cannot_replace_one() {
     for agent in ["noop", "scripted"] {
         let record = of(agent);
         assert_eq!((&record["pass"], &record["verified"]["pass"]), (&json!(false), &json!(false)), "{record:#}");
-        // Nothing was asked, so nothing is compared.
+        // The only experiment is hidden, so agents report no values and nothing is compared.
         assert_eq!(record["reported"]["unchecked"], true, "{record:#}");
         assert_eq!(record["reported"]["experiments"], json!([]), "{record:#}");
     }
@@ -190,7 +190,7 @@ fn masked_trees_and_exported_tasks_hide_files_from_agents_alone() {
 fn check_finds_visible_solutions_and_hidden_globs_that_hide_nothing() {
     let lab = lab(false);
     assert!(lab.ok(&["check", "tiny"]).stdout.contains("tiny: ok"));
-    // The body is long enough to be compared once it is longer than a few tokens.
+    // Use a longer function, because bodies of a few tokens are not compared.
     let body = "    best = None\n    for first in values:\n        for second in values:\n            if best is None or \
                 abs(first - second) > best:\n                best = abs(first - second)\n    return best / len(values)\n";
     for file in ["repos/tiny/tiny/means.py", "repos/tiny/tiny/means_ref.py"] {

@@ -134,7 +134,7 @@ fn run(model: &str) -> Output {
     let output =
         command.args(["-B", "runner.py", "--remove", "test.py", "model_ref.py"]).current_dir(folder.path()).output();
     for hidden in ["test.py", "model_ref.py", "runner.py"] {
-        // A forger may have written one of its own.
+        // The code under test may have written a `test.py` of its own.
         assert!(model.contains("open('test.py', 'w')") || !folder.path().join(hidden).exists(), "{hidden}");
     }
     output.unwrap()

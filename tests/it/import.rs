@@ -149,7 +149,7 @@ fn functions_of_one_name_are_distinguished_by_class_description_or_exact_lines()
             function("0", "__call__", [5, 6, 8], "Energy inside of the bounding box, over all energy."),
             // Lines that begin at the class, so that `def` is removed, too; the class is given.
             with_class(function("1", "__call__", [26, 27, 34], ""), "RRRLoss"),
-            // Only lines, and one too many, as always.
+            // Only line numbers are given, and the range is one line too long, as usual in the published data.
             function("2", "__call__", [38, 39, 40], "Loss."),
         ],
         &[experiment("0", "{\"loss\": 0.5}", "0,1,2")],
@@ -250,7 +250,7 @@ fn ambiguous_and_missing_functions_are_all_refused_with_candidates() {
 
 #[test]
 fn lines_decide_against_descriptions_only_if_those_of_all_functions_of_the_name_fit() {
-    // Its words are those of another function.
+    // The description has the words of another function.
     let energy = function("0", "__call__", [20, 21, 24], "Squares of what is outside.");
     // The range begins at the class.
     let rrr = function("1", "__call__", [26, 27, 34], "");
@@ -265,7 +265,8 @@ fn lines_decide_against_descriptions_only_if_those_of_all_functions_of_the_name_
         said.contains("doubt: function 2: one of 6 of that name; taken for `L1Loss.__call__` by its lines, which fit"),
         "{said}"
     );
-    // Outdated lines, lines of two functions, and two of the same lines.
+    // Three kinds of lines that make no line numbers trusted: outdated ones, lines of two functions, and lines of a
+    // function that is published already.
     for other in [[41, 42, 43], [38, 39, 44], [20, 21, 23]] {
         let message = refusal(&[energy.clone(), rrr.clone(), l1.clone(), function("3", "__call__", other, "Loss.")]);
         assert!(message.contains("function 0 (`__call__` in `losses.py`): its description"), "{other:?}: {message}");

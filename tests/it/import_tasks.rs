@@ -175,7 +175,7 @@ fn gold_passes_every_region_and_neither_nothing_nor_a_borrowed_reference_does() 
         assert_eq!(record["reported"]["unchecked"], true);
     }
     assert!(lab.run(&["check", "--suite", "rcb", "alpha"]).stdout.contains("alpha: ok"));
-    // The layout as published has the solution beside the task.
+    // In the published layout, the solution is next to the task.
     lab.edit("rcb/papers/alpha/paper.toml", ", \"src/sums_ref.py\"", "");
     let shown = lab.run(&["check", "--suite", "rcb", "alpha"]).stdout;
     assert!(
@@ -304,7 +304,7 @@ fn broken_files_of_replies_are_refused_with_their_line() {
 }
 
 #[test]
-fn their_order_of_prompts_asks_once_with_the_paper_the_described_files_and_the_one_missing_part() {
+fn the_preset_of_researchcodebench_asks_once_with_the_paper_the_described_files_and_the_missing_part() {
     let lab = imported();
     lab.ok(&["gold", "--suite", "rcb", "alpha", "--repeats", "2"]);
     let right = "Draft:\n```python\nfor value in []:\n    pass\n```\nBetter:\n```python\n    for value in values:\n        low, high = min(low, value), max(high, value)\n```\n";

@@ -32,7 +32,7 @@ const ALONE_ONE_IN: u32 = 60;
 
 const PROCESSES: usize = 2;
 
-/// Taken by one library at a time, because each uses all processes.
+/// Lock with which one library at a time is judged, because each uses all judging processes.
 static TURN: Mutex<()> = Mutex::new(());
 
 #[test]

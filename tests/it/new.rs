@@ -392,7 +392,7 @@ fn a_package_with_tests_and_values_that_are_not_finite_becomes_a_paper() {
     let gold: serde_json::Value = serde_json::from_str(&lab.read("papers/walk/gold.json")).unwrap();
     let result = &gold["results"]["curtailed"]["all"]["result"];
     assert_eq!((&result["gap"], &result["most"]), (&serde_json::json!("NaN"), &serde_json::json!("-Infinity")));
-    // The unmasked repo reproduces them, and so passes.
+    // The unmasked repo reproduces these values, and so passes.
     let run = [
         "run",
         "-p",

@@ -149,7 +149,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_only_by_the_published_measures() {
     assert!(shown.contains("cell before the agent began: done") && shown.contains("converted 3 rows"), "{shown}");
     let report = lab.ok(&["report", "r"]).stdout;
     assert!(report.contains("verified_accuracy") && report.contains("reported_landmarks_floor"), "{report}");
-    // The page has them too, each with its meaning.
+    // The page shows the measures too, each with its meaning.
     assert_eq!(undescribed_measures("notebook", &records), [""; 0].map(str::to_owned).into());
     lab.ok(&["report", "r", "--html", "r.html"]);
     let page = lab.read("r.html");

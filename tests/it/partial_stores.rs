@@ -124,14 +124,14 @@ fn broken_choices_and_votes_are_left_out_and_reported() {
     assert!(page.contains("1 broken line"), "{page:.3000}");
     let status = lab.ok(&["status", "r"]);
     assert!(told.iter().all(|told| status.stderr.contains(told)), "{}", status.stderr);
-    // Missing choices are made again, and the line that was cut off spoils no other.
+    // Missing choices are made again, and the new lines are not damaged by the line that was cut off.
     lab.ok(&["pick", "r", "--verifier", "oracle"]);
     assert_eq!(lab.read("runs/r/choices.jsonl").lines().filter(|line| line.ends_with('}')).count(), lines.len());
 
     // A file that cannot be read at all is reported as well.
     std::fs::create_dir(lab.path("runs/r/votes.jsonl")).unwrap();
     let status = lab.ok(&["status", "r"]);
-    assert!(status.stderr.contains("what verifiers have cost is not known"), "{}", status.stderr);
+    assert!(status.stderr.contains("the cost of the verifiers is unknown"), "{}", status.stderr);
     assert!(status.stdout.contains("8 of 8 attempts finished"), "{}", status.stdout);
     report(&lab, &["r"]);
 }
@@ -180,7 +180,7 @@ fn attempts_are_reported_without_their_run_file() {
     lab.ok(&["status", "r"]);
     // Without `run.json`, it is unknown whether its attempts are comparable with those of another run.
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "other"]);
-    assert!(lab.fails(2, &["compare", "r", "other"]).contains("what its attempts were measured by is not known"));
+    assert!(lab.fails(2, &["compare", "r", "other"]).contains("so it is not known how its attempts were measured"));
     lab.ok(&["compare", "r", "other", "--force"]);
     // An export needs the run's settings, which are lost; a verifier needs to know where the suite is.
     assert!(lab.fails(7, &["export", "r", "--format", "csv", "-o", "out"]).contains("is not a run"));

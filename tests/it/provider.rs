@@ -257,7 +257,7 @@ fn doctor_reports_whether_a_model_answers_its_price_and_features() {
     let (url, _) = listing((404, json!({})), (200, text.to_string()));
     let ran = probe(&url, &[]);
     assert!(
-        ran.stdout.contains("tools:      no call came; use the setting `protocol=text`. It said: 5"),
+        ran.stdout.contains("tools:      the model called no tool; use the setting `protocol=text`. It said: 5"),
         "{}",
         ran.stdout
     );

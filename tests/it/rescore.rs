@@ -118,7 +118,7 @@ fn stored_script_scores_that_contradict_the_recorded_steps_are_reported() {
 }
 
 #[test]
-fn python_writes_nan_and_numbers_that_json_has_no_name_for() {
+fn stored_results_may_contain_nan_and_other_numbers_that_json_lacks() {
     let (_folder, path) = text_file(
         "\u{feff}{\"task_id\": \"nan\", \"end\": \"submit\", \"submission\": {\"loss\": NaN}, \"pseudo_gold\": {\"loss\": NaN},\
          \"stored\": {\"submitted\": 1, \"output_match\": 0.0, \"checkpoints\": NaN}}\n\n",

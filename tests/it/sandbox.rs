@@ -94,7 +94,7 @@ async fn a_missing_workspace_is_named() {
     let error = backend.start(&spec).await.map(drop).unwrap_err();
     assert_eq!(error.kind, FailureKind::Infrastructure);
     let at_fault = error.message.contains("/nowhere/at/all");
-    // Without namespaces it does not get that far.
+    // Where namespaces are not allowed, the start fails before it reaches the workspace.
     assert!(at_fault || error.message.contains("unshare"), "{error}");
 }
 
@@ -211,8 +211,9 @@ async fn on_a_busy_machine_fast_commands_finish_and_endless_ones_are_stopped() {
         sandbox.destroy().await.unwrap();
         done
     };
-    // Work that takes 30% of its limit on a processor of its own, however fast that is. Within its limit and its patience
-    // it finishes with a twentieth of a processor, because other tests may run at the same time as the crowd.
+    // Work that takes 30% of its time limit on a processor of its own, however fast the processor is. Limit and
+    // patience together suffice even with a twentieth of a processor, because other tests may run at the same time as
+    // the crowd.
     let sample = one(work(1e5)).await.cpu;
     let work = work(1e5 * 0.3 * wall.as_secs_f64() / sample.as_secs_f64());
     let crowd = Crowd::of(12);

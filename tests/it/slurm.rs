@@ -237,7 +237,7 @@ fn a_job_is_shown_cancelled_and_resumed() {
     kill(Pid::from_raw(submitter.id().cast_signed()), Signal::SIGINT).unwrap();
     let left = submitter.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&left.stderr).into_owned();
-    assert!(left.status.code() == Some(130) && said.contains("left; the job goes on"), "{said}");
+    assert!(left.status.code() == Some(130) && said.contains("stopped watching; the job continues"), "{said}");
     let status = command(&["status", "s"]).output().unwrap();
     assert!(String::from_utf8_lossy(&status.stderr).contains("Slurm job"), "{status:?}");
     let cancelled = command(&["cancel", "s"]).output().unwrap();

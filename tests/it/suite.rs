@@ -50,7 +50,7 @@ fn a_readme_without_marks_is_refused_and_left_as_it_is() {
     let said = lab.fails(2, &["suite", "--readme", "README.md"]);
     insta::assert_snapshot!(said, @r"
     error: README.md: no line `<!-- suite table: end -->`
-      hint: put a line `<!-- suite table: begin -->` and below it a line `<!-- suite table: end -->` where the table is to stand, each once
+      hint: put a line `<!-- suite table: begin -->` and below it a line `<!-- suite table: end -->` where you want the table, each once
     ");
     assert_eq!(lab.read("README.md"), broken);
     lab.fails(2, &["suite", "--readme", "missing.md"]);

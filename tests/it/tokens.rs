@@ -61,7 +61,7 @@ fn a_command_line_agents_calls_have_ids_masks_and_the_place_where_it_rewrote_its
         let facts = [&row["weights"], &row["finish"], &row["reward"], &row["counts"]];
         assert_eq!(facts, [&json!("weights-7"), &json!("stop"), &json!(0.0), &json!(true)]);
     }
-    // Role and "one" are as before.
+    // Four ids are kept from step 2: the role and the text "one" of the first message.
     assert_eq!((&rows[2]["kept_tokens"], &rows[2]["continues"]), (&json!(4), &json!(2)));
     assert_eq!(rows[2]["dropped_by"], "the agent rewrote its messages or asked in another conversation");
     let notes = lab.read("notes");

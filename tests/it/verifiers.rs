@@ -62,7 +62,7 @@ fn the_verifiers_of_a_run_choose_among_its_attempts_as_they_end_and_are_in_its_r
     // `pick` makes the same choices, and makes none of them again.
     lab.ok(&["pick", "r", "--verifier", "majority", "--verifier", "oracle", "--verifier", &model]);
     assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 3 * 4);
-    // The page shows them, with the share of the gap.
+    // The page shows the choices, with the share of the gap.
     lab.ok(&["report", "r", "--html", "page.html"]);
     let page = lab.read("page.html");
     assert!(page.contains("chosen by oracle") && page.contains("gap closed %"), "the page shows verifiers");

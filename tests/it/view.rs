@@ -123,7 +123,7 @@ fn searching_folding_jumping_and_copying_work() {
         let browser = Browser::start().await;
         browser.look(1280, 900, false).await;
         browser.open(&address).await;
-        // The table of results in three formats.
+        // Copy the table of results in three formats.
         for (format, part) in
             [("CSV", "agent,n,pass@1"), ("Markdown", "| agent | n | pass@1"), ("LaTeX", "\\begin{tabular}{")]
         {
@@ -135,7 +135,7 @@ fn searching_folding_jumping_and_copying_work() {
                 .until(&format!("document.querySelector('#results table').dataset.copied?.includes({part:?})"))
                 .await;
         }
-        // Samples by name and by outcome.
+        // Filter the samples by name.
         browser.go("#/samples").await;
         browser.until("document.querySelector('#page input')").await;
         let type_in = |what: &str| {
@@ -149,7 +149,7 @@ fn searching_folding_jumping_and_copying_work() {
                 "[...document.querySelectorAll('#page tbody tr')].every((row) => row.textContent.includes('tiny_0,'))",
             )
             .await;
-        // The trajectory of the agent that makes mistakes.
+        // Open the trajectory of the agent that makes mistakes.
         browser.go("#/sample/tiny_0/2.0").await;
         browser.until("document.querySelector('.conversation .event')").await;
         let events = browser.eval("document.querySelectorAll('.trajectory .event').length").await;
@@ -307,7 +307,7 @@ fn flipped_samples_of_two_runs_are_shown_with_both_trajectories() {
             browser.until("document.querySelectorAll('.sides .conversation .event').length > 2").await;
             let sides = "[...document.querySelectorAll('.sides > div')].map((one) => [one.querySelector('h3').textContent, one.querySelector('.badge').classList.contains('pass'), one.querySelectorAll('.trajectory .event').length > 0])";
             assert_eq!(browser.eval(sides).await, json!([["q/gold", true, true], ["r/noop", false, true]]));
-            // The other attempt of the same agent, and the next flipped sample.
+            // Choose the other attempt of the same agent, then go to the next flipped sample.
             let again = "const it = document.querySelectorAll('.sides select')[1]; it.value = '1'; it.dispatchEvent(new Event('change'))";
             browser.run(again).await;
             browser.until("document.querySelectorAll('.sides .conversation .event').length > 2").await;

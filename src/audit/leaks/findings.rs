@@ -85,7 +85,7 @@ pub(super) fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, by
     Some(LeakFinding {
         kind: FindingKind::Compiled,
         error: Error::suite(format!(
-            "compiled code of `{}`, which holds masked functions that it would run in their place",
+            "compiled code of `{}`, which Python would run in place of the masked functions in that file",
             source.display()
         ))
         .at(path, None)

@@ -27,7 +27,7 @@ use search::{LeakSearch, Visible};
 /// A function with at least this containment leaks.
 pub(super) const LEAK: f64 = 0.6;
 
-/// Longer files, in bytes, are only listed, not read.
+/// Size in bytes above which a file is only listed, not read.
 const LARGEST: u64 = 16 << 20;
 
 /// The findings for one paper.

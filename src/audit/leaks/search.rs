@@ -58,8 +58,8 @@ pub(super) struct LeakSearch<'a> {
 /// A function or region to search for.
 struct SearchedUnit {
     leak: FunctionLeak,
-    /// The file that contains the unit. The fields below are the unit's index there (`None` for a region) and the parts
-    /// of the file that a mask removes.
+    /// The file that contains the unit. The next fields are the unit's index among that file's functions (`None` for a
+    /// region), its body, which the search for the unit leaves out, and its docstring, which it does not.
     path: PathBuf,
     index: Option<usize>,
     body: Range<usize>,

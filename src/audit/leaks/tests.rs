@@ -210,7 +210,7 @@ fn a_copy_in_the_papers_text_or_in_a_description_is_found() {
 }
 
 #[test]
-fn names_that_are_kept_and_names_that_are_not_are_counted_apart() {
+fn containment_is_measured_with_kept_and_with_normalised_names() {
     let lab = LeakFixture::new();
     lab.write("repos/p/pkg/other.py", format!("def copy(xs, h):\n{RENAMED}"));
     let leak = lab.measure().functions.remove(0);

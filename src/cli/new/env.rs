@@ -13,7 +13,7 @@ use crate::masked::build::tag;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 
-/// Decisions made before anything runs.
+/// Decisions about a new paper's env and compiled code, made before anything runs.
 pub(super) struct DraftEnvPlan {
     /// The env's id.
     pub(super) env: String,

@@ -523,7 +523,7 @@ impl DraftFindings {
             licences.iter().any(|start| name.starts_with(start))
         });
         if !licensed {
-            todo.push("the repo holds no licence: find out whether it may be given on".to_owned());
+            todo.push("the repo contains no licence: find out whether it may be passed on to others".to_owned());
         }
         for problem in
             contradictions(&LoadedPaper::load(suite, id)?, Protocol::Curtailed).iter().filter(|problem| problem.fatal)

@@ -50,7 +50,7 @@ fn selector_suffix_1_is_accepted_for_a_unique_name() {
 }
 
 #[test]
-fn a_name_that_is_not_there_gets_near_ones() {
+fn an_unknown_name_is_reported_with_similar_names() {
     let module = parse("class A:\n  def fit(self): pass\ndef predict(): pass\n");
     assert_eq!(module.find("fit").unwrap_err().hint.unwrap(), "did you mean `A.fit`?");
     assert_eq!(module.find("predcit").unwrap_err().hint.unwrap(), "did you mean `predict`?");
@@ -77,7 +77,7 @@ fn the_parts_of_a_function_are_found() {
 }
 
 #[test]
-fn a_generator_is_known_by_its_own_yield() {
+fn a_function_is_a_generator_only_if_its_own_body_yields() {
     let source = "def a(x=lambda: (yield)):\n  yield\ndef b():\n  def c(): yield 1\n  return lambda: (yield)\nasync def d():\n  x = yield\n";
     let generators: Vec<bool> = parse(source).functions().iter().map(|it| it.is_generator).collect();
     assert_eq!(generators, [true, false, true, true]);

@@ -1,7 +1,7 @@
 //! Mutants with mistakes that are hard to see in working code: an ignored argument or option, changes in place of the
 //! caller's data, formulas that fail for large or small numbers, a greedy choice instead of the best one.
 //!
-//! They show only if those options are used, if the inputs are used again, or for extreme values.
+//! Experiments notice such a mistake only if they use the option, use the inputs again, or reach extreme values.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

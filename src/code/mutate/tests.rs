@@ -328,7 +328,7 @@ fn neighbouring_steps_are_exchanged_where_one_reads_what_the_other_changes() {
 }
 
 #[test]
-fn changes_are_relative_to_the_other_value() {
+fn relative_differences_are_divided_by_the_other_value() {
     assert_eq!(mutants_of(MutantKind::Relative, "return (a - b) / a"), ["return (a - b) / b"]);
     assert_eq!(mutants_of(MutantKind::Relative, "return (a - b) / b"), ["return (a - b) / a"]);
     assert_eq!(mutants_of(MutantKind::Relative, "return (a - b * 2) / a"), ["return (a - b * 2) / (b * 2)"]);

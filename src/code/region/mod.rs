@@ -235,7 +235,7 @@ impl<'a> Finder<'a> {
         let pair = match (found.as_slice(), number) {
             ([], _) => {
                 let message = format!("no comments mark a region `{name}` in {}", self.place());
-                let hint = format!("put `# region {name}` before it and `# endregion` behind it");
+                let hint = format!("put `# region {name}` before it and `# endregion` after it");
                 return Err(self.wrong(None, message, hint));
             }
             ([one], None | Some(1)) => *one,

@@ -76,7 +76,7 @@ fn every_line_ending_tabs_and_a_missing_last_one_are_kept() {
 }
 
 #[test]
-fn one_of_several_places_is_named_by_its_number_and_an_exact_statement_before_a_longer_one() {
+fn a_repeated_statement_is_chosen_by_number_and_an_exact_match_is_preferred() {
     let source = "def f(x):\n    x = 1\n    if x:\n        x = 1\n    x = 10\n    return x\n";
     assert!(fault(source, statements("x = 1", None)).contains("2 statements of `f` begin with `x = 1`"));
     let second = Bounds::Statements { first: "x = 1", last: None, number: Some(2) };
@@ -103,7 +103,7 @@ fn partial_statements_and_several_blocks_are_refused_as_regions() {
 }
 
 #[test]
-fn a_statement_of_a_nested_function_is_not_the_outer_one_s() {
+fn statements_of_a_nested_function_do_not_belong_to_the_outer_function() {
     let source = "def f():\n    def g():\n        x = 1\n        return x\n    class C:\n        y = 1\n    return g\n";
     assert!(fault(source, statements("x = 1", None)).contains("no statement of `f`"));
     assert!(fault(source, statements("y = 1", None)).contains("no statement of `f`"));
@@ -153,7 +153,7 @@ fn comment_tags_mark_regions_nested_in_each_other() {
 }
 
 #[test]
-fn tags_that_mark_no_neighbours_of_one_block_are_refused() {
+fn tags_that_do_not_enclose_neighbouring_statements_of_one_block_are_refused() {
     let at = |source: &str| {
         let module = parsed(source);
         module.region(None, Bounds::Tag { name: "a", number: None }).unwrap_err().to_string()

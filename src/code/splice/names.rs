@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_of_several_names_can_be_taken_apart() {
+    fn an_import_of_several_names_is_split_by_name() {
         let source = "from e import (f as g,\n   h)\n";
         let kinds: Vec<BindingKind> =
             bindings(&parse(source.as_bytes()).unwrap(), source).into_iter().map(|binding| binding.kind).collect();

@@ -30,7 +30,7 @@ fn with_body(body: &str) -> String {
 const SUM: &str = "    return sum(values) / len(values)\n";
 
 #[test]
-fn a_function_is_taken_however_it_is_written() {
+fn a_function_is_found_in_a_reply_of_any_form() {
     let function = "def mean(values, *, weights=None):\n    return sum(values) / len(values)\n";
     let deep = function.replace("def", "        def").replace("    return", "            return");
     for reply in [
@@ -111,7 +111,7 @@ fn only_missing_names_that_the_code_needs_are_added() {
 }
 
 #[test]
-fn new_methods_that_a_method_calls_come_along() {
+fn new_methods_that_the_replaced_method_calls_are_added() {
     let reply = "class Spread:\n  def mean(self, x):\n    return self._half(x)\n  def _half(self, x):\n    return x / 2\n  def other(self):\n    return 7\n  def idle(self):\n    return 0\n";
     let text = text("Spread.mean", reply);
     assert!(text.contains("        return self._half(x)\n\n    def _half(self, x):\n      return x / 2\n\n    def other(self):\n        return 1\n"), "{text}");
@@ -119,7 +119,7 @@ fn new_methods_that_a_method_calls_come_along() {
 }
 
 #[test]
-fn the_signature_stays_unless_its_parameters_are_others() {
+fn the_signature_is_replaced_only_if_its_parameters_differ() {
     let same = into("mean", "def mean(values, *, weights=1.0) -> int:\n    return 0\n").unwrap();
     assert!(!same.new_signature);
     let other = into("mean", "def mean(numbers):\n    return sum(numbers)\n").unwrap();

@@ -96,7 +96,7 @@ pub(super) fn keep(layers: &Path, key: &str, prefix: &Path) {
         std::fs::write(scratch.path().join("layer.json"), serde_json::to_vec(&layer)?)?;
         let scratch = scratch.keep();
         std::fs::rename(&scratch, &home).inspect_err(|_| {
-            // If another process has made the layer meanwhile, it is the same.
+            // If another process has made the layer meanwhile, its contents are the same, so use that one.
             let _ = remove_tree(&scratch);
         })
     };
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_is_recreated_in_another_prefix() {
+    fn a_cached_layer_is_applied_to_another_prefix() {
         let place = tempdir().unwrap();
         let (layers, one, other) = (place.path().join("layers"), place.path().join("one"), place.path().join("other"));
         write(&one, "conda-meta/python.json", r#"{"files": ["bin/python"]}"#);

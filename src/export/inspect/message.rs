@@ -24,9 +24,9 @@ pub struct MessagePool<'a> {
 struct StoredMessage<'a> {
     message: Message,
     reasoning: Option<&'a str>,
-    /// Whether it is the task at the start of a conversation.
+    /// Whether the message is the task at the start of a conversation.
     is_input: bool,
-    /// Whether it is a changed version of an earlier message.
+    /// Whether the message is a changed version of an earlier message.
     is_rest: bool,
 }
 

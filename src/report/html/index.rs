@@ -101,7 +101,7 @@ fn contender_of(contenders: &[ContenderName], begun: &super::UnrecordedAttempt) 
     contenders.iter().position(same)
 }
 
-/// Returns the origin of each contender: its run and its label there.
+/// Returns the origin of each contender: its run, and its label in that run.
 fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
     let of_records = material.records.iter().zip(&material.origins);
     let of_records = of_records.map(|(record, origin)| ((record.agent.as_str(), record.model.as_deref()), origin));
@@ -183,7 +183,7 @@ pub fn papers_text(material: &Material, place: usize) -> Option<Value> {
 /// Outcomes of attempts; the index stores positions in this list.
 const STATES: [&str; 5] = ["pass", "fail", "unsupported", "lost", "begun"];
 
-/// Stands for the end of an attempt without a record.
+/// Name used as the end of an attempt without a record.
 const UNENDED: &str = "not_finished";
 
 /// Data that the page's script has from the start.
@@ -211,7 +211,7 @@ struct IndexedSample {
     item: String,
     n: usize,
     extent: String,
-    /// Indexes of the units that it withholds; the units' names are stored with the item.
+    /// Indexes of the units that the sample withholds; the units' names are stored with the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     units: Vec<usize>,
     /// Contender, number, state and end of each attempt, flattened.

@@ -22,7 +22,7 @@ fn intervals_of_runs_of_the_mutant_baseline_cover_its_known_rate() {
 }
 
 #[test]
-fn intervals_of_a_handful_of_samples_hold_the_truth() {
+fn intervals_from_few_samples_contain_the_true_rate_often_enough() {
     // For comparison, bootstrap intervals covered 67, 80, 87 and 91% in the first four cases, and 86% with single
     // attempts and with six papers of two samples.
     for (papers, samples, k) in [(1, 2, 5), (1, 3, 5), (1, 4, 5), (1, 8, 5), (1, 4, 1), (6, 2, 5)] {
@@ -102,7 +102,7 @@ pub(super) fn promised_and_seen(k: usize, means: [f64; 2], alike: f64, runs: usi
 }
 
 #[test]
-fn differences_are_seen_about_as_often_as_power_promises() {
+fn differences_are_detected_about_as_often_as_power_promises() {
     for k in [1, 5] {
         let (samples, share) = promised_and_seen(k, [0.4, 0.6], 1.0 / 3.0, 400);
         assert!((0.74..=0.87).contains(&share), "{share} with {samples} samples and k = {k}");

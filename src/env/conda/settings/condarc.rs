@@ -30,7 +30,7 @@ pub(super) struct Condarc {
     pub(super) warnings: Vec<String>,
 }
 
-/// The supported settings. An empty list means that the source does not set it.
+/// The supported settings. A list is empty if the source does not set it.
 #[derive(Debug, Default)]
 pub(super) struct CondarcValues {
     pub(super) channel_alias: Option<String>,

@@ -61,7 +61,7 @@ fn line(error: &Error) -> Option<usize> {
 }
 
 #[test]
-fn without_any_configuration_a_name_is_below_the_librarys_own_alias() {
+fn without_any_configuration_channels_are_below_the_librarys_default_url() {
     let lab = SettingsFixture::new(&[]);
     let settings = lab.read(&[], None).unwrap();
     assert_eq!(settings, CondaSettings::default());
@@ -74,7 +74,7 @@ fn without_any_configuration_a_name_is_below_the_librarys_own_alias() {
 }
 
 #[test]
-fn the_more_important_file_wins_from_the_machines_to_the_command_line() {
+fn settings_take_precedence_in_order_from_the_machines_file_to_the_command_line() {
     let steps = [
         "etc/conda/.condarc",
         "etc/conda/condarc",
@@ -126,7 +126,7 @@ fn a_restricted_search_reads_the_named_file_alone() {
 }
 
 #[test]
-fn condas_own_folder_is_where_its_program_is() {
+fn the_folder_of_conda_is_found_from_the_path_of_its_program() {
     let lab = SettingsFixture::new(&[("miniforge3/.condarc", "channels: [conda-forge]\n")]);
     for told in [("CONDA_EXE", "LAB/miniforge3/bin/conda"), ("MAMBA_ROOT_PREFIX", "LAB/miniforge3")] {
         assert_eq!(lab.read(&[told], None).unwrap().channels, ["conda-forge"], "{told:?}");
