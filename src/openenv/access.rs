@@ -10,9 +10,10 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
+use nix::sys::stat::{Mode, fchmod};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, UnixListener, UnixSocket};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, Result};
@@ -97,18 +98,22 @@ impl BoundAddress {
     }
 }
 
+/// Maximum number of connections that wait to be accepted.
+const WAITING: u32 = 1024;
+
 /// Listens on a Unix socket that only this user can connect to.
 fn unix_listener(path: &Path) -> Result<UnixListener> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let failed = |error| {
+    let failed = |error: std::io::Error| {
         Error::machine(format!("failed to listen on `{}`", path.display()))
             .because(error)
             .hint("choose a path in a folder that you can write, which does not exist yet")
     };
-    // A new socket has the permissions that the umask leaves; remove those of other users.
-    let listener = UnixListener::bind(path).map_err(failed)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-    Ok(listener)
+    let socket = UnixSocket::new_stream().map_err(failed)?;
+    // Linux gives the file that is bound the socket's permissions, so that others can never connect.
+    let permissions = Mode::S_IRUSR | Mode::S_IWUSR;
+    fchmod(&socket, permissions).map_err(|error| failed(error.into()))?;
+    socket.bind(path).map_err(failed)?;
+    socket.listen(WAITING).map_err(failed)
 }
 
 /// Admits requests that contain the token. If the server has no token, admits requests from this machine's programs.
