@@ -217,7 +217,8 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> St
     let owner = function.class.as_ref().map_or(String::new(), |class| format!(" of class `{class}`"));
     let called = if name == "__init__" { function.class.as_deref().map_or(name, last_part) } else { name };
     let mut shown = Vec::new();
-    if called.len() > 2 {
+    // Other classes have special methods of the same name.
+    if called.len() > 2 && !called.starts_with("__") {
         let needle = format!("{called}(");
         for (other, text) in sources {
             let body = if std::ptr::eq(*other, module) { function.whole.clone() } else { 0..0 };
