@@ -321,7 +321,7 @@ fn value_rows(run: &str, record: &AttemptRecord, counts: bool) -> Vec<ValueRow> 
     rows
 }
 
-/// Writes CSV (RFC 4180): a heading line, empty cells for null, text guarded as in the reports.
+/// Writes CSV (RFC 4180): a heading line, empty cells for null, and text that no spreadsheet runs as a formula.
 fn save_csv<R: Serialize + JsonSchema>(table: ExportTable<'_, R>, path: &Path) -> Result<PathBuf> {
     let mut destination = WholeFile::create_with_folders(path)?;
     let mut line = heading::<R>(&table.measures)?;

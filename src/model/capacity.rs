@@ -195,7 +195,8 @@ fn known_ceiling(target: &ModelTarget) -> u32 {
     }
 }
 
-/// Returns the largest number in a text that is below `limit` and large enough for a bound on a reply.
+/// Returns the largest number in an error text that may be the maximum reply, in tokens: at least [`SHORT_REPLY`] and
+/// below `limit`.
 fn largest_below(text: &str, limit: u32) -> Option<u32> {
     let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
     numbers.filter(|number| (SHORT_REPLY..limit).contains(number)).max()

@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_request_is_rejected_and_at_the_first_call_denied() {
+    fn status_400_or_422_means_denied_at_the_first_call_and_rejected_at_later_calls() {
         let body = r#"{"error":{"message":"Invalid 'messages[3].tool_calls[0].function.name'"}}"#;
         for status in [400, 422] {
             assert!(matches!(FailedTry::from_status(status, body, None, false).error, ModelError::Rejected(_)));

@@ -253,9 +253,10 @@ pub(super) fn reply(kind: AdapterKind, response: ChatResponse) -> Reply {
     Reply { text: texts.join("\n\n"), ..reply }
 }
 
-/// Adapts options to a stream that should give the whole reply at its end. The text of thoughts is taken from the
-/// pieces, because `genai`'s option to capture it would also make Gemini send thoughts. Anthropic's signatures are
-/// found only in captured blocks.
+/// Adapts options to a stream, so that `genai` returns usage, content and tool calls at the stream's end.
+///
+/// The caller collects the text of thoughts while it reads the stream, because letting `genai` capture it would also
+/// make Gemini send thoughts. Only Anthropic's thoughts are captured, whose signatures cannot be read in another way.
 pub(super) fn streaming(kind: AdapterKind, options: &ChatOptions) -> ChatOptions {
     let options = options.clone().with_capture_usage(true).with_capture_content(true).with_capture_tool_calls(true);
     if kind == AdapterKind::Anthropic { options.with_capture_reasoning_content(true) } else { options }

@@ -73,7 +73,8 @@ pub struct TrialPlan {
     digest: String,
     /// The solutions.
     pub trials: Vec<TrialSolution>,
-    /// Whether each must pass; `None` for a changed constant.
+    /// Whether each trial must pass; `None` for a changed constant, which must fail unless the manifest lists the change
+    /// as harmless.
     must_pass: Vec<Option<bool>>,
 }
 
@@ -148,7 +149,7 @@ impl TrialPlan {
         hex(&Sha256::digest(format!("{}\n{:?}\n{:?}", self.digest, trial.cells, trial.answer)))
     }
 
-    /// Judges the outcomes, in the order of the solutions.
+    /// Adds the outcomes, in the order of [`Self::trials`], to `proof`, with a fault for each unexpected verdict.
     pub fn judge(&self, outcomes: Vec<TrialOutcome>, proof: &mut Soundness) {
         let listed = &self.task.manifest.harmless;
         for (mut outcome, must_pass) in outcomes.into_iter().zip(&self.must_pass) {

@@ -42,7 +42,7 @@ impl Run {
         let items = self.items.clone();
         let Ok(prepared) = Box::pin(self.prepare(observer, cancel)).await? else { return Ok(None) };
         let location::OpenedRun { store, writer, .. } = prepared.opened;
-        let mut writer = writer.ok_or_else(|| Error::internal("a run without a writer"))?;
+        let mut writer = writer.ok_or_else(|| Error::internal("the run was opened without a writer"))?;
         let opened = open_ledger(&store, prepared.family.as_ref(), &mut writer, &prepared.probed)?;
         let OpenedLedger { records, ledger, .. } = opened;
         let context = RunContext {

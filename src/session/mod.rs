@@ -243,7 +243,7 @@ impl Run {
                 own_part = Some(part);
                 (outcome, chooser)
             }
-            (None, None) => return Err(Error::internal("a run without a writer")),
+            (None, None) => return Err(Error::internal("the run has neither a writer nor shards")),
         };
         for left in backend.removals().await {
             observer.on(RunEvent::Warning(left));

@@ -202,7 +202,7 @@ fn what_was_served_to_attempts_in_containers_is_on_record_over_kills(kind: Kind)
     println!("{kills} kills: ${served:.6} served, ${settled:.6} settled, ${reserved:.6} reserved for calls cut off");
     assert!(kills >= most / 2, "{kills} kills");
     assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
-    // The containers of the killed programs are gone, by themselves or removed by the next program.
+    // No container of a killed process may be left: it ends by itself, which takes a moment, or `resume` removes it.
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(engine.running(), Vec::<String>::new());
 }

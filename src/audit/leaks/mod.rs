@@ -117,7 +117,7 @@ impl LeakReport {
                     "functions `{one}` and `{other}` give each other away: {:.0}% of the first is in the second, {:.0}% of the second in the first",
                     100.0 * first, 100.0 * second
                 ))
-                .hint("write one of them another way, or move what they share into one function that both call and that can be masked itself"),
+                .hint("rewrite one of them, or move what they share into a function that both call and that can be masked itself"),
             );
         }
         for function in &self.functions {
@@ -133,7 +133,9 @@ impl LeakReport {
                         function.at,
                         function.place
                     ))
-                    .hint("write one of the two another way, or leave the function out of the manifest"),
+                    .hint(
+                        "rewrite the function or the code that resembles it, or leave the function out of the manifest",
+                    ),
                 );
             }
         }

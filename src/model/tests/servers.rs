@@ -64,8 +64,8 @@ async fn our_reply_limit_is_lowered_or_left_out_if_a_server_refuses_it() {
             let model = open_here("m", &options(&server.url));
             let request = Request { call, ..request_of_size(Some(8000), 5000) };
             assert_eq!(model.query(&request).await.unwrap_or_else(|error| panic!("{words}: {error}")).text, "ok");
-            // The client lowers the bound to what fits, or leaves it out if the message does not state what fits. Both
-            // are remembered.
+            // After the refusal, the client lowers `max_tokens` to what fits, or leaves it out if the error text does
+            // not say what fits. The second query shows that the client remembers this.
             model.query(&request).await.unwrap();
             model.query(&Request { affordable: Some(700), ..request }).await.unwrap();
             let bounds: Vec<_> = server.requests().iter().map(bound).collect();

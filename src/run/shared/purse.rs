@@ -139,7 +139,9 @@ impl Purse {
             }
             std::thread::sleep(UNSEEN);
         }
-        Err(io::Error::other("an entry that another process has created is not visible"))
+        let path = self.path();
+        let what = format!("another process created `{}`, but the file is not visible after a minute", path.display());
+        Err(io::Error::other(what))
     }
 }
 

@@ -10,8 +10,8 @@ fn execute(code: &str) -> Value {
     call("execute", &json!({ "code": code }))
 }
 
-/// Returns replies with variables, an edit by exact lines, the function that the edit mends, a shell, an error, code
-/// that waits, and an answer.
+/// Returns replies that, in this order, set a variable, fill in the body of `arithmetic` by the tool `edit`, call the
+/// filled function, run a shell command, raise an error, wait for another thread, and submit the answer.
 pub fn replies(body: &str, answer: &str) -> Vec<Value> {
     let edit = json!({"path": "tiny/means.py", "old_lines": "    raise NotImplementedError", "new_lines": body});
     vec![
