@@ -149,7 +149,7 @@ mod tests {
         // Eight tasks that have two processors to themselves, then eight tasks that get a quarter of two processors.
         assert!(without(2.0, 6.0, 1.0, 2.0).abs() < 1e-12);
         assert!((without(0.5, 7.5, 1.0, 2.0) - 0.75).abs() < 1e-12);
-        // Even a thousand waiting tasks cause no delay.
+        // A thousand tasks are not delayed by others if together they keep both processors busy.
         assert!(without(2.0, 998.0, 1.0, 2.0).abs() < 1e-12);
     }
 

@@ -15,8 +15,8 @@ use crate::sandbox::Exit;
 use crate::score::score_experiment;
 use crate::suite::Protocol;
 
-/// Traces all experiments in parallel; results are in the manifest's order. A run that the tracer disturbs is marked as
-/// blind.
+/// Traces all experiments in parallel and returns the traces in the manifest's order. If an experiment gives its gold
+/// only without the tracer, its trace says that functions may be missing ([`Trace::blind`]).
 ///
 /// # Errors
 /// One error of kind `Baseline` for each experiment that does not give its gold, naming paper, experiment and next

@@ -109,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             cells
         }),
     );
-    text.push_str("\nn=1 to n=5: samples with so many masked functions; lines and calls: means of the functions\n");
+    text.push_str("\nn=1 to n=5: samples with that many masked functions; lines and calls: means per function\n");
     let _ = writeln!(text, "suite: {}", described(suite.root()));
     print(&text)
 }

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn parameter_values_may_contain_commas_and_shell_braces_stay() {
+    fn commas_in_parameter_values_are_kept_and_braces_of_the_shell_are_not_parameters() {
         let one = parse("a=run ${X=1} {k=full:10,25,50,curtailed:5,10} $(ls {a,b})").unwrap();
         assert_eq!(one.command, "run ${X=1} {k} $(ls {a,b})");
         assert_eq!(one.command_line(Protocol::Full).unwrap(), "run ${X=1} 10,25,50 $(ls {a,b})");

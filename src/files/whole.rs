@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_replaces_another_keeps_its_permissions() {
+    fn a_new_file_takes_the_permissions_of_the_file_it_replaces() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sub/file");
         let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;

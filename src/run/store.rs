@@ -170,7 +170,7 @@ impl Store {
         Ok(texts.filter_map(|text| serde_json::from_slice(&text).ok()).collect())
     }
 
-    /// Whether a process is writing to the run: on this machine, or any process of a shared run.
+    /// Whether a process is writing to the run: a process on this machine or, if the run is shared, on any machine.
     #[must_use]
     pub fn is_being_written(&self) -> bool {
         if shared::beat::any_recent(&shared::shards(&self.folder)) {

@@ -83,7 +83,8 @@ struct UnconfinedSandbox {
     spec: Spec,
     id: String,
     commands: u64,
-    /// Token of the listener; ends the running command when cancelled.
+    /// Token of the current [`Listener`]; `None` before [`Sandbox::listen`] is called. Cancelling it ends the running
+    /// command as its time limit would.
     stop: Option<CancellationToken>,
 }
 

@@ -232,7 +232,7 @@ fn greedy_server(longest: u64) -> String {
 }
 
 #[test]
-fn no_reply_is_longer_than_the_money_that_is_left_and_a_model_that_takes_only_smaller_bounds_is_asked_with_those() {
+fn replies_are_limited_by_the_remaining_money_and_by_the_models_own_maximum() {
     // A cent per 100 tokens, so a reply for a dollar has 10,000. After two replies of 4,096 tokens there is no money
     // for a third, of which the agent was warned before the second.
     for (longest, steps, tokens) in [(1 << 20, 1, 10_000.0), (4096, 2, 8192.0)] {

@@ -60,7 +60,7 @@ impl FromStr for Shard {
                 Ok(Self { index: place - 1, count })
             }
             _ => Err(Error::usage(format!("`{text}` is not a shard"))
-                .hint("give its number and how many there are, as `3/16`")),
+                .hint("give the shard's number and the number of shards, such as `3/16`")),
         }
     }
 }
