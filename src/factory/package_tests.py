@@ -323,6 +323,26 @@ class Layout:
                 found.add(file)
         return sorted(found - {RUNNER, PLAN})
 
+    def commands(self):
+        """The package's commands by name, as shell scripts that run what its entry points name."""
+        found = {}
+        for file in self.files:
+            if os.path.basename(file) != "entry_points.txt" or ".dist-info" not in file:
+                continue
+            parser = configparser.RawConfigParser(delimiters=("=",), strict=False)
+            parser.optionxform = str
+            try:
+                parser.read_string(read_text(os.path.join(self.folder, file)))
+            except configparser.Error:
+                continue
+            points = parser.items("console_scripts") if parser.has_section("console_scripts") else ()
+            for name, point in points:
+                parts = re.fullmatch(r"([\w.]+)\s*:\s*([\w.]+)(\s*\[.*\])?", point.strip())
+                if parts and re.fullmatch(r"\w[\w.-]*", name):
+                    code = f"import sys, {parts[1]}; sys.argv[0] = {name!r}; sys.exit({parts[1]}.{parts[2]}())"
+                    found[name] = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -B -c {shlex.quote(code)} "$@"\n'
+        return found
+
     def doctests(self):
         """Modules of the package with examples in docstrings."""
         tests = set(self.test_files)
@@ -1548,6 +1568,7 @@ def run_job(job, report, plugins, libraries):
     os.chdir(folder)
     os.environ.update({name: os.path.join(os.path.dirname(folder), "tmp") for name in ("TMPDIR", "TEMP", "TMP")})
     os.environ["HOME"] = os.path.join(os.path.dirname(folder), "home")
+    os.environ["PATH"] = os.path.join(os.path.dirname(folder), "bin") + os.pathsep + os.environ.get("PATH", os.defpath)
     tempfile.tempdir = None
     confine(os.path.dirname(folder))
     import types
@@ -1878,7 +1899,7 @@ class Runner:
         self.folder, self.layout, self.limit = folder, layout, limit
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
-        self.alone = self.find_alone()
+        self.alone, self.commands = self.find_alone(), layout.commands()
         self.server = Server(self.libraries())
 
     def find_alone(self):
@@ -1920,8 +1941,12 @@ class Runner:
         for _ in range(restarts + 1):
             base = tempfile.mkdtemp(prefix="tests-")
             try:
-                for name in ("workspace", "tmp", "home"):
+                for name in ("workspace", "tmp", "home", "bin"):
                     os.mkdir(os.path.join(base, name))
+                for name, script in self.commands.items():
+                    with open(os.path.join(base, "bin", name), "w", encoding="utf-8") as file:
+                        file.write(script)
+                    os.chmod(file.name, 0o755)
                 folder = os.path.realpath(os.path.join(base, "workspace"))
                 self.snapshot.copy(folder, {**{other: b"" for other in self.alone if other not in files}, **replaced})
                 job = {

@@ -61,7 +61,35 @@ def request(folder, changes, **options):
     return dict(zip(changes, json.loads(ran.stdout)["trials"]))
 
 
+def commands():
+    """Tests may call the package's commands, and its modules by `python -m`."""
+    files = {
+        "src/pkg/__init__.py": "",
+        "src/pkg/__main__.py": "from pkg.cli import run\n\nrun()\n",
+        "src/pkg/cli.py": "import sys\n\n\ndef run():\n    print(sys.argv[0].rpartition('/')[2], *sys.argv[1:])\n    return 3\n",
+        "src/pkg-1.dist-info/entry_points.txt": "[console_scripts]\npkg-run = pkg.cli:run\nbad/name = pkg.cli:run\nother = no code\n",
+        "tests/test_commands.py": "import subprocess, sys\n\n\ndef out(*line):\n"
+        "    ran = subprocess.run(line, capture_output=True, text=True)\n    return ran.stdout.strip(), ran.returncode\n\n\n"
+        "def test_command():\n    assert out('pkg-run', 'a b', '$c') == ('pkg-run a b $c', 3)\n\n\n"
+        "def test_module():\n    assert out(sys.executable, '-m', 'pkg', 'x') == ('__main__.py x', 0)\n",
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER.read_bytes())
+        command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "survey"]
+        environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert ran.returncode == 0, ran.stderr
+        outcomes = {test: report["outcome"] for test, report in json.loads(ran.stdout)["tests"].items()}
+    assert len(outcomes) == 2 and set(outcomes.values()) == {"passed"}, (outcomes, ran.stdout)
+    print("the commands of a package: right")
+
+
 def main():
+    commands()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for path, text in {"means.py": CODE, **TESTS}.items():
