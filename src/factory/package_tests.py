@@ -11,7 +11,7 @@ several changes of trusted code. With `-I`, Python imports nothing from the repo
 then read here.
 
 The code under test runs in the process of the tests and could make them pass. So a pass is not taken from one process.
-Each test file runs in several processes, one after the other, each in a fresh copy of the repo. In each process, each
+The test files run in several processes, one after the other, each in a fresh copy of the repo. In each process, each
 test function is in one of three variants, drawn at random for each run:
 
 - `plain`: the test as its authors wrote it;
@@ -1932,6 +1932,26 @@ class Runner:
         )
         return ["pytest", *(name for name in SHARED_LIBRARIES if name in imported and not own(name))]
 
+    def processes(self, ids):
+        """Splits tests by the process that runs them, as pairs of files and tests: files of one configuration share one,
+        if their modules have different names."""
+        by_file = {}
+        for name in ids:
+            by_file.setdefault(name.split("::")[0], []).append(name)
+        found = []
+        for file, names in by_file.items():
+            stem, configuration = os.path.basename(file), self.layout.configuration(file)[0]
+            key = configuration if file in self.texts else file
+            for one, stems, files, all_names in found:
+                if one == key and stem not in stems:
+                    stems.add(stem)
+                    files.append(file)
+                    all_names += names
+                    break
+            else:
+                found.append((key, {stem}, [file], list(names)))
+        return [(files, names) for _, _, files, names in found]
+
     def run(self, files, ids, replaced, doctest=False, restarts=30, ends=None):
         """Runs tests of some files in a fresh copy, and starts again after a test that ends the process or hangs.
 
@@ -2221,29 +2241,31 @@ def run(folder, group, only, keep, guarded):
     drawn, rounds = draw(every, chance)
     verdicts = Verdicts(ids, plan.get("without_values", ()))
 
-    def once(file, names, variant):
-        """Runs these tests of one file, with the variants that `variant` returns for their functions."""
-        variants = {units[name][1]: variant(units[name]) for name in names if units[name][1]}
-        text = variant_of(runner.texts[file], variants, chance)[0] if file in runner.texts else None
-        outcome = runner.run([file], names, {file: text} if text else {}, file not in runner.texts, 3)
-        if file not in runner.texts:
-            add_examples(outcome, texts[file])
-        verdicts.take(names, {name: variants.get(units[name][1], PLAIN) for name in names}, outcome)
+    def once(chosen, variant):
+        """Runs these tests, with the variants that `variant` returns for their functions."""
+        for group, names in runner.processes(chosen):
+            variants = {units[name]: variant(units[name]) for name in names if units[name][1]}
+            replaced = {}
+            for file in group:
+                own = {unit: one for (place, unit), one in variants.items() if place == file}
+                text = variant_of(runner.texts[file], own, chance)[0] if file in runner.texts else None
+                replaced.update({file: text} if text else {})
+            is_doctest = group[0] not in runner.texts
+            outcome = runner.run(group, names, replaced, is_doctest, 3)
+            if is_doctest:
+                add_examples(outcome, texts[group[0]])
+            verdicts.take(names, {name: variants.get(units[name], PLAIN) for name in names}, outcome)
 
     if not guarded:
         drawn, rounds, every = {unit: [PLAIN] for unit in every}, 1, []
     try:
         for place in range(rounds):
-            for file, names in files.items():
-                once(file, names, lambda unit: drawn[unit][place])
+            once(ids, lambda unit: drawn[unit][place])
         # A second process for some tests without the others.
         if len(every) > 1:
             apart = set(chance.sample(every, max(1, min(len(every) // 4, 12))))
-            for file, names in files.items():
-                some = [name for name in names if units[name] in apart]
-                if some:
-                    again = {units[name]: chance.choice((PLAIN, EXPECTATION, ENDING)) for name in some}
-                    once(file, some, lambda unit: again[unit])
+            again = {unit: chance.choice((PLAIN, EXPECTATION, ENDING)) for unit in apart}
+            once([name for name in ids if units[name] in apart], lambda unit: again[unit])
     finally:
         runner.server.stop()
     return verdicts.result()
@@ -2304,7 +2326,7 @@ class Trials:
     def trial(self, trial):
         changed = {path: base64.b64decode(content) for path, content in trial["files"].items()}
         reports = {}
-        for files, names in self.processes(trial["ids"]):
+        for files, names in self.runner.processes(trial["ids"]):
             is_doctest = files[0] not in self.runner.texts
             if self.request.get("whole"):
                 ends = lambda name, report: False
@@ -2334,26 +2356,6 @@ class Trials:
         if file not in self.texts:
             self.texts[file] = variant_of(self.runner.texts[file], {}, random.Random(0))[0]
         return self.texts[file]
-
-    def processes(self, ids):
-        """Splits tests by the process that runs them: files of one configuration share one, if their modules have
-        different names."""
-        by_file = {}
-        for name in ids:
-            by_file.setdefault(name.split("::")[0], []).append(name)
-        found = []
-        for file, names in by_file.items():
-            stem, configuration = os.path.basename(file), self.layout.configuration(file)[0]
-            key = configuration if file in self.runner.texts else file
-            for one, stems, files, all_names in found:
-                if one == key and stem not in stems:
-                    stems.add(stem)
-                    files.append(file)
-                    all_names += names
-                    break
-            else:
-                found.append((key, {stem}, [file], list(names)))
-        return [(files, names) for _, _, files, names in found]
 
 
 def read_request(path):
