@@ -44,7 +44,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "DIR", required = true)]
     output: Option<PathBuf>,
     /// Make the suite of this list again, without running anything.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["most", "seed", "test_seconds", "tests", "least_score", "mutants", "doctests", "keep_examples"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["most", "seed", "test_seconds", "tests", "least_score", "mutants", "doctests", "keep_examples", "documented"])]
     from: Option<PathBuf>,
     /// Maximum functions per package, drawn over files and lengths.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
@@ -70,6 +70,10 @@ pub struct Arguments {
     /// Keep the outputs of examples in documentation, which may be values that tests compare.
     #[arg(long)]
     keep_examples: bool,
+    /// Mask only functions with a docstring. The others are described by their signature and by how they are called, which does
+    /// not always say what they must do.
+    #[arg(long)]
+    documented: bool,
     #[command(flatten)]
     making: MakingOptions,
 }
@@ -202,6 +206,7 @@ impl Arguments {
             mutants: self.mutants as usize,
             doctests: self.doctests,
             keep_examples: self.keep_examples,
+            documented: self.documented,
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Chooses the functions of a package that are worth masking, and describes those without documentation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::layout::Layout;
 use super::refresh::EarlierVersion;
-use crate::code::{Module, index_tree, last_part, one_spaced};
+use crate::code::{CodeTokens, Identifiers, Module, index_tree, last_part, one_spaced};
 use crate::draft::first_sentence;
 use crate::files::hex;
 
@@ -55,6 +55,54 @@ const PLOTS: [&str; 7] = ["plot", "draw_", "_draw", "figure", "imshow", "subplot
 /// Calls that occur only in functions that draw plots.
 const PLOT_CALLS: [&str; 6] = ["plt.", "pyplot.", "ax.", "fig.", "axes.", ".savefig"];
 
+/// Number of tokens below which a body is compared as a whole with other bodies. The search for copies compares longer ones.
+const SHORT_BODY: usize = 32;
+
+/// Names of methods of Python's own types, whose calls say nothing about a package's method of the same name.
+const BUILTIN_METHODS: [&str; 41] = [
+    "add",
+    "append",
+    "clear",
+    "close",
+    "copy",
+    "count",
+    "decode",
+    "difference",
+    "discard",
+    "encode",
+    "endswith",
+    "extend",
+    "find",
+    "format",
+    "get",
+    "index",
+    "insert",
+    "intersection",
+    "items",
+    "join",
+    "keys",
+    "lower",
+    "open",
+    "pop",
+    "popitem",
+    "read",
+    "remove",
+    "replace",
+    "reverse",
+    "setdefault",
+    "sort",
+    "split",
+    "startswith",
+    "strip",
+    "union",
+    "update",
+    "upper",
+    "values",
+    "write",
+    "match",
+    "search",
+];
+
 /// Maximum number of lines that show how an undocumented function is called.
 const MOST_CALLS_SHOWN: usize = 3;
 
@@ -69,8 +117,6 @@ pub(super) struct Candidate {
     pub(super) lines: usize,
     /// Description for the agent.
     pub(super) description: String,
-    /// Whether the function has a docstring.
-    pub(super) documented: bool,
     /// Ids of the tests that enter the function.
     pub(super) tests: BTreeSet<String>,
     /// Whether the package was compared with an older version that does not have the function.
@@ -91,12 +137,14 @@ pub(super) struct PackageFunctions {
 }
 
 /// Examines all functions of a package. `entered` has the tests that enter each function, by `path.py::Class.method`.
+/// With `documented`, functions without a docstring are not worth masking.
 pub(super) fn examine(
     repo: &Path,
     layout: &Layout,
     test_files: &BTreeSet<String>,
     entered: &BTreeMap<String, BTreeSet<String>>,
     earlier: Option<&EarlierVersion>,
+    documented: bool,
 ) -> PackageFunctions {
     let mut found = PackageFunctions::default();
     let modules: Vec<Module> = index_tree(repo).into_iter().filter_map(|(_, module)| module.ok()).collect();
@@ -107,6 +155,16 @@ pub(super) fn examine(
     let own: Vec<&Module> = modules.iter().filter(|module| is_own(module)).collect();
     let sources: Vec<(&Module, String)> =
         own.iter().map(|module| (*module, String::from_utf8_lossy(module.source()).into_owned())).collect();
+    let mut bodies: HashMap<u64, usize> = HashMap::new();
+    let mut names: HashMap<&str, usize> = HashMap::new();
+    for module in &own {
+        for (place, function) in module.functions().iter().enumerate() {
+            *names.entry(last_part(&function.name)).or_default() += 1;
+            if let Some(body) = short_body(module, place) {
+                *bodies.entry(body).or_default() += 1;
+            }
+        }
+    }
     for module in &own {
         for (place, function) in module.functions().iter().enumerate() {
             found.found += 1;
@@ -114,21 +172,29 @@ pub(super) fn examine(
             let Some(tests) = entered.get(&name) else { continue };
             found.entered += 1;
             let at = module.selector(place).to_string();
-            if let Some(reason) = refused(module, place) {
+            let has_twin =
+                || short_body(module, place).is_some_and(|body| bodies.get(&body).is_some_and(|&count| count > 1));
+            let reason = refused(module, place).or_else(|| has_twin().then_some("another function has the same body"));
+            if let Some(reason) = reason {
                 found.refused.entry(reason.to_owned()).or_default().push(at);
                 continue;
             }
-            let documented = function.docstring.is_some();
-            let description = module
-                .docstring(place)
-                .and_then(|literal| first_sentence(&literal))
-                .unwrap_or_else(|| described(module, place, &sources));
+            if documented && function.docstring.is_none() {
+                found.refused.entry("without a docstring".to_owned()).or_default().push(at);
+                continue;
+            }
+            let description =
+                module.docstring(place).and_then(|literal| first_sentence(&literal)).unwrap_or_else(|| {
+                    let own_name = last_part(&function.name);
+                    // A constructor is called by the name of its class.
+                    let is_unique = own_name == "__init__" || names.get(own_name) == Some(&1);
+                    described(module, place, if is_unique { &sources } else { &[] })
+                });
             found.candidates.push(Candidate {
                 at,
                 file: module.path().to_owned(),
                 lines: lines(module, place),
                 description,
-                documented,
                 tests: tests.iter().filter(|id| !is_own_doctest(id, &name)).cloned().collect(),
                 is_fresh: earlier.is_some_and(|earlier| !earlier.has(module, place)),
             });
@@ -209,7 +275,14 @@ fn refused(module: &Module, place: usize) -> Option<&'static str> {
     None
 }
 
-/// Describes an undocumented function by its signature and by how it is called, without its body.
+/// Returns a hash of the tokens of a short body, names aside; `None` for a longer one.
+fn short_body(module: &Module, place: usize) -> Option<u64> {
+    let tokens = CodeTokens::split(module.source(), module.body_code(place));
+    let whole = (1..SHORT_BODY).contains(&tokens.len());
+    whole.then(|| tokens.shingles(tokens.len(), Identifiers::Normalised).next())?.map(|(hash, _)| hash)
+}
+
+/// Describes an undocumented function by its signature and by how it is called in `sources`, without its body.
 fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> String {
     let function = &module.functions()[place];
     let name = last_part(&function.name);
@@ -217,8 +290,9 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> St
     let owner = function.class.as_ref().map_or(String::new(), |class| format!(" of class `{class}`"));
     let called = if name == "__init__" { function.class.as_deref().map_or(name, last_part) } else { name };
     let mut shown = Vec::new();
-    // Other classes have special methods of the same name.
-    if called.len() > 2 && !called.starts_with("__") {
+    // Other classes have methods of these names.
+    let is_common = called.starts_with("__") || (function.class.is_some() && BUILTIN_METHODS.contains(&called));
+    if called.len() > 2 && !is_common {
         let needle = format!("{called}(");
         for (other, text) in sources {
             let body = if std::ptr::eq(*other, module) { function.whole.clone() } else { 0..0 };
@@ -292,14 +366,17 @@ mod tests {
         class Box:\n    def __repr__(self):\n        a = 1 + 2\n        b = a * 3\n        return str(a - b)\n\n\ndef user():\n    data = scaled([1], by=3)\n    return data\n";
 
     fn examined() -> PackageFunctions {
+        examined_code(SOURCE, &["mean", "scaled", "short", "show", "Box.__repr__"])
+    }
+
+    fn examined_code(code: &str, names: &[&str]) -> PackageFunctions {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("p")).unwrap();
-        std::fs::write(folder.path().join("p/m.py"), SOURCE).unwrap();
+        std::fs::write(folder.path().join("p/m.py"), code).unwrap();
         std::fs::write(folder.path().join("p/__init__.py"), "").unwrap();
         let layout = Layout { name: "p".into(), version: "1".into(), root: PathBuf::new(), modules: vec!["p".into()] };
-        let names = ["mean", "scaled", "short", "show", "Box.__repr__"];
         let entered = names.iter().map(|name| (format!("p/m.py::{name}"), ["t".to_owned()].into())).collect();
-        examine(folder.path(), &layout, &BTreeSet::new(), &entered, None)
+        examine(folder.path(), &layout, &BTreeSet::new(), &entered, None, false)
     }
 
     #[test]
@@ -310,6 +387,36 @@ mod tests {
         assert_eq!(chosen, ["p/m.py::mean", "p/m.py::scaled"]);
         let reasons: Vec<&str> = found.refused.keys().map(String::as_str).collect();
         assert_eq!(reasons, ["a plot", "shorter than three lines", "trivial"]);
+    }
+
+    #[test]
+    fn short_functions_with_the_same_body_are_not_chosen() {
+        let body = |name: &str, call: &str| {
+            format!(
+                "def {name}(values, axis=None):\n    found = {call}(values)\n    other = found * 2 + 1\n    return other - 3\n\n\n"
+            )
+        };
+        let code = body("low", "min") + &body("high", "max") + &body("middle", "sum").replace('2', "7");
+        let found = examined_code(&code, &["low", "high", "middle"]);
+        assert_eq!(found.refused["another function has the same body"], ["p/m.py::low", "p/m.py::high"]);
+        assert_eq!(found.candidates.iter().map(|one| one.at.as_str()).collect::<Vec<_>>(), ["p/m.py::middle"]);
+    }
+
+    #[test]
+    fn calls_of_a_method_are_shown_only_if_no_other_function_has_its_name() {
+        let class = |name: &str, method: &str| {
+            format!(
+                "class {name}:\n    def {method}(self, x):\n        total = x * 2\n        total += len(x) - {}\n        return total + 1\n\n\n",
+                name.len()
+            )
+        };
+        let code = class("A", "reach")
+            + &class("Bc", "grow")
+            + &class("Def", "grow")
+            + "def use(a, b):\n    a.reach(4)\n    b.grow(5)\n";
+        let found = examined_code(&code, &["A.reach", "Bc.grow"]);
+        let described: Vec<bool> = found.candidates.iter().map(|one| one.description.contains("Called as")).collect();
+        assert_eq!(described, [true, false], "{found:#?}");
     }
 
     #[test]
@@ -332,7 +439,6 @@ mod tests {
             file: file.into(),
             lines: 10,
             description: String::new(),
-            documented: true,
             tests: BTreeSet::new(),
             is_fresh: false,
         };

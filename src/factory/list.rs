@@ -54,6 +54,9 @@ pub struct FactorySettings {
     pub doctests: bool,
     /// Whether the outputs of examples stay in documentation.
     pub keep_examples: bool,
+    /// Whether only functions with a docstring are masked.
+    #[serde(default)]
+    pub documented: bool,
 }
 
 /// One package.

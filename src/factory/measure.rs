@@ -61,7 +61,8 @@ impl Workshop {
             }
             write_plan(&repo, &plan)?;
             let hidden = test_files.iter().cloned().collect();
-            let examined = examine(&repo, &prepared.layout, &hidden, &entering(&tests), prepared.earlier.as_ref());
+            let (earlier, documented) = (prepared.earlier.as_ref(), self.settings.documented);
+            let examined = examine(&repo, &prepared.layout, &hidden, &entering(&tests), earlier, documented);
             let released = prepared.record.released;
             let functions: Vec<ListedFunction> =
                 examined.candidates.iter().map(|candidate| listed(candidate, released)).collect();

@@ -86,6 +86,7 @@ mod tests {
             mutants: 10,
             doctests: false,
             keep_examples: false,
+            documented: false,
         };
         let mut list = FactoryList::new(settings);
         let mut entry =
