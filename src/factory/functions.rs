@@ -366,17 +366,17 @@ mod tests {
         class Box:\n    def __repr__(self):\n        a = 1 + 2\n        b = a * 3\n        return str(a - b)\n\n\ndef user():\n    data = scaled([1], by=3)\n    return data\n";
 
     fn examined() -> PackageFunctions {
-        examined_code(SOURCE, &["mean", "scaled", "short", "show", "Box.__repr__"])
+        examined_code(SOURCE, &["mean", "scaled", "short", "show", "Box.__repr__"], false)
     }
 
-    fn examined_code(code: &str, names: &[&str]) -> PackageFunctions {
+    fn examined_code(code: &str, names: &[&str], documented: bool) -> PackageFunctions {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("p")).unwrap();
         std::fs::write(folder.path().join("p/m.py"), code).unwrap();
         std::fs::write(folder.path().join("p/__init__.py"), "").unwrap();
         let layout = Layout { name: "p".into(), version: "1".into(), root: PathBuf::new(), modules: vec!["p".into()] };
         let entered = names.iter().map(|name| (format!("p/m.py::{name}"), ["t".to_owned()].into())).collect();
-        examine(folder.path(), &layout, &BTreeSet::new(), &entered, None, false)
+        examine(folder.path(), &layout, &BTreeSet::new(), &entered, None, documented)
     }
 
     #[test]
@@ -387,6 +387,12 @@ mod tests {
         assert_eq!(chosen, ["p/m.py::mean", "p/m.py::scaled"]);
         let reasons: Vec<&str> = found.refused.keys().map(String::as_str).collect();
         assert_eq!(reasons, ["a plot", "shorter than three lines", "trivial"]);
+        let found = examined_code(SOURCE, &["mean", "scaled"], true);
+        let chosen: Vec<&str> = found.candidates.iter().map(|one| one.at.as_str()).collect();
+        assert_eq!(
+            (chosen, &found.refused["without a docstring"]),
+            (vec!["p/m.py::mean"], &vec!["p/m.py::scaled".to_owned()])
+        );
     }
 
     #[test]
@@ -397,7 +403,7 @@ mod tests {
             )
         };
         let code = body("low", "min") + &body("high", "max") + &body("middle", "sum").replace('2', "7");
-        let found = examined_code(&code, &["low", "high", "middle"]);
+        let found = examined_code(&code, &["low", "high", "middle"], false);
         assert_eq!(found.refused["another function has the same body"], ["p/m.py::low", "p/m.py::high"]);
         assert_eq!(found.candidates.iter().map(|one| one.at.as_str()).collect::<Vec<_>>(), ["p/m.py::middle"]);
     }
@@ -414,7 +420,7 @@ mod tests {
             + &class("Bc", "grow")
             + &class("Def", "grow")
             + "def use(a, b):\n    a.reach(4)\n    b.grow(5)\n";
-        let found = examined_code(&code, &["A.reach", "Bc.grow"]);
+        let found = examined_code(&code, &["A.reach", "Bc.grow"], false);
         let described: Vec<bool> = found.candidates.iter().map(|one| one.description.contains("Called as")).collect();
         assert_eq!(described, [true, false], "{found:#?}");
     }
