@@ -1933,15 +1933,16 @@ class Runner:
         return ["pytest", *(name for name in SHARED_LIBRARIES if name in imported and not own(name))]
 
     def processes(self, ids):
-        """Splits tests by the process that runs them, as pairs of files and tests: files of one configuration share one,
-        if their modules have different names."""
+        """Splits tests by the process that runs them, as pairs of files and tests. Files of one configuration share a
+        process, if their modules have different names and no other test file uses them: a class may inherit the tests
+        of another file, which must then be as their authors wrote them."""
         by_file = {}
         for name in ids:
             by_file.setdefault(name.split("::")[0], []).append(name)
         found = []
         for file, names in by_file.items():
             stem, configuration = os.path.basename(file), self.layout.configuration(file)[0]
-            key = configuration if file in self.texts else file
+            key = configuration if file in self.alone else file
             for one, stems, files, all_names in found:
                 if one == key and stem not in stems:
                     stems.add(stem)

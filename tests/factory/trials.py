@@ -88,8 +88,38 @@ def commands():
     print("the commands of a package: right")
 
 
+def inherited():
+    """A class may inherit the tests of another file, whose altered forms it must not run."""
+    files = {
+        "means.py": CODE,
+        "tests/base_test.py": "import means, unittest\n\n\nclass Base(unittest.TestCase):\n    values = [1, 2, 3]\n\n"
+        "    def test_mean(self):\n        self.assertEqual(means.mean(self.values), 2)\n",
+        "tests/more_test.py": "from base_test import Base\n\n\nclass More(Base):\n    values = [2, 2]\n\n"
+        "    def test_count(self):\n        self.assertEqual(len(self.values), 2)\n",
+        "tests/other_test.py": "import means\n\n\ndef test_other():\n    assert means.count(2) == 0\n",
+    }
+    ids = ["base_test.py::Base::test_mean", "more_test.py::Base::test_mean", "more_test.py::More::test_count"]
+    ids = [f"tests/{name}" for name in [*ids, "more_test.py::More::test_mean", "other_test.py::test_other"]]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER.read_bytes())
+        plan = {"groups": {"all": ids}, "without_values": [], "seconds": {}}
+        (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan))
+        command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "run", "all", "--keep"]
+        environment = {**os.environ, "PYTHONPATH": str(folder)}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert ran.returncode == 0, ran.stderr
+        result = json.loads(ran.stdout)
+    assert (result["passed"], result["changed"]) == (len(ids), 0), (result, ran.stderr)
+    print("tests that are inherited from another file: right")
+
+
 def main():
     commands()
+    inherited()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for path, text in {"means.py": CODE, **TESTS}.items():
