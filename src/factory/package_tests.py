@@ -2157,7 +2157,7 @@ class Verdicts:
 
     def __init__(self, ids, without_values):
         self.plain, self.canaries = {name: [] for name in ids}, {}
-        self.without_values, self.values, self.odd = set(without_values), {}, set()
+        self.without_values, self.values, self.odd, self.varying = set(without_values), {}, set(), set()
 
     def take(self, ids, variants, outcome):
         """Adds what one process reported of these tests, of which it ran these variants."""
@@ -2179,6 +2179,7 @@ class Verdicts:
             if name not in self.without_values and values is not None:
                 if not alike(self.values.setdefault(name, values), values):
                     self.odd.add(f"{name}: values differ between processes")
+                    self.varying.add(name)
 
     def result(self):
         tests = {}
@@ -2194,7 +2195,7 @@ class Verdicts:
             print(f"changed by the code under test: {path}", file=sys.stderr)
         passed = sum(outcome == "passed" for outcome in tests.values())
         values = {name: {key: part for key, part in values.items() if part} for name, values in self.values.items()}
-        result = {"tests": tests, "values": values, "canaries": self.canaries}
+        result = {"tests": tests, "values": values, "canaries": self.canaries, "varying": sorted(self.varying)}
         return {**{key: part for key, part in result.items() if part}, "passed": passed, "changed": len(self.odd)}
 
 

@@ -59,6 +59,9 @@ struct Runs<'a> {
 impl<'a> Runs<'a> {
     /// Adds the result of one run of these tests.
     fn add(&mut self, tests: impl IntoIterator<Item = &'a String>, result: &Value) {
+        // Values that differ between the processes of one run.
+        let varying = result.get("varying").and_then(Value::as_array).into_iter().flatten();
+        self.varying.extend(varying.filter_map(|test| Some(test.as_str()?.to_owned())));
         for test in tests {
             let found = |key: &str| result.get(key).and_then(|all| all.get(test));
             let value = found("values").cloned().unwrap_or_default();
