@@ -11,7 +11,7 @@ several changes of trusted code. With `-I`, Python imports nothing from the repo
 then read here.
 
 The code under test runs in the process of the tests and could make them pass. So a pass is not taken from one process.
-The test files run in several processes, one after the other, each in a fresh copy of the repo. In each process, each
+Each test file runs in several processes, one after the other, each in a fresh copy of the repo. In each process, each
 test function is in one of three variants, drawn at random for each run:
 
 - `plain`: the test as its authors wrote it;
@@ -1932,17 +1932,19 @@ class Runner:
         )
         return ["pytest", *(name for name in SHARED_LIBRARIES if name in imported and not own(name))]
 
-    def processes(self, ids):
-        """Splits tests by the process that runs them, as pairs of files and tests. Files of one configuration share a
-        process, if their modules have different names and no other test file uses them: a class may inherit the tests
-        of another file, which must then be as their authors wrote them."""
+    def processes(self, ids, guarded):
+        """Splits tests by the process that runs them, as pairs of files and tests.
+
+        If the code is trusted, files of one configuration share a process, if their modules have different names. Code
+        that is not trusted sees one file at a time: the values that other files expect could tell it whether a test's
+        own ones were changed, and a class may inherit tests of another file, which must then be as they were written."""
         by_file = {}
         for name in ids:
             by_file.setdefault(name.split("::")[0], []).append(name)
         found = []
         for file, names in by_file.items():
             stem, configuration = os.path.basename(file), self.layout.configuration(file)[0]
-            key = configuration if file in self.alone else file
+            key = file if guarded or file not in self.texts else configuration
             for one, stems, files, all_names in found:
                 if one == key and stem not in stems:
                     stems.add(stem)
@@ -2245,7 +2247,7 @@ def run(folder, group, only, keep, guarded):
 
     def once(chosen, variant):
         """Runs these tests, with the variants that `variant` returns for their functions."""
-        for group, names in runner.processes(chosen):
+        for group, names in runner.processes(chosen, guarded):
             variants = {units[name]: variant(units[name]) for name in names if units[name][1]}
             replaced = {}
             for file in group:
@@ -2328,7 +2330,7 @@ class Trials:
     def trial(self, trial):
         changed = {path: base64.b64decode(content) for path, content in trial["files"].items()}
         reports = {}
-        for files, names in self.runner.processes(trial["ids"]):
+        for files, names in self.runner.processes(trial["ids"], False):
             is_doctest = files[0] not in self.runner.texts
             if self.request.get("whole"):
                 ends = lambda name, report: False
