@@ -15,7 +15,7 @@ use super::survey::Plan;
 use super::workshop::Workshop;
 use crate::audit::{Bench, leaks};
 use crate::error::{Error, Result};
-use crate::suite::{Dependencies, EVIDENCE_FORMAT, Gold, LoadedPaper, PaperEvidence};
+use crate::suite::{Dependencies, EVIDENCE_FORMAT, Gold, LoadedPaper, PaperEvidence, Protocol, check};
 
 impl Workshop {
     /// Writes the paper with the functions that passed, and checks that it loads.
@@ -83,7 +83,10 @@ impl Workshop {
             evidence.functions.values().fold((0, 0), |(made, killed), one| (made + one.mutants, killed + one.killed));
         super::list::save_json(&paper.join("dependencies.json"), &dependencies)?;
         evidence.save(&paper.join("evidence.json"))?;
-        LoadedPaper::load(suite, id)?;
+        let written = LoadedPaper::load(suite, id)?;
+        if let Some(problem) = check(&written, Protocol::Curtailed).into_iter().find(|problem| problem.fatal) {
+            return Err(problem.error);
+        }
         let env = suite.env_dir(id);
         let mut locks = BTreeMap::new();
         for file in fs::read_dir(&env).map_err(|error| Error::io("read", &env, error))?.flatten() {

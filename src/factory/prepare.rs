@@ -93,6 +93,7 @@ impl Workshop {
         if let Some(found) = &found {
             needed.own = joined(&needed.own, &found.requirements);
         }
+        needed.drop_modules_of(sources);
         let python = python_range(sources, found.is_some(), id).await?;
         let permit = self.envs.acquire().await.map_err(|_| Error::internal("the envs' queue was closed"))?;
         observer.on(RunEvent::Stage(Stage::new("building env of", id)));

@@ -126,6 +126,15 @@ impl Requirements {
         all
     }
 
+    /// Drops requirements named like a module of the sources, such as a `versioneer.py` that the package brings along: the
+    /// env would hold a second copy.
+    pub(super) fn drop_modules_of(&mut self, sources: &Path) {
+        for list in [&mut self.tests, &mut self.own] {
+            let dropped = list.extract_if(.., |one| has_module(sources, &name_of(one).replace('-', "_")));
+            self.left_out.extend(dropped.map(|one| format!("{one}: the sources have a module of this name")));
+        }
+    }
+
     /// Drops the requirements that an error of pip names, those of the package itself only if no test has any; returns
     /// whether there were any. Tests that need a dropped one fail in the survey, and are left out there.
     pub(super) fn drop_named(&mut self, message: &str) -> bool {
@@ -219,6 +228,14 @@ pub(super) fn find(folder: &Path, name: &str) -> Requirements {
     found
 }
 
+/// Whether the sources in a folder have a module or package of this name at the top.
+fn has_module(folder: &Path, name: &str) -> bool {
+    ["", "src", "lib"].iter().any(|root| {
+        let place = folder.join(root).join(name);
+        place.join("__init__.py").is_file() || place.with_extension("py").is_file()
+    })
+}
+
 /// Packages of [`OFTEN_UNLISTED`] that test files import, that no requirement names, and that the sources do not have
 /// themselves.
 fn unlisted(folder: &Path, listed: &Requirements) -> Vec<String> {
@@ -233,16 +250,10 @@ fn unlisted(folder: &Path, listed: &Requirements) -> Vec<String> {
             imported.extend(import.captures_iter(&code).map(|found| found[1].to_owned()));
         }
     }
-    let is_own = |module: &str| {
-        ["", "src", "lib"].iter().any(|root| {
-            let place = folder.join(root).join(module);
-            place.is_dir() || place.with_extension("py").is_file()
-        })
-    };
     let names: BTreeSet<String> = listed.own.iter().chain(&listed.tests).map(|one| name_of(one)).collect();
-    let needed = OFTEN_UNLISTED
-        .iter()
-        .filter(|(module, package)| imported.contains(*module) && !names.contains(*package) && !is_own(module));
+    let needed = OFTEN_UNLISTED.iter().filter(|(module, package)| {
+        imported.contains(*module) && !names.contains(*package) && !has_module(folder, module)
+    });
     needed.map(|(_, package)| (*package).to_owned()).collect()
 }
 
@@ -482,6 +493,17 @@ mod tests {
         found.own.push("docopt>=0.6".into());
         assert!(found.drop_named("No matching distribution found for docopt>=0.6"));
         assert_eq!((found.own.len(), found.left_out.len()), (0, 2));
+    }
+
+    #[test]
+    fn requirements_that_the_sources_bring_along_are_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("versioneer.py"), "").unwrap();
+        let mut found =
+            Requirements { own: vec!["versioneer>=0.29".into(), "numpy".into()], ..Requirements::default() };
+        found.drop_modules_of(folder.path());
+        assert_eq!(found.own, ["numpy"]);
+        assert_eq!(found.left_out, ["versioneer>=0.29: the sources have a module of this name"]);
     }
 
     #[test]
