@@ -71,7 +71,7 @@ def commands():
         "tests/test_commands.py": "import subprocess, sys\n\n\ndef out(*line):\n"
         "    ran = subprocess.run(line, capture_output=True, text=True)\n    return ran.stdout.strip(), ran.returncode\n\n\n"
         "def test_command():\n    assert out('pkg-run', 'a b', '$c') == ('pkg-run a b $c', 3)\n\n\n"
-        "def test_module():\n    assert out(sys.executable, '-m', 'pkg', 'x') == ('__main__.py x', 0)\n",
+        "import unittest\nunittest.main()\n\n\ndef test_module():\n    assert out(sys.executable, '-m', 'pkg', 'x') == ('__main__.py x', 0)\n",
     }
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
