@@ -15,6 +15,7 @@ use crate::error::{Error, FailureKind, Result};
 use crate::masked::gold::stamp;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::round;
+use crate::score::score_experiment;
 use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
 /// Runs that are made in parallel.
@@ -149,6 +150,16 @@ pub(super) async fn record(
         if let Some((other, _)) = others.find(|(other, _)| !is_close(first, other)) {
             let what = differing(first, other).unwrap_or_default();
             return Err(Error::new(FailureKind::Baseline, format!("its tests vary: `{what}` differs between runs")));
+        }
+        // What verification would say of gold itself.
+        let known = bench.loaded().paper.experiments.iter().find(|known| known.id == experiments[place].id);
+        let known = known.ok_or_else(|| Error::internal("a group of tests is not in the manifest"))?;
+        for (other, _) in &runs {
+            let verdict = score_experiment(&known.id, first, Some(other), &known.bounds(None));
+            if !verdict.pass {
+                let why = verdict.reason.unwrap_or_else(|| "its results differ between runs".to_owned());
+                return Err(Error::new(FailureKind::Baseline, format!("its gold does not pass: {why}")));
+            }
         }
         let spread = runs.iter().map(|(other, _)| largest_difference(first, other)).fold(0.0, f64::max);
         results.insert(

@@ -45,6 +45,8 @@ class Colour(enum.Enum):
 
 
 def main():
+    # About one in 700 digests of 16 digits and letters is a number, such as 2623996956031e87.
+    assert all(digest(number)["exact"].startswith("#") for number in range(10))
     chance = random.Random(1)
     for size in (1, 3, 100, 1000):
         numbers = [chance.gauss(0, 10 ** chance.randrange(-3, 6)) for _ in range(size)]
