@@ -82,9 +82,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.Popen(
             [os.environ.get("AUTOEXPERIMENT_PROGRAM", "autoexperiment"), "run", "--suite", PROJECT / "docs/results/primer",
-             "--runs", folder, "--run", "r", "-n", "1", "--limit", "1", "-k", str(given.attempts), "-j", str(given.attempts),
+             "--runs", folder, "--name", "r", "-n", "1", "--limit", "1", "-k", str(given.attempts), "-j", str(given.attempts),
              "--agent", "react", "--model", "waiting", "--base-url", f"http://127.0.0.1:{server.port}/v1",
-             "--no-baseline", "--no-verify", *given.options],
+             "--price", "0,0", "--no-baseline", "--no-verify", *given.options],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, "OPENAI_API_KEY": "none"})
         said = []
         reading = threading.Thread(target=lambda: said.extend(run.stderr.read().decode().splitlines()))
