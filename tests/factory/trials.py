@@ -49,6 +49,13 @@ CHANGES = {
 }
 
 
+def write(folder, files):
+    """Writes a package's files and the runner."""
+    for path, text in {**files, "autoexperiment_package_tests.py": RUNNER.read_text()}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
 def request(folder, changes, **options):
     files = lambda code: {"means.py": base64.b64encode(code.encode()).decode()}
     trials = [{"files": files(CHANGES[name]), "ids": IDS} for name in changes]
@@ -75,10 +82,7 @@ def commands():
     }
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for path, text in files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
-        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER.read_bytes())
+        write(folder, files)
         command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "survey"]
         environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
@@ -102,10 +106,7 @@ def inherited():
     ids = [f"tests/{name}" for name in [*ids, "more_test.py::More::test_mean", "other_test.py::test_other"]]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for path, text in files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
-        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER.read_bytes())
+        write(folder, files)
         plan = {"groups": {"all": ids}, "without_values": [], "seconds": {}}
         (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan))
         command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "run", "all", "--keep"]
@@ -122,10 +123,7 @@ def main():
     inherited()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for path, text in {"means.py": CODE, **TESTS}.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
-        (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER.read_bytes())
+        write(folder, {"means.py": CODE, **TESTS})
         plan = {"groups": {"all": IDS}, "without_values": [], "seconds": {}}
         (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan))
 
