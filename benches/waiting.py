@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What attempts cost that wait for a model: many at once, each with a few replies that take long.
+"""Measures attempts that wait for a model: many at once, each with a few replies that take long.
 
     benches/waiting.py [--attempts 1000] [--replies 3] [--seconds 20] [-- OPTION...]
 

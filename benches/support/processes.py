@@ -5,27 +5,23 @@ from pathlib import Path
 
 def memory(process):
     """Resident memory of a process in MB of 10^6 bytes; 0 if it has ended."""
-    return status(process, "VmRSS") * 1024 / 1e6
+    return number(process, "status", "VmRSS") * 1024 / 1e6
 
 
 def share_of_memory(process):
     """Memory of a process in MB of 10^6 bytes, of shared pages its share; 0 if it has ended."""
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0) * 1024 / 1e6
+    return number(process, "smaps_rollup", "Pss") * 1024 / 1e6
 
 
 def threads(process):
     """Number of threads of a process; 0 if it has ended."""
-    return status(process, "Threads")
+    return number(process, "status", "Threads")
 
 
-def status(process, name):
-    """A number in the status of a process; 0 if it has ended."""
+def number(process, file, name):
+    """A number in one of the files that the kernel has about a process; 0 if it has ended."""
     try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        lines = Path(f"/proc/{process}/{file}").read_text().splitlines()
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith(name + ":")), 0)

@@ -21,7 +21,7 @@ impl Module {
             let Some(block) = outer.child_by_field_name("body") else { return false };
             let mut cursor = block.walk();
             own = block.named_children(&mut cursor).filter(|it| it.kind() != "comment").collect();
-            // What prepares the call, such as `warnings.simplefilter("ignore")`.
+            // Skip calls that prepare it, such as `warnings.simplefilter("ignore")`.
             while own.len() > 1 && own[0].kind() == "expression_statement" && is_plain_call(&own[0]) {
                 own.remove(0);
             }

@@ -151,7 +151,7 @@ pub(super) async fn record(
             let what = differing(first, other).unwrap_or_default();
             return Err(Error::new(FailureKind::Baseline, format!("its tests vary: `{what}` differs between runs")));
         }
-        // What verification would say of gold itself.
+        // Score gold as verification would; right solutions could not pass otherwise.
         let known = bench.loaded().paper.experiments.iter().find(|known| known.id == experiments[place].id);
         let known = known.ok_or_else(|| Error::internal("a group of tests is not in the manifest"))?;
         for (other, _) in &runs {
