@@ -30,9 +30,9 @@ fn an_agent_cannot_read_gold_of_a_suite_below_a_folder_that_sandboxes_show() {
     assert_eq!(gold["pass"], true, "{gold:#}");
     // Both commands report it before anything runs.
     let said = lab.run(&["check", "tiny"]).stderr;
-    assert!(said.contains("lies in `/usr`"), "{said}");
+    assert!(said.contains("is in `/usr`"), "{said}");
     let said = lab.run(&["doctor"]).stdout;
-    assert!(said.contains("lies in `/usr`"), "{said}");
+    assert!(said.contains("is in `/usr`"), "{said}");
 }
 
 #[test]
