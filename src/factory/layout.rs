@@ -9,6 +9,7 @@ use regex::Regex;
 use toml::{Table, Value};
 use walkdir::WalkDir;
 
+use super::VENDORED;
 use super::index::normalised;
 use crate::draft::metadata::{scripts, text};
 use crate::error::{Error, Result};
@@ -51,6 +52,8 @@ pub(super) struct Layout {
     pub(super) root: PathBuf,
     /// Names of the packages and modules in that folder that belong to the package.
     pub(super) modules: Vec<String>,
+    /// Whether the repo has requirements in [`VENDORED`].
+    pub(super) has_vendored: bool,
 }
 
 /// Finds a package's name, version and modules.
@@ -102,7 +105,7 @@ pub(super) fn find(folder: &Path) -> Result<Layout> {
         Error::suite(format!("`{name}` has no importable package in its sources"))
             .hint("a package is a folder with Python files, in the root or in `src`")
     })?;
-    Ok(Layout { name, version, root, modules })
+    Ok(Layout { name, version, root, modules, has_vendored: false })
 }
 
 impl Layout {
@@ -112,19 +115,8 @@ impl Layout {
     /// # Errors
     /// Kind `Machine` if a file cannot be written.
     pub(super) fn complete(&self, sources: &Path, repo: &Path) -> Result<()> {
-        let info = repo.join(&self.root).join(format!("{}-{}.dist-info", self.name.replace('-', "_"), self.version));
-        fs::create_dir_all(&info).map_err(|error| Error::io("create", &info, error))?;
-        let head = text(sources, "PKG-INFO").map(|said| said.split("\n\n").next().unwrap_or_default().to_owned());
-        let metadata = head
-            .clone()
-            .unwrap_or_else(|| format!("Metadata-Version: 2.1\nName: {}\nVersion: {}", self.name, self.version));
-        write(&info.join("METADATA"), &format!("{}\n", metadata.trim_end()))?;
-        write(&info.join("top_level.txt"), &format!("{}\n", self.modules.join("\n")))?;
-        let points = entry_points(sources);
-        if !points.is_empty() {
-            write(&info.join("entry_points.txt"), &points)?;
-        }
-        if let Some(head) = head {
+        self.write_metadata(sources, &repo.join(&self.root))?;
+        if let Some(head) = metadata_fields(sources) {
             write(&repo.join("PKG-INFO"), &format!("{}\n", head.trim_end()))?;
         }
         for file in version_files(sources).into_iter().chain(self.imported_versions(repo)) {
@@ -134,6 +126,21 @@ impl Layout {
             }
         }
         Ok(())
+    }
+
+    /// Writes the `.dist-info` folder of the installed package, in the folder from which it is imported.
+    ///
+    /// # Errors
+    /// Kind `Machine` if a file cannot be written.
+    pub(super) fn write_metadata(&self, sources: &Path, root: &Path) -> Result<()> {
+        let info = root.join(format!("{}-{}.dist-info", self.name.replace('-', "_"), self.version));
+        fs::create_dir_all(&info).map_err(|error| Error::io("create", &info, error))?;
+        let metadata = metadata_fields(sources)
+            .unwrap_or_else(|| format!("Metadata-Version: 2.1\nName: {}\nVersion: {}", self.name, self.version));
+        write(&info.join("METADATA"), &format!("{}\n", metadata.trim_end()))?;
+        write(&info.join("top_level.txt"), &format!("{}\n", self.modules.join("\n")))?;
+        let points = entry_points(sources);
+        if points.is_empty() { Ok(()) } else { write(&info.join("entry_points.txt"), &points) }
     }
 
     /// Returns the modules that the package imports for its version and that the sources lack, because the build writes
@@ -166,7 +173,10 @@ impl Layout {
     /// Returns shell code that lets Python import the package from the workspace, whatever the working folder is later.
     pub(super) fn exports(&self) -> String {
         let root = self.root.display().to_string();
-        let path = if root.is_empty() { "$PWD".to_owned() } else { format!("$PWD/{root}:$PWD") };
+        let mut path = if root.is_empty() { "$PWD".to_owned() } else { format!("$PWD/{root}:$PWD") };
+        if self.has_vendored {
+            let _ = write!(path, ":$PWD/{VENDORED}");
+        }
         format!("export PYTHONPATH=\"{path}${{PYTHONPATH:+:$PYTHONPATH}}\"")
     }
 
@@ -178,6 +188,11 @@ impl Layout {
             inside.starts_with(&place) || inside == place.with_extension("py")
         })
     }
+}
+
+/// Returns the fields in an sdist's `PKG-INFO`, without the text below them.
+fn metadata_fields(sources: &Path) -> Option<String> {
+    text(sources, "PKG-INFO").map(|said| said.split("\n\n").next().unwrap_or_default().to_owned())
 }
 
 /// Returns the top-level modules and packages of a folder, including packages in namespaces, which are folders without

@@ -94,6 +94,9 @@ pub struct PackageEntry {
     pub bytes: u64,
     /// Bytes of the package's built environment.
     pub env_bytes: u64,
+    /// Sources of the requirements that have no wheel and were copied into the repo.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vendored: Vec<SourceRecord>,
     /// Requirements that were left out, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,

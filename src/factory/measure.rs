@@ -12,7 +12,8 @@ use super::list::{ListedFunction, Measured, PackageEntry};
 use super::prepare::{Prepared, write_plan, write_runner};
 use super::record::{Recorded, record};
 use super::survey::{
-    MOST_SECONDS, Plan, StableTests, Survey, SurveyOptions, SurveyedTest, groups, stable, survey, within_budget,
+    Circumstances, MOST_SECONDS, Plan, StableTests, Survey, SurveyOptions, SurveyedTest, groups, stable, survey,
+    within_budget,
 };
 use super::workshop::Workshop;
 use super::{PLAN, RUNNER};
@@ -110,8 +111,8 @@ impl Workshop {
         self.finish(prepared, &bench, &test_files, plan, gold, &passed, entry)
     }
 
-    /// Runs all tests three times: first alone, then twice in parallel, one of these with other processes that keep the
-    /// machine busy.
+    /// Runs all tests three times: first alone, then twice in parallel, once with other processes that keep the machine
+    /// busy, and once with other random numbers for the package's code.
     async fn survey(
         &self,
         prepared: &Prepared,
@@ -128,7 +129,7 @@ impl Workshop {
         let options = SurveyOptions { seconds: self.settings.test_seconds, doctests: self.settings.doctests };
         let exports = prepared.layout.exports();
         observer.on(RunEvent::Stage(Stage::new("running the tests of", id)));
-        let first = survey(&ready, &exports, options, false, &self.machine).await?;
+        let first = survey(&ready, &exports, options, Circumstances::Alone, &self.machine).await?;
         if !first.tests.values().any(|test| test.outcome == "passed") {
             entry.funnel.tests = first.tests.len();
             let found = stable(std::slice::from_ref(&first));
@@ -141,8 +142,8 @@ impl Workshop {
             ));
         }
         let (second, third) = tokio::join!(
-            survey(&ready, &exports, options, true, &self.machine),
-            survey(&ready, &exports, options, false, &self.machine)
+            survey(&ready, &exports, options, Circumstances::Busy, &self.machine),
+            survey(&ready, &exports, options, Circumstances::OtherDraws, &self.machine)
         );
         let surveys = [first, second?, third?];
         let mut found = stable(&surveys);

@@ -32,6 +32,7 @@ mod refresh;
 mod requirements;
 mod source;
 mod survey;
+mod vendored;
 mod version;
 mod workshop;
 
@@ -57,6 +58,9 @@ use workshop::Workshop;
 const RUNNER: &str = "autoexperiment_package_tests.py";
 const RUNNER_CODE: &str = include_str!("package_tests.py");
 const PLAN: &str = "autoexperiment_package_tests.json";
+
+/// Folder in each repo for modules of requirements that have no wheel.
+const VENDORED: &str = "autoexperiment_vendored";
 
 /// Folder in the suite for sources while packages are being made.
 const JOURNAL: &str = ".factory";

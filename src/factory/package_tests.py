@@ -1,10 +1,11 @@
 """Runs a Python package's own tests on code that is not trusted, and prints one line of JSON.
 
-    python -B -I autoexperiment_package_tests.py survey [--seconds 5] [--doctests] [--output FILE]
+    python -B -I autoexperiment_package_tests.py survey [--seconds 5] [--doctests] [--other-draws] [--output FILE]
     python -B -I autoexperiment_package_tests.py run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
     python -B -I autoexperiment_package_tests.py trials FILE [--output FILE]
 
-`survey` finds all tests of the original code and reports each one's outcome, time, values and entered functions. `run`
+`survey` finds all tests of the original code and reports each one's outcome, time, values and entered functions. With
+`--other-draws`, the package's code draws other random numbers than usual, and the tests' code the usual ones. `run`
 runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written. `--unguarded`
 runs each test once, for code that is trusted; `--keep` leaves the test files on the disk. `trials` runs tests on each of
 several changes of trusted code. With `-I`, Python imports nothing from the repo before this file does; `PYTHONPATH` is
@@ -54,6 +55,7 @@ import subprocess
 import tempfile
 import time
 
+VENDORED = "autoexperiment_vendored" + os.sep
 PLAN = "autoexperiment_package_tests.json"
 RUNNER = "autoexperiment_package_tests.py"
 SETTINGS = {
@@ -256,7 +258,7 @@ class Layout:
 
     def __init__(self, folder, plan):
         self.folder = folder
-        self.files = list(walk(folder))
+        self.files = [file for file in walk(folder) if not file.startswith(VENDORED)]
         self.name, self.options = configured(folder) or (None, {})
         self.roots = plan.get("roots") or roots_of_path(folder) or self.find_roots()
         self.tests = self.find_tests()
@@ -1283,12 +1285,13 @@ def attributes(value, kind):
 class Watch:
     """Records which functions of the package are entered, and what they return to the test files."""
 
-    def __init__(self, folder, test_files, private):
+    def __init__(self, folder, test_files, private, other_draws):
         self.folder, self.private = folder + os.sep, private
         self.test_files = {os.path.join(folder, file) for file in test_files}
         self.kinds, self.entered, self.summary = {}, set(), Summary(private)
         self.monitoring = getattr(sys, "monitoring", None)
         self.busy, self.names = False, {}
+        self.other_draws = OtherDraws(self) if other_draws else None
         self.profile = self.make_profile()
 
     def start(self):
@@ -1332,7 +1335,7 @@ class Watch:
         if file.startswith("<"):
             return "" if file.startswith("<doctest ") else None
         file = os.path.abspath(file)
-        if not file.startswith(self.folder):
+        if not file.startswith(self.folder) or file.startswith(self.folder + VENDORED):
             return None
         if file in self.test_files:
             return ""
@@ -1344,6 +1347,9 @@ class Watch:
         name = self.kind(code)
         if name:
             self.entered.add(name)
+            if self.other_draws:
+                self.started(sys._getframe(1))
+                return None
         return self.monitoring.DISABLE
 
     def on_return(self, code, offset, value):
@@ -1363,6 +1369,8 @@ class Watch:
                 name = known[0] if known is not None else kind(code)
                 if name:
                     self.entered.add(name)
+                    if self.other_draws:
+                        self.started(frame)
             elif event == "return":
                 known = kinds.get(id(frame.f_code))
                 if known is not None and known[0] and not self.busy and (value is not None or is_return(frame)):
@@ -1380,6 +1388,14 @@ class Watch:
             except (SyntaxError, OSError):
                 pass
         return places.get((code.co_name, code.co_firstlineno), code.co_name)
+
+    def started(self, frame):
+        if frame.f_back is not None and self.kind(frame.f_back.f_code) == "" and not self.busy:
+            self.busy = True
+            try:
+                self.other_draws.advance(frame)
+            finally:
+                self.busy = False
 
     def returned(self, frame, value):
         back = frame.f_back
@@ -1430,6 +1446,99 @@ def collect_names(node, path, places):
             collect_names(part, path if path and path[-1] is None else (*path, part.name), places)
         else:
             collect_names(part, path, places)
+
+
+class OtherDraws:
+    """Gives the package's code other random numbers than usual.
+
+    A right function may draw its numbers in another order, so what a test sees must not depend on them. Random numbers
+    that the tests' own code draws stay the same. Affects `random` and `numpy.random`: their global generators, new
+    generators with a seed, and generators that a test passes to the package."""
+
+    def __init__(self, watch):
+        self.watch = watch
+        random.Random.seed = self.with_other_seed(random.Random.seed)
+        self.replace_globals(random, random._inst, random.Random(1), ("seed",))
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and hasattr(numpy, "random"):
+            self.replace_numpy(numpy.random)
+
+    def is_in_package(self):
+        """Whether the package's code draws, directly or through a library, and not a test's."""
+        frame = sys._getframe(2)
+        while frame is not None:
+            kind = self.watch.kind(frame.f_code)
+            if kind is not None:
+                return kind != ""
+            frame = frame.f_back
+        return False
+
+    def other_seed(self, seed):
+        if isinstance(seed, (int, str, bytes, float)):
+            return int.from_bytes(hashlib.sha256(repr(seed).encode()).digest()[:4], "little")
+        if isinstance(seed, (list, tuple)):
+            return [*map(int, seed), 1]
+        return int(seed) ^ 1 if hasattr(seed, "__index__") else seed
+
+    def with_other_seed(self, usual):
+        def seed(generator, a=None, *version, **named):
+            usual(generator, self.other_seed(a) if self.is_in_package() else a, *version, **named)
+
+        return seed
+
+    def replace_globals(self, module, usual, other, also):
+        """Replaces a module's functions that draw from its global generator."""
+        for name, function in list(vars(module).items()):
+            drawn = getattr(function, "__self__", None) is usual or name in also
+            if drawn and callable(function) and hasattr(other, name):
+                setattr(module, name, self.either(function, getattr(other, name)))
+
+    def either(self, usual, other):
+        def draw(*given, **named):
+            return (other if self.is_in_package() else usual)(*given, **named)
+
+        return draw
+
+    def replace_numpy(self, module):
+        State, default_rng = module.RandomState, module.default_rng
+        other = State(1)
+        # numpy's generators are compiled, so a seed is changed where it is given.
+        seed = other.seed
+        self.replace_globals(module, module.mtrand._rand, other, ())
+        usual_seed = module.seed
+
+        def set_seed(*given):
+            if self.is_in_package():
+                seed(*map(self.other_seed, given))
+            else:
+                usual_seed(*given)
+
+        module.seed = set_seed
+        module.default_rng = lambda seed=None: default_rng(self.other_seed(seed) if self.is_in_package() else seed)
+        is_in_package, other_seed = self.is_in_package, self.other_seed
+
+        class Kind(type):
+            def __call__(cls, *given, **named):
+                if cls is not replaced:
+                    return type.__call__(cls, *given, **named)
+                if is_in_package():
+                    given, named = [*map(other_seed, given)], {key: other_seed(named[key]) for key in named}
+                return State(*given, **named)
+
+            def __instancecheck__(cls, value):
+                return isinstance(value, State) if cls is replaced else type.__instancecheck__(cls, value)
+
+        replaced = module.RandomState = Kind("RandomState", (State,), {})
+
+    def advance(self, frame):
+        """Draws once from each generator that a test passes to the package."""
+        numpy = sys.modules.get("numpy")
+        kinds = (random.Random,)
+        if numpy is not None and hasattr(numpy, "random"):
+            kinds += (numpy.random.RandomState, numpy.random.Generator)
+        for value in list(frame.f_locals.values()):
+            if isinstance(value, kinds):
+                value.random() if hasattr(value, "random") else value.random_sample()
 
 
 class Plugin:
@@ -1580,7 +1689,7 @@ def run_job(job, report, plugins, libraries):
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[: len(job["roots"])])
     os.environ.pop(ROOTS, None)
     private = [(folder, "<repo>"), (os.path.dirname(folder), "<temporary>")]
-    watch = Watch(folder, job["test_files"], private)
+    watch = Watch(folder, job["test_files"], private, job["other_draws"])
     output = os.fdopen(report, "w", encoding="utf-8", errors="backslashreplace")
 
     def send(message):
@@ -1897,9 +2006,9 @@ def processor_seconds(process):
 class Runner:
     """Runs test files of a repo in copies of it."""
 
-    def __init__(self, folder, layout, limit):
+    def __init__(self, folder, layout, limit, other_draws=False):
         # `limit` returns the limit of a test in seconds.
-        self.folder, self.layout, self.limit = folder, layout, limit
+        self.folder, self.layout, self.limit, self.other_draws = folder, layout, limit, other_draws
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
         self.alone, self.commands = self.find_alone(), layout.commands()
@@ -1981,6 +2090,7 @@ class Runner:
                     "done": sorted(outcome.tests),
                     "arguments": self.layout.arguments(files, doctest),
                     "roots": self.layout.roots,
+                    "other_draws": self.other_draws,
                     "test_files": [one for one in self.layout.test_files if one.endswith(".py")],
                 }
                 culprit = self.follow(job, outcome)
@@ -2058,10 +2168,10 @@ def remove(folder):
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def survey(folder, seconds, doctests):
+def survey(folder, seconds, doctests, other_draws):
     layout = Layout(folder, read_plan(folder, False))
     chance = random.Random(0)
-    runner = Runner(folder, layout, lambda name: seconds)
+    runner = Runner(folder, layout, lambda name: seconds, other_draws)
     tests, files = {}, {}
     try:
         jobs = [(file, False) for file in layout.tests] + [
@@ -2407,7 +2517,7 @@ def main(given):
     for word in rest:
         if word in ("--seconds", "--ids", "--output"):
             options[word] = next(rest, None)
-        elif word in ("--doctests", "--keep", "--unguarded"):
+        elif word in ("--doctests", "--other-draws", "--keep", "--unguarded"):
             options[word] = True
         elif word.startswith("-"):
             sys.exit(USAGE)
@@ -2418,7 +2528,7 @@ def main(given):
     except (TypeError, ValueError):
         sys.exit(USAGE)
     if given[:1] == ["survey"] and not places:
-        result = survey(HERE, seconds, "--doctests" in options)
+        result = survey(HERE, seconds, "--doctests" in options, "--other-draws" in options)
     elif given[:1] == ["run"] and len(places) == 1:
         result = run(HERE, places[0], options.get("--ids"), "--keep" in options, "--unguarded" not in options)
     elif given[:1] == ["trials"] and len(places) == 1:

@@ -12,6 +12,7 @@ use super::refresh::EarlierVersion;
 use super::requirements::{self, Requirements, name_of};
 use super::source::SourceRecord;
 use super::survey::Plan;
+use super::vendored::vendor;
 use super::workshop::Workshop;
 use super::{RUNNER, RUNNER_CODE};
 use crate::code::index_tree;
@@ -79,7 +80,7 @@ impl Workshop {
     pub(super) async fn prepare(
         &self,
         id: &str,
-        layout: Layout,
+        mut layout: Layout,
         sources: &Path,
         entry: &mut PackageEntry,
         observer: &dyn Observer,
@@ -97,7 +98,15 @@ impl Workshop {
         let python = python_range(sources, found.is_some(), id).await?;
         let permit = self.envs.acquire().await.map_err(|_| Error::internal("the envs' queue was closed"))?;
         observer.on(RunEvent::Stage(Stage::new("building env of", id)));
-        let environment = self.lock(&mut draft, id, &python, &mut needed).await?;
+        let (environment, without_wheels) = self.lock(&mut draft, id, &python, &mut needed).await?;
+        let scratch = self.scratch()?;
+        for requirement in without_wheels {
+            match vendor(&requirement, &needed, &self.fetcher, scratch.path(), &repo).await? {
+                Some(record) => entry.vendored.push(record),
+                None => needed.left_out.push(format!("{requirement}: cannot be installed")),
+            }
+        }
+        layout.has_vendored = !entry.vendored.is_empty();
         entry.left_out = std::mem::take(&mut needed.left_out);
         let folder = draft.suite().env_dir(id);
         refuse_itself(&folder, &layout)?;
@@ -123,27 +132,36 @@ impl Workshop {
         })
     }
 
-    /// Locks the env; requirements that cannot be installed are dropped, those of tests first.
-    async fn lock(&self, draft: &mut Draft, id: &str, python: &str, needed: &mut Requirements) -> Result<String> {
-        let mut without_tests = false;
+    /// Locks the env without the requirements that cannot be installed; those of tests are dropped first. Returns
+    /// `environment.yml`, and the requirements that pip could not find.
+    async fn lock(
+        &self,
+        draft: &mut Draft,
+        id: &str,
+        python: &str,
+        needed: &mut Requirements,
+    ) -> Result<(String, Vec<String>)> {
+        let (mut without_tests, mut without_wheels) = (false, Vec::new());
         loop {
             let yml = environment::yml(id, python, &needed.all());
             draft.write_env(&yml)?;
             if draft.take_lock(&self.machine.cache)? {
-                return Ok(yml);
+                return Ok((yml, without_wheels));
             }
             let folder = draft.suite().env_dir(id);
             match self.machine.envs.lock(&folder, &self.machine.cache, &|_| {}).await {
                 Ok(_) => {
                     draft.keep_lock(&self.machine.cache)?;
-                    return Ok(yml);
+                    return Ok((yml, without_wheels));
                 }
                 Err(error) => {
                     let message = error.to_string();
                     if message.contains("does not answer") || message.contains("disk is full") {
                         return Err(error);
                     }
-                    if needed.drop_named(&message) {
+                    let named = needed.drop_named(&message);
+                    if !named.is_empty() {
+                        without_wheels.extend(named);
                         continue;
                     }
                     if !needed.tests.is_empty() && !without_tests {

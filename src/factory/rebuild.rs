@@ -6,6 +6,7 @@ use super::layout::{self, Layout};
 use super::list::{PackageEntry, digests};
 use super::prepare::{Prepared, library_files, write_plan, write_repo, write_runner};
 use super::source::PackageSource;
+use super::vendored::copy_modules;
 use super::workshop::Workshop;
 use crate::draft::Draft;
 use crate::draft::manifest::CompiledCode;
@@ -23,11 +24,17 @@ impl Workshop {
         let scratch = self.scratch()?;
         let parsed = PackageSource::parse(&source.package)?;
         let found = self.fetcher.get(&parsed, &scratch.path().join("sources"), Some(source)).await?;
-        let layout = Layout { version: entry.version.clone(), ..layout::find(&found.folder)? };
+        let has_vendored = !entry.vendored.is_empty();
+        let layout = Layout { version: entry.version.clone(), has_vendored, ..layout::find(&found.folder)? };
         self.remove_unfinished(id)?;
         let mut draft = Draft::begin(&self.suite, id)?;
         let repo = draft.suite().repo_dir(id);
         write_repo(&found.folder, &repo, &layout, &self.settings)?;
+        for (place, record) in entry.vendored.iter().enumerate() {
+            let source = PackageSource::parse(&record.package)?;
+            let into = scratch.path().join(format!("vendored-{place}"));
+            copy_modules(&self.fetcher.get(&source, &into, Some(record)).await?.folder, &repo)?;
+        }
         draft.write_env(&measured.environment)?;
         let env = draft.suite().env_dir(id);
         for (name, text) in &measured.locks {

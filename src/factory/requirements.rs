@@ -135,9 +135,9 @@ impl Requirements {
         }
     }
 
-    /// Drops the requirements that an error of pip names, those of the package itself only if no test has any; returns
-    /// whether there were any. Tests that need a dropped one fail in the survey, and are left out there.
-    pub(super) fn drop_named(&mut self, message: &str) -> bool {
+    /// Drops the requirements that an error of pip names, those of the package itself only if no test has any, and returns
+    /// them. Tests that need a dropped one fail in the survey, and are left out there.
+    pub(super) fn drop_named(&mut self, message: &str) -> Vec<String> {
         let said = message.to_lowercase();
         let words: BTreeSet<String> = said
             .split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)))
@@ -146,11 +146,10 @@ impl Requirements {
         for list in [&mut self.tests, &mut self.own] {
             let dropped: Vec<String> = list.extract_if(.., |one| words.contains(&name_of(one))).collect();
             if !dropped.is_empty() {
-                self.left_out.extend(dropped.iter().map(|one| format!("{one}: cannot be installed")));
-                return true;
+                return dropped;
             }
         }
-        false
+        Vec::new()
     }
 }
 
@@ -487,12 +486,13 @@ mod tests {
     #[test]
     fn requirements_that_pip_cannot_install_are_dropped_by_name() {
         let mut found = Requirements { tests: vec!["nose2>=1".into(), "mock".into()], ..Requirements::default() };
-        assert!(found.drop_named("ERROR: No matching distribution found for nose2>=1 (from versions: none)"));
+        let missing = |name: &str| format!("ERROR: No matching distribution found for {name} (from versions: none)");
+        assert_eq!(found.drop_named(&missing("nose2>=1")), ["nose2>=1"]);
         assert_eq!(found.tests, ["mock"]);
-        assert!(!found.drop_named("no network"));
+        assert!(found.drop_named("no network").is_empty());
         found.own.push("docopt>=0.6".into());
-        assert!(found.drop_named("No matching distribution found for docopt>=0.6"));
-        assert_eq!((found.own.len(), found.left_out.len()), (0, 2));
+        assert_eq!(found.drop_named(&missing("docopt>=0.6")), ["docopt>=0.6"]);
+        assert!(found.own.is_empty());
     }
 
     #[test]

@@ -64,6 +64,21 @@ pub(super) struct Survey {
     /// Files that belong to the tests.
     #[serde(default)]
     pub(super) test_files: BTreeSet<String>,
+    /// How this survey was made.
+    #[serde(skip)]
+    pub(super) circumstances: Circumstances,
+}
+
+/// What differs between the surveys of one package.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Circumstances {
+    /// Nothing else runs.
+    #[default]
+    Alone,
+    /// Other processes compete for the processors.
+    Busy,
+    /// The package's code draws other random numbers than in the other surveys.
+    OtherDraws,
 }
 
 /// Options of a survey.
@@ -86,7 +101,7 @@ pub(super) struct StableTests {
     pub(super) left_out: BTreeMap<String, usize>,
 }
 
-/// Runs all tests once. With `loaded`, other processes compete for the processors.
+/// Runs all tests once.
 ///
 /// # Errors
 /// Kind `Baseline` if the runner gives no survey; `Infrastructure` if the sandbox is lost.
@@ -94,18 +109,19 @@ pub(super) async fn survey(
     ready: &ReadyPaper,
     exports: &str,
     options: SurveyOptions,
-    loaded: bool,
+    circumstances: Circumstances,
     machine: &Machine,
 ) -> Result<Survey> {
     let workspace = tokio::task::block_in_place(|| machine.workspace(&ready.snapshot, &[]))?;
     let mut sandbox = machine.backend.start(&machine.spec(&ready.env, &workspace, None)).await?;
-    let load = if loaded { LOAD } else { "" };
+    let load = if circumstances == Circumstances::Busy { LOAD } else { "" };
+    let draws = if circumstances == Circumstances::OtherDraws { " --other-draws" } else { "" };
     let doctests = if options.doctests { " --doctests" } else { "" };
     let seconds = options.seconds;
     // Redirect the output of the processes that keep the machine busy; otherwise they would keep the command's output
     // open.
     let line = format!(
-        "{exports}\n{{ {load}true; }} >/dev/null 2>&1 </dev/null\npython -B -I {RUNNER} survey --seconds {seconds} --output {OUTPUT}{doctests} >/dev/null\n\
+        "{exports}\n{{ {load}true; }} >/dev/null 2>&1 </dev/null\npython -B -I {RUNNER} survey --seconds {seconds} --output {OUTPUT}{doctests}{draws} >/dev/null\n\
          status=$?\nkill $(jobs -p) 2>/dev/null\nexit $status"
     );
     let limits = ExecLimits { wall: LIMIT, patience: LIMIT, grace: Duration::from_secs(2), output: 1 << 20 };
@@ -126,6 +142,7 @@ pub(super) async fn survey(
     // Python writes numbers such as `NaN`, which JSON does not have.
     let read = read_result(&ResultRule::JsonLine(Stdout::Stdout), &bytes, None);
     let parsed = read.map_err(|_| None).and_then(|value| serde_json::from_value(value).map_err(Some));
+    let parsed = parsed.map(|survey: Survey| Survey { circumstances, ..survey });
     parsed.map_err(|broken| {
         let said = String::from_utf8_lossy(&exec.stderr);
         let said = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
@@ -151,11 +168,15 @@ pub(super) fn stable(surveys: &[Survey]) -> StableTests {
     let Some((first, others)) = surveys.split_first() else { return found };
     for (id, test) in &first.tests {
         let again: Vec<Option<&SurveyedTest>> = others.iter().map(|other| other.tests.get(id)).collect();
+        let passes = |survey: &Survey| survey.tests.get(id).is_some_and(|other| other.outcome == "passed");
+        let depends_on_draws =
+            others.iter().all(|other| passes(other) != (other.circumstances == Circumstances::OtherDraws));
         let reason = match test.outcome.as_str() {
             "passed" if again.iter().all(|other| other.is_some_and(|other| other.outcome == "passed")) => None,
             "passed" if again.iter().any(|other| other.is_some_and(|other| other.outcome == "slow")) => {
                 Some("slow on a busy machine".to_owned())
             }
+            "passed" if depends_on_draws => Some("depends on random numbers that the package draws".to_owned()),
             "passed" => Some("varies".to_owned()),
             other => Some(reason_of(other, &test.reason)),
         };
@@ -365,6 +386,23 @@ mod tests {
         assert_eq!(found.without_values.iter().collect::<Vec<_>>(), ["c"]);
         let reasons: Vec<(&str, usize)> = found.left_out.iter().map(|(why, count)| (why.as_str(), *count)).collect();
         assert_eq!(reasons, [("needs the network", 1), ("slow", 1), ("varies", 1)]);
+    }
+
+    #[test]
+    fn tests_that_fail_only_with_other_random_numbers_have_a_reason_of_their_own() {
+        let passed = |circumstances| {
+            let tests = survey(&[("a", test("passed", 0.1, "t.py", Value::Null))]);
+            Survey { circumstances, ..tests }
+        };
+        let mut redrawn = passed(Circumstances::OtherDraws);
+        redrawn.tests.get_mut("a").unwrap().outcome = "failed".into();
+        let found = stable(&[passed(Circumstances::Alone), passed(Circumstances::Busy), redrawn.clone()]);
+        let reasons: Vec<&str> = found.left_out.keys().map(String::as_str).collect();
+        assert_eq!(reasons, ["depends on random numbers that the package draws"]);
+        let mut busy = redrawn.clone();
+        busy.circumstances = Circumstances::Busy;
+        let found = stable(&[passed(Circumstances::Alone), busy, redrawn]);
+        assert_eq!(found.left_out.keys().map(String::as_str).collect::<Vec<_>>(), ["varies"]);
     }
 
     #[test]

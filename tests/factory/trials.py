@@ -92,6 +92,59 @@ def commands():
     print("the commands of a package: right")
 
 
+# Functions of a package, and whether they depend on random numbers that the package draws.
+DRAWS = {
+    "def usual():\n    return random.random()": True,
+    "def imported():\n    return randint(0, 10**9)": True,
+    "def seeded():\n    random.seed(3)\n    return random.random()": True,
+    "def own():\n    return random.Random(3).random()": True,
+    "def shuffled(values=range(50)):\n    values = list(values)\n    random.shuffle(values)\n    return values": True,
+    "def numpy_usual():\n    return float(np.random.rand())": True,
+    "def numpy_seeded():\n    np.random.seed(3)\n    return float(np.random.normal())": True,
+    "def numpy_own():\n    return float(np.random.default_rng(3).random())": True,
+    "def numpy_state():\n    return float(np.random.RandomState(seed=3).rand())": True,
+    "def permuted():\n    return sorted(np.array([5, 3, 1]), key=lambda value: random.random()) and np.random.permutation(50)": True,
+    "def given(generator=None):\n    return generator and float(generator.random())": True,
+    "def doubled(values=(1, 2)):\n    return [2 * float(value) for value in values]": False,
+    "def is_state(state=None):\n    return isinstance(state, np.random.RandomState), state is None or int(state.get_state()[2])": False,
+}
+
+
+def draws():
+    """A survey with other draws changes the values of the tests whose functions draw, and no others."""
+    code = "import random\nfrom random import randint\n\nimport numpy as np\n\n\n" + "\n\n\n".join(DRAWS) + "\n"
+    tests = "import random\n\nimport numpy as np\nimport pkg\n\n\n"
+    for function in DRAWS:
+        name = function[4:].partition("(")[0]
+        given = {
+            "given": "np.random.default_rng(1)",
+            "doubled": "[random.random(), np.random.rand(), np.random.RandomState(2).rand(), np.random.default_rng(1).random()]",
+        }.get(name, "")
+        tests += f"def test_{name}():\n    pkg.{name}({given})\n\n\n"
+    tests += "class Own(np.random.RandomState):\n    pass\n\n\ndef test_class():\n    assert pkg.is_state(Own(1))[0]\n\n\n"
+    tests += "def test_exact():\n    assert pkg.seeded() < 0.23796463\n"
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        write(folder, {"pkg.py": code, "tests/test_pkg.py": tests})
+        command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "survey"]
+        environment = {**os.environ, "PYTHONPATH": str(folder)}
+        found = []
+        for more in [], [], ["--other-draws"], ["--other-draws"]:
+            ran = subprocess.run([*command, *more], env=environment, capture_output=True, text=True, timeout=300)
+            assert ran.returncode == 0, ran.stderr
+            found.append({name.rpartition("::")[2]: test for name, test in json.loads(ran.stdout)["tests"].items()})
+    first, again, other, other_again = found
+    values = lambda tests: {name: test["values"] for name, test in tests.items()}
+    assert values(first) == values(again) and values(other) == values(other_again), found
+    for function, depends in DRAWS.items():
+        name = "test_" + function[4:].partition("(")[0]
+        assert first[name]["outcome"] == other[name]["outcome"] == "passed", (name, first[name], other[name])
+        assert (first[name]["values"] != other[name]["values"]) == depends, name
+    assert first["test_class"]["outcome"] == other["test_class"]["outcome"] == "passed", other["test_class"]
+    assert (first["test_exact"]["outcome"], other["test_exact"]["outcome"]) == ("passed", "failed"), other
+    print(f"functions that draw random numbers: right, {sum(DRAWS.values())} of {len(DRAWS)}")
+
+
 def inherited():
     """A class may inherit the tests of another file, whose altered forms it must not run."""
     files = {
@@ -121,6 +174,7 @@ def inherited():
 def main():
     commands()
     inherited()
+    draws()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         write(folder, {"means.py": CODE, **TESTS})

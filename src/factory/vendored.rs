@@ -1,0 +1,114 @@
+//! Requirements of which the index has no wheel. Nothing is built from their source archives; if they are pure Python, their
+//! modules are copied into the repo, from where Python imports them.
+
+use std::fs;
+use std::path::Path;
+
+use super::VENDORED;
+use super::layout;
+use super::requirements::{self, Requirements, name_of};
+use super::source::{Fetcher, PackageSource, SourceRecord};
+use crate::draft::extension::extension;
+use crate::draft::repo::{CopyRules, copy};
+use crate::error::{Error, Result};
+
+/// Copies the modules of a requirement into the repo; `installed` are the names of the packages in the env. Returns where
+/// the sources came from, or `None` if they have to be built or need a package that is not in the env.
+///
+/// # Errors
+/// Kind `Machine` if the index does not answer or a file cannot be written.
+pub(super) async fn vendor(
+    requirement: &str,
+    installed: &Requirements,
+    fetcher: &Fetcher,
+    scratch: &Path,
+    repo: &Path,
+) -> Result<Option<SourceRecord>> {
+    let Some(source) = source_of(requirement) else { return Ok(None) };
+    let unpacked = match fetcher.get(&source, &scratch.join(name_of(requirement)), None).await {
+        Ok(unpacked) => unpacked,
+        Err(error) if error.kind == crate::error::FailureKind::Machine => return Err(error),
+        Err(_) => return Ok(None),
+    };
+    let Ok(layout) = layout::find(&unpacked.folder) else { return Ok(None) };
+    let needed = requirements::find(&unpacked.folder, &layout.name).own;
+    let is_there = |one: &String| installed.all().iter().any(|known| name_of(known) == name_of(one));
+    if extension(&unpacked.folder).is_some() || !needed.iter().all(is_there) {
+        return Ok(None);
+    }
+    copy_modules(&unpacked.folder, repo)?;
+    Ok(Some(unpacked.record))
+}
+
+/// Returns the source archive that a requirement asks for: the newest one, or the one that it pins. Returns `None` if
+/// the requirement excludes newer versions.
+fn source_of(requirement: &str) -> Option<PackageSource> {
+    let wanted = requirement.split(';').next().unwrap_or_default().replace([' ', '(', ')'], "");
+    let end = wanted.find(['=', '<', '>', '!', '~', '[']).unwrap_or(wanted.len());
+    let (name, range) = wanted.split_at(end);
+    let version = match range.strip_prefix("==") {
+        Some(version) => Some(version.to_owned()),
+        None if range.is_empty() || (range.starts_with(">=") && !range.contains(',')) => None,
+        None => return None,
+    };
+    Some(PackageSource::Index(name.to_owned(), version.filter(|version| !version.contains('*'))))
+}
+
+/// Copies the modules in the sources of a requirement, with their metadata, into the repo.
+pub(super) fn copy_modules(sources: &Path, repo: &Path) -> Result<()> {
+    let layout = layout::find(sources)?;
+    let folder = repo.join(VENDORED);
+    fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+    let everything = CopyRules::new(&["**".to_owned()], &[])?;
+    let root = sources.join(&layout.root);
+    for module in &layout.modules {
+        let file = format!("{module}.py");
+        if root.join(&file).is_file() {
+            fs::copy(root.join(&file), folder.join(&file))
+                .map_err(|error| Error::io("copy", &root.join(&file), error))?;
+        } else {
+            copy(&root.join(module), &folder.join(module), &everything)?;
+        }
+    }
+    layout.write_metadata(sources, &folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_requirement_that_excludes_newer_versions_is_not_vendored() {
+        let index = |version: Option<&str>| Some(PackageSource::Index("a".into(), version.map(str::to_owned)));
+        assert_eq!(source_of("a"), index(None));
+        assert_eq!(source_of("a >= 0.6; python_version > '3'"), index(None));
+        assert_eq!(source_of("a==1.5"), index(Some("1.5")));
+        for text in ["a<2", "a>=1,<2", "a~=1.0", "a!=3", "a[x]"] {
+            assert_eq!(source_of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn modules_and_metadata_of_a_vendored_package_are_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sources, repo) = (folder.path().join("sources"), folder.path().join("repo"));
+        for (name, text) in [
+            ("PKG-INFO", "Metadata-Version: 2.1\nName: Some-Opt\nVersion: 0.6\n\n# text\n"),
+            ("src/some_opt/__init__.py", "from .data import x\n"),
+            ("src/some_opt/data.py", "x = 1\n"),
+            ("src/some_opt/table.json", "{}"),
+            ("tests/test_opt.py", ""),
+            ("setup.py", "raise SystemExit"),
+        ] {
+            fs::create_dir_all(sources.join(name).parent().unwrap()).unwrap();
+            fs::write(sources.join(name), text).unwrap();
+        }
+        copy_modules(&sources, &repo).unwrap();
+        let vendored = repo.join(VENDORED);
+        assert!(vendored.join("some_opt/table.json").is_file());
+        let metadata = fs::read_to_string(vendored.join("Some_Opt-0.6.dist-info/METADATA")).unwrap();
+        assert_eq!(metadata, "Metadata-Version: 2.1\nName: Some-Opt\nVersion: 0.6\n");
+        assert_eq!(fs::read_dir(&vendored).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(&repo).unwrap().count(), 1);
+    }
+}
