@@ -25,6 +25,7 @@
 //! core, measured by `cargo bench --bench masking`), so [`index_tree`] uses all threads. `CodeTokens` and `containment`
 //! measure how much of a function another text contains.
 
+mod detail;
 mod docstring;
 mod encoding;
 mod extent;
@@ -36,13 +37,13 @@ mod mutate;
 mod passing;
 mod region;
 mod selector;
-mod sentence;
 mod similarity;
 mod splice;
 mod tokens;
 mod tree;
 mod walk;
 
+pub(crate) use detail::{Detail, one_spaced};
 pub use function::Function;
 pub(crate) use function::last_part;
 pub use mask::{MaskTarget, MaskedPart, MaskedText};
@@ -51,7 +52,6 @@ pub use mutate::{Mutant, MutantKind, choose};
 pub use region::{Bounds, Region};
 pub(crate) use region::{TaggedRegion, tagged};
 pub(crate) use selector::{Selector, region_name};
-pub(crate) use sentence::{Sentence, one_spaced};
 pub(crate) use similarity::{Identifiers, SHINGLE, containment};
 
 pub(crate) use tokens::CodeTokens;

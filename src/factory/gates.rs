@@ -14,7 +14,7 @@ use super::manifest::{TRIALS, trials_command};
 use super::survey::{Plan, SurveyedTest};
 use crate::agent::TaskExperiment;
 use crate::audit::{Bench, ExperimentOutcome, Trial};
-use crate::code::{Mutant, Sentence, choose, one_spaced};
+use crate::code::{Detail, Mutant, choose, one_spaced};
 use crate::error::{Error, FailureKind, Result};
 use crate::score::score_experiment;
 use crate::suite::{FunctionEvidence, LoadedPaper, ResultRule, Stdout};
@@ -24,8 +24,8 @@ use crate::workspace::is_left_out;
 const MOST_TESTS: usize = 12;
 const MOST_SECONDS: f64 = 6.0;
 
-/// Maximum seconds of the tests that run on a function whose error texts were changed.
-const MOST_SECONDS_OF_TEXTS: f64 = 20.0;
+/// Maximum seconds of the tests that run on a function whose details were changed.
+const MOST_SECONDS_OF_DETAILS: f64 = 20.0;
 
 /// Seed that selects mutants; the same as that of `verify`.
 const MUTANT_SEED: u64 = 0;
@@ -37,7 +37,7 @@ const LEAST_LIMIT: f64 = 10.0;
 /// Assumed seconds that a run takes in addition to its tests, until they have been measured.
 const UNKNOWN_OVERHEAD: f64 = 60.0;
 
-/// Size in bytes above which a file counts as data, which does not state any sentence of the code.
+/// Size in bytes above which a file counts as data, which does not state any detail of the code.
 const LARGEST_TEXT: u64 = 4 << 20;
 
 /// Measurements of a package's functions.
@@ -200,23 +200,23 @@ impl Gates {
             return dropped("no kept test enters it");
         }
         let mut variants = vec![Variant { files: self.masked(&[unit])?, ids: ids.clone() }];
-        let unstated = self.unstated(unit)?;
+        let unstated = self.unstated(unit, candidate.is_documented)?;
         if !unstated.is_empty() {
             let module = self.bench.loaded().source(unit);
-            let files = vec![(module.path().to_owned(), module.with_other_words(&unstated))];
-            // Try tests of all groups, because any test may compare a text.
-            variants.push(Variant { files, ids: self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_TEXTS) });
+            let files = vec![(module.path().to_owned(), module.with_other_details(&unstated))];
+            // Try tests of all groups, because any test may need a detail.
+            variants.push(Variant { files, ids: self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_DETAILS) });
         }
         let mut failing = self.failing_each(variants).await?.into_iter();
-        let (failing, with_other_words) = (failing.next().unwrap_or_default(), failing.next().unwrap_or_default());
+        let (failing, with_other_details) = (failing.next().unwrap_or_default(), failing.next().unwrap_or_default());
         let groups = self.plan.by_test();
         let needed_by: BTreeSet<String> =
             failing.iter().filter_map(|id| groups.get(id.as_str())).map(|group| (*group).to_owned()).collect();
         if needed_by.is_empty() {
             return dropped("no test fails without it");
         }
-        if !with_other_words.is_empty() {
-            return dropped("its tests compare a text that only its body has");
+        if !with_other_details.is_empty() {
+            return dropped("its tests need a text, number or exception that only its body states");
         }
         let is_needed = |id: &String| groups.get(id.as_str()).is_some_and(|group| needed_by.contains(*group));
         let ids: Vec<String> = ids.into_iter().filter(is_needed).collect();
@@ -325,19 +325,20 @@ impl Gates {
         Ok(found)
     }
 
-    /// Returns the sentences in a function's body that occur nowhere else in what agents see.
-    fn unstated(&self, unit: usize) -> Result<Vec<Sentence>> {
+    /// Returns the details of a function's body that nothing states which agents see. A docstring is taken to say which
+    /// exceptions the function raises.
+    fn unstated(&self, unit: usize, is_documented: bool) -> Result<Vec<Detail>> {
         let loaded = self.bench.loaded();
         let module = loaded.source(unit);
         let masked: Vec<(PathBuf, String)> =
             self.masked(&[unit])?.into_iter().map(|(path, bytes)| (path, plain(&bytes))).collect();
-        let is_stated = |part: &String| {
+        let is_stated = |detail: &Detail| {
             let elsewhere = self.visible.iter().filter(|(path, _)| masked.iter().all(|(own, _)| own != *path));
             let mut texts = elsewhere.map(|(_, text)| text).chain(masked.iter().map(|(_, text)| text));
-            texts.any(|text| text.contains(part.as_str()))
+            texts.any(|text| detail.is_stated_in(text))
         };
-        let mut found = module.sentences(&loaded.code(unit));
-        found.retain(|sentence| !sentence.parts.iter().all(is_stated));
+        let mut found = module.details(&loaded.code(unit), !is_documented);
+        found.retain(|detail| detail.is_exception || !is_stated(detail));
         Ok(found)
     }
 

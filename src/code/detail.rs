@@ -1,0 +1,240 @@
+//! Details of a function's body that cannot be derived from what the function does: words in string literals, unusual
+//! numbers, and the exceptions that it raises.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use tree_sitter::Node;
+
+use super::module::Module;
+use super::walk;
+
+/// Fields that a program fills in (`%s`, `%(name)d`, `{name}`), and escapes.
+static PLACEHOLDER: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"%(\(\w*\))?[-+ #0-9.]*[a-zA-Z%]|\{[^{}]*\}|\\(x..|N\{[^}]*\}|u....|.)").ok());
+
+/// Minimum letters of a word that counts.
+const LEAST_LETTERS: usize = 3;
+
+/// Minimum significant digits of a number that counts, and numbers with as many that everybody knows.
+const LEAST_DIGITS: usize = 3;
+const KNOWN: [&str; 12] = ["127", "128", "255", "256", "365", "512", "1024", "2048", "4096", "65535", "65536", "86400"];
+
+/// Texts that Python's own functions expect, and that no program states.
+const OF_PYTHON: [&str; 10] =
+    ["utf-8", "utf8", "ascii", "latin-1", "strict", "ignore", "replace", "little", "big", "__main__"];
+
+/// The exception that a changed body raises instead of its own.
+const OTHER_EXCEPTION: &str = "NotImplementedError";
+
+/// A detail of a function's body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Detail {
+    /// Texts that state the detail if they are all in some text; with single spaces.
+    pub(crate) parts: Vec<String>,
+    /// Whether the detail is the class of an exception.
+    pub(crate) is_exception: bool,
+    /// The detail's range of bytes in the file.
+    range: Range<usize>,
+    /// Another detail of the same kind.
+    other: Vec<u8>,
+}
+
+impl Module {
+    /// Returns the details in a range of the file's bytes, in source order. Words count in literals that are neither raw
+    /// (a regular expression) nor a statement (a docstring); numbers with at least three significant digits; exceptions
+    /// only if `exceptions` is set.
+    pub(crate) fn details(&self, within: &Range<usize>, exceptions: bool) -> Vec<Detail> {
+        let readable = self.encoding.readable(self.source());
+        let Some(tree) = walk::parse(&readable) else { return Vec::new() };
+        let mut found = Vec::new();
+        let mut waiting = vec![tree.root_node()];
+        while let Some(node) = waiting.pop() {
+            if node.end_byte() <= within.start || within.end <= node.start_byte() {
+                continue;
+            }
+            let is_inside = within.start <= node.start_byte() && node.end_byte() <= within.end;
+            let text = self.encoding.text(&self.source()[node.byte_range()]);
+            let detail = match node.kind() {
+                "string_content" => words(&text).filter(|_| is_for_people(&node, self.source())),
+                "integer" | "float" => number(&text),
+                "raise_statement" if exceptions => raised(&node).and_then(|class| {
+                    let name = self.encoding.text(&self.source()[class.byte_range()]);
+                    let last = name.rsplit('.').next().unwrap_or_default().to_owned();
+                    let other = (last != OTHER_EXCEPTION).then(|| OTHER_EXCEPTION.as_bytes().to_vec())?;
+                    found.push(Detail { parts: vec![last], is_exception: true, range: class.byte_range(), other });
+                    None
+                }),
+                _ => None,
+            };
+            if let Some((parts, other)) = detail.filter(|_| is_inside) {
+                found.push(Detail { parts, is_exception: false, range: node.byte_range(), other });
+            }
+            if node.kind() != "string_content" {
+                waiting.extend((0..node.child_count()).rev().filter_map(|place| node.child(place)));
+            }
+        }
+        found.retain(|detail| within.start <= detail.range.start && detail.range.end <= within.end);
+        found.sort_by_key(|detail| detail.range.start);
+        found
+    }
+
+    /// Returns the file's bytes with other details in the place of these.
+    pub(crate) fn with_other_details(&self, details: &[Detail]) -> Vec<u8> {
+        let mut text = self.source().to_vec();
+        let mut details: Vec<&Detail> = details.iter().collect();
+        details.sort_by_key(|detail| std::cmp::Reverse(detail.range.start));
+        for detail in details {
+            text.splice(detail.range.clone(), detail.other.iter().copied());
+        }
+        text
+    }
+}
+
+/// Returns the parts of a literal's text between placeholders and escapes, and the text with every word written
+/// backwards. Returns `None` if it has no word.
+fn words(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
+    let placeholder = PLACEHOLDER.as_ref()?;
+    let kept: Vec<Range<usize>> = placeholder.find_iter(text).map(|found| found.range()).collect();
+    let mut other = text.as_bytes().to_vec();
+    let (mut at, mut has_word) = (0, false);
+    while at < other.len() {
+        let length = other[at..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let word = at..at + length.max(1);
+        let is_kept = kept.iter().any(|kept| kept.start < word.end && word.start < kept.end);
+        if length >= LEAST_LETTERS && !is_kept {
+            other[word.clone()].reverse();
+            has_word = true;
+        }
+        at = word.end;
+    }
+    let parts: Vec<String> = placeholder.split(text).map(one_spaced).filter(|part| !part.is_empty()).collect();
+    let is_of_python = OF_PYTHON.iter().any(|known| text.trim().eq_ignore_ascii_case(known));
+    (has_word && !is_of_python).then_some((parts, other))
+}
+
+impl Detail {
+    /// Whether a text with single spaces states the detail: it contains all parts, as whole words and numbers.
+    pub(crate) fn is_stated_in(&self, text: &str) -> bool {
+        self.parts.iter().all(|part| contains(text, part))
+    }
+}
+
+/// Whether a text contains a part that is not the middle of a longer word or number.
+fn contains(text: &str, part: &str) -> bool {
+    let continues = |end: Option<char>, next: Option<char>| match (end, next) {
+        (Some(end), Some(next)) if end.is_ascii_digit() => next.is_ascii_digit(),
+        (Some(end), Some(next)) => end.is_alphabetic() && next.is_alphabetic(),
+        _ => false,
+    };
+    text.match_indices(part).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + part.len()..]);
+        !continues(part.chars().next(), before.chars().next_back())
+            && !continues(part.chars().next_back(), after.chars().next())
+    })
+}
+
+/// Returns a number's text and another number, whose last digit above the exponent differs. Returns `None` for numbers
+/// that have few digits or are well known.
+fn number(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
+    let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || b"._eE+-".contains(&byte));
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let significant = digits.trim_matches('0');
+    if !is_decimal || significant.len() < LEAST_DIGITS || KNOWN.contains(&digits.as_str()) {
+        return None;
+    }
+    let last = mantissa.rfind(|c: char| c.is_ascii_digit() && c != '0')?;
+    let mut other = text.as_bytes().to_vec();
+    other[last] = if other[last] == b'9' { b'8' } else { other[last] + 1 };
+    Some((vec![text.to_owned()], other))
+}
+
+/// Returns the class in a `raise` statement: `Name` or `module.Name`, called or not.
+fn raised<'a>(statement: &Node<'a>) -> Option<Node<'a>> {
+    let value = statement.named_child(0)?;
+    let class = if value.kind() == "call" { value.child_by_field_name("function")? } else { value };
+    matches!(class.kind(), "identifier" | "attribute").then_some(class)
+}
+
+/// Replaces each stretch of white space by one space, and removes it at both ends.
+pub(crate) fn one_spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the contents of a string literal are for people: the literal is neither raw (a regular expression) nor a
+/// statement (a docstring).
+fn is_for_people(content: &Node<'_>, source: &[u8]) -> bool {
+    let Some(literal) = content.parent() else { return false };
+    let mut prefix = source[literal.byte_range()].iter().take_while(|byte| byte.is_ascii_alphabetic());
+    let is_raw = prefix.any(|byte| byte.eq_ignore_ascii_case(&b'r'));
+    let outer = literal.parent().filter(|parent| parent.kind() == "concatenated_string").or(Some(literal));
+    let is_statement = outer.and_then(|outer| outer.parent()).is_some_and(|it| it.kind() == "expression_statement");
+    !is_raw && !is_statement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "def f(x):\n    \"\"\"Of two words, 1234.\"\"\"\n    if x < 0:\n        raise ValueError(f'the value {x!r} is below\\n zero, %s' % x)\n    \
+        \"another plain statement\"\n    p = re.compile(r'one or two')\n    if x > 0.0254 or x == 360 or x == 0x1234 or x == 1_250e3:\n        raise m.OwnError\n    \
+        raise NotImplementedError\n    return {'key': 'some longer text' 'word'}, x.encode('UTF-8'), 'T:%Y'\n";
+
+    fn parts(exceptions: bool) -> Vec<Vec<String>> {
+        let module = Module::parse("m.py", SOURCE.as_bytes().to_vec()).unwrap();
+        let found = module.details(&module.body_code(0), exceptions);
+        found.into_iter().map(|detail| detail.parts).collect()
+    }
+
+    #[test]
+    fn words_numbers_and_exceptions_are_found_but_not_those_of_docstrings_and_regular_expressions() {
+        let without = [
+            vec!["the value"],
+            vec!["is below", "zero,"],
+            vec!["0.0254"],
+            vec!["1_250e3"],
+            vec!["key"],
+            vec!["some longer text"],
+            vec!["word"],
+        ];
+        assert_eq!(parts(false), without);
+        let mut with: Vec<Vec<&str>> = without.to_vec();
+        with.insert(0, vec!["ValueError"]);
+        with.insert(5, vec!["OwnError"]);
+        assert_eq!(parts(true), with);
+    }
+
+    #[test]
+    fn a_detail_is_stated_by_whole_words_and_numbers() {
+        let detail = |parts: &[&str]| Detail {
+            parts: parts.iter().map(|part| (*part).to_owned()).collect(),
+            is_exception: false,
+            range: 0..0,
+            other: Vec::new(),
+        };
+        assert!(detail(&["key"]).is_stated_in("its key2 is") && !detail(&["key"]).is_stated_in("monkeys"));
+        assert!(detail(&["254"]).is_stated_in("x=254.") && !detail(&["254"]).is_stated_in("1254"));
+        assert!(detail(&["is below", "zero,"]).is_stated_in("zero, which is below"));
+        assert!(!detail(&["is below", "zero,"]).is_stated_in("what is below"));
+    }
+
+    #[test]
+    fn other_details_keep_placeholders_escapes_and_the_rest_of_the_file() {
+        let module = Module::parse("m.py", SOURCE.as_bytes().to_vec()).unwrap();
+        let changed = module.with_other_details(&module.details(&module.body_code(0), true));
+        let changed = String::from_utf8(changed).unwrap();
+        assert!(
+            changed.contains("raise NotImplementedError(f'eht eulav {x!r} is woleb\\n orez, %s' % x)"),
+            "{changed}"
+        );
+        assert!(changed.contains("'emos regnol txet' 'drow'") && changed.contains("\"\"\"Of two words, 1234.\"\"\""));
+        assert!(
+            changed.contains(
+                "x > 0.0255 or x == 360 or x == 0x1234 or x == 1_260e3:\n        raise NotImplementedError\n"
+            )
+        );
+        assert!(changed.ends_with("x.encode('UTF-8'), 'T:%Y'\n"), "{changed}");
+    }
+}
