@@ -8,6 +8,7 @@
 //! ```text
 //! harness ── guardian (outside, waits) ── init (pid 1 inside) ── commands      with namespaces
 //! harness ── init (collects orphans) ── commands, each confined by landlock    without
+//! harness ── init (collects orphans) ── commands                               not confined
 //! harness ── engine ── init (pid 1 inside) ── commands                         in a container
 //! ```
 
@@ -109,6 +110,7 @@ fn run() -> io::Result<ExitCode> {
     let result = doing("enter the cgroup", enter_cgroups(&setup.procs_files)).and_then(|()| match setup.place {
         Surroundings::Namespaces => enter_namespaces(&setup),
         Surroundings::Host => start_confined(&setup),
+        Surroundings::Unconfined => start_unconfined(&setup),
         Surroundings::Container => start_contained(&setup),
     });
     match result {
@@ -230,12 +232,18 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     Ok(weighing(server, setup, sockets))
 }
 
+/// Returns the folder that is the workspace of a sandbox without namespaces.
+fn folder_of(setup: &Setup) -> io::Result<&OsBytes> {
+    match &setup.source {
+        WorkspaceSource::Folder(dir) => Ok(dir),
+        _ => Err(io::Error::other("an overlay cannot be mounted without namespaces")),
+    }
+}
+
 /// Starts an init without namespaces. The init keeps its rights, because it must be able to kill processes. Each child
 /// gives up its rights before it begins.
 fn start_confined(setup: &Setup) -> io::Result<ProcessRole> {
-    let WorkspaceSource::Folder(dir) = &setup.source else {
-        return Err(io::Error::other("an overlay cannot be mounted without namespaces"));
-    };
+    let dir = folder_of(setup)?;
     let oom_score = OomScore::open();
     nix::sys::prctl::set_child_subreaper(true)?;
     nix::sys::prctl::set_dumpable(false)?;
@@ -246,6 +254,15 @@ fn start_confined(setup: &Setup) -> io::Result<ProcessRole> {
     let starter = Starter::new(workdir, variables, Some(confinement), oom_score, setup)?;
     let sockets = (!setup.memory_cgroup).then(SocketMeasurement::guessed);
     Ok(ProcessRole::Init(Box::new(weighing(JobServer::new(starter)?, setup, sockets))))
+}
+
+/// Starts an init that confines nothing.
+fn start_unconfined(setup: &Setup) -> io::Result<ProcessRole> {
+    let dir = folder_of(setup)?;
+    nix::sys::prctl::set_child_subreaper(true)?;
+    let home = setup.scratch.as_ref().unwrap_or(dir).as_path();
+    let starter = Starter::new(dir.as_path().into(), variables(setup, home), None, None, setup)?;
+    Ok(ProcessRole::Init(Box::new(JobServer::new(starter)?)))
 }
 
 /// Adds a watch on the memory that no cgroup counts.
@@ -280,7 +297,8 @@ fn start_contained(setup: &Setup) -> io::Result<ProcessRole> {
 /// Returns the sandbox's environment variables: the given ones, and defaults for a few that most programs need.
 fn variables(setup: &Setup, home: &Path) -> std::collections::BTreeMap<String, String> {
     let mut variables = setup.variables.clone();
-    let temporary = if setup.place == Surroundings::Host { home.display().to_string() } else { "/tmp".into() };
+    let has_own_tmp = matches!(setup.place, Surroundings::Namespaces | Surroundings::Container);
+    let temporary = if has_own_tmp { "/tmp".into() } else { home.display().to_string() };
     for (name, value) in [
         ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
         ("HOME", home.display().to_string()),

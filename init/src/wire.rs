@@ -55,6 +55,8 @@ pub enum Surroundings {
     Namespaces,
     /// On the host; confined only by landlock.
     Host,
+    /// On the host; not confined.
+    Unconfined,
     /// The first process of a container that an engine has built.
     Container,
 }

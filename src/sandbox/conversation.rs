@@ -71,6 +71,11 @@ impl InitConversation {
         }
     }
 
+    /// Adds a watch on the workspace's size.
+    pub(super) fn watch(&mut self, watch: DiskWatch) {
+        self.watch = Some(watch);
+    }
+
     /// Whether the connection to the init has failed, as opposed to a job that was abandoned half-way.
     pub(super) fn is_lost(&self) -> bool {
         self.broken.is_some() && self.waiting.is_none()

@@ -20,7 +20,6 @@ pub mod search;
 mod searched;
 mod setup;
 mod starved;
-mod unconfined;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -43,9 +42,8 @@ pub use gpus::{Gpu, Gpus};
 pub use kind::SandboxKind;
 pub use listener::{Connection, Listener};
 pub(crate) use local::sweep_folders;
-pub use local::{ConfinementMode, LocalBackend, MachineReport};
+pub use local::{ConfinementMode, LocalBackend, MachineReport, Unconfined};
 pub use starved::patience;
-pub use unconfined::Unconfined;
 
 /// One command to run inside a sandbox.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -42,6 +42,13 @@ pub(super) struct Cgroup {
     memory: Option<(PathBuf, CgroupVersion)>,
 }
 
+impl Cgroup {
+    /// No groups: nothing is limited.
+    pub(super) fn none() -> Self {
+        Self { folders: Vec::new(), procs_files: Vec::new(), memory: None }
+    }
+}
+
 impl Parents {
     /// Finds the groups that can be written, by making a child and removing it again. Also removes the groups that dead
     /// harnesses left there.
@@ -85,7 +92,7 @@ impl Parents {
         let begun = processes::started(harness as i32).unwrap_or(0);
         let (namespace, count) = (pid_namespace(), COUNT.fetch_add(1, Ordering::Relaxed));
         let name = format!("{PREFIX}{harness}.{begun}.{namespace}.{count}");
-        let mut group = Cgroup { folders: Vec::new(), procs_files: Vec::new(), memory: None };
+        let mut group = Cgroup::none();
         if let Some((parent, version)) = &self.memory {
             let folder = group.add(parent, *version, &name)?;
             let file = if *version == CgroupVersion::One { "memory.limit_in_bytes" } else { "memory.max" };

@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -12,8 +14,10 @@ use tokio::net::UnixStream;
 use tokio::process::Child;
 
 use super::cgroup::Cgroup;
+use crate::error::{Error, FailureKind, Result};
 use crate::files::Temporary;
 use crate::sandbox::conversation::InitConversation;
+use crate::sandbox::program;
 use crate::sandbox::watch::DiskWatch;
 use crate::sandbox::{
     Command, Evidence, EvidenceKind, Exec, ExecLimits, Fault, FolderEntry, Listener, Loss, OutOfMemory, Sandbox,
@@ -23,8 +27,38 @@ use autoexperiment_init::processes;
 use autoexperiment_init::wire::Setup;
 use autoexperiment_init::{OWN_VARIABLE, SIGNALLED};
 
+/// Time limit for an init to build its sandbox.
+const LONGEST_START: Duration = Duration::from_secs(30);
+
 /// Time limit for an init without namespaces to kill all processes.
 const LONGEST_END: Duration = Duration::from_mins(5);
+
+/// The error for a sandbox of the backend `name` that could not be started.
+pub(super) fn lost(name: &str, what: &str, cause: impl std::fmt::Display) -> Error {
+    Error::new(FailureKind::Infrastructure, format!("failed to start a `{name}` sandbox: {what}: {cause}"))
+        .hint("`autoexperiment doctor` says what works on this machine")
+}
+
+/// Starts a sandbox's first process. Returns the harness's end of the socket to it. `namespaces` says whether the kernel
+/// ends all processes of the sandbox with the first one.
+pub(super) fn spawn(name: &str, namespaces: bool) -> Result<(UnixStream, Child)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|error| lost(name, "socket", error))?;
+    ours.set_nonblocking(true).map_err(|error| lost(name, "socket", error))?;
+    let program = program::path().map_err(|error| lost(name, "unpack its first process", error))?;
+    let child = tokio::process::Command::new(program)
+        // The name in /proc/1/cmdline inside; it must not show where this program is installed.
+        .arg0("autoexperiment")
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // Without a pid namespace, the init must stay alive to kill its processes when it finds the socket closed.
+        .kill_on_drop(namespaces)
+        .spawn()
+        .map_err(|error| lost(name, "start its first process", error))?;
+    Ok((UnixStream::from_std(ours).map_err(|error| lost(name, "socket", error))?, child))
+}
 
 /// A running local sandbox. The order of the fields is the order in which they are dropped: closing the socket makes
 /// the init exit, and then its group and folder are removed.
@@ -40,6 +74,8 @@ pub(super) struct LocalSandbox {
     begun: Instant,
     /// CPU time after which the kernel kills any process inside, the init included.
     cpu_limit: Duration,
+    /// Whether the sandbox has no network of its own, so that others can connect to a port on which it listens.
+    shares_network: bool,
 }
 
 /// The parts of a sandbox on the host, removed when dropped.
@@ -62,32 +98,47 @@ impl Drop for Leftovers {
 
 impl LocalSandbox {
     pub(super) fn new(
-        socket: std::os::unix::net::UnixStream,
+        socket: UnixStream,
         child: Child,
         leftovers: Leftovers,
-        watch: DiskWatch,
-        disk: Option<File>,
         workdir: PathBuf,
         cpu_limit: Duration,
-    ) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        let (from, to) = UnixStream::from_std(socket)?.into_split();
-        let conversation = InitConversation::new(from, to, Some(watch));
-        Ok(Self {
-            conversation,
+    ) -> Self {
+        let (from, to) = socket.into_split();
+        Self {
+            conversation: InitConversation::new(from, to, None),
             child,
             leftovers,
-            disk,
+            disk: None,
             workdir,
             is_explained: false,
             begun: Instant::now(),
             cpu_limit,
-        })
+            shares_network: false,
+        }
     }
 
-    /// Sends the setup to the init and waits until the sandbox is ready.
-    pub(super) async fn set_up(&mut self, setup: &Setup) -> Result<(), String> {
-        self.conversation.set_up(setup).await
+    /// Adds a watch on the workspace's size, and the root of its own disk.
+    pub(super) fn watched(mut self, watch: DiskWatch, disk: Option<File>) -> Self {
+        self.conversation.watch(watch);
+        Self { disk, ..self }
+    }
+
+    /// Declares that the sandbox uses this machine's own network.
+    pub(super) fn on_the_host_s_network(self) -> Self {
+        Self { shares_network: true, ..self }
+    }
+
+    /// Sends the setup to the init and waits until the sandbox is ready. `name` is the backend's.
+    ///
+    /// # Errors
+    /// Kind `Infrastructure` if the init fails or does not answer.
+    pub(super) async fn started(mut self, name: &str, setup: &Setup) -> Result<Box<dyn Sandbox>, Error> {
+        match tokio::time::timeout(LONGEST_START, self.conversation.set_up(setup)).await {
+            Ok(Ok(())) => Ok(Box::new(self)),
+            Ok(Err(reason)) => Err(lost(name, "init", reason)),
+            Err(_) => Err(lost(name, "init", format!("no answer for {} s", LONGEST_START.as_secs()))),
+        }
     }
 
     /// Passes a result on. If the init can no longer be reached, kills it and adds the cause to the loss. Killing the
@@ -175,7 +226,8 @@ impl Sandbox for LocalSandbox {
 
     async fn listen(&mut self) -> Result<Listener, Fault> {
         let result = self.conversation.listen().await;
-        self.checked(result).await
+        let listener = self.checked(result).await?;
+        Ok(Listener { shared: self.shares_network, ..listener })
     }
 
     fn out_of_memory(&self) -> Option<OutOfMemory> {

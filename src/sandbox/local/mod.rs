@@ -1,17 +1,16 @@
 //! The local sandbox: separate namespaces, an overlay workspace, landlock, seccomp, rlimits and, if they can be
 //! written, cgroups. Needs no daemon and no root. Where namespaces are forbidden, as inside a default container, it
-//! uses landlock and seccomp alone.
+//! uses landlock and seccomp alone. `unconfined` is the same without any protection.
 
 mod cgroup;
 mod client;
 mod disk_image;
 mod probe;
+mod unconfined;
 
 use std::collections::BTreeSet;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,7 +18,7 @@ use nix::unistd::getuid;
 
 use super::canary;
 use super::exposed::{Exposure, exposures, system};
-use super::program::{self, PREFIX};
+use super::program::PREFIX;
 use super::watch::DiskWatch;
 use super::{Backend, Evidence, Gpu, Sandbox, Spec, WORKDIR};
 use crate::error::{Error, FailureKind, Result};
@@ -28,9 +27,10 @@ use crate::files::usable::closed;
 use crate::workspace::{Disk, Layers, LayersKind, OwnDisk};
 use autoexperiment_init::wire::{Setup, Surroundings};
 use autoexperiment_init::{OWN_VARIABLE, processes};
-use client::{Leftovers, LocalSandbox};
+use client::{Leftovers, LocalSandbox, lost, spawn};
 
 pub use probe::MachineReport;
+pub use unconfined::Unconfined;
 
 /// User id of a sandbox's processes when the harness is root: a number that no user of the machine has.
 const NOBODY_ELSE: u32 = 1_978_000_000;
@@ -94,11 +94,6 @@ impl LocalBackend {
     #[must_use]
     pub fn mode(&self) -> ConfinementMode {
         self.mode
-    }
-
-    fn lost(&self, what: &str, cause: impl std::fmt::Display) -> Error {
-        Error::new(FailureKind::Infrastructure, format!("failed to start a `{}` sandbox: {what}: {cause}", self.name()))
-            .hint("`autoexperiment doctor` says what works on this machine")
     }
 }
 
@@ -194,23 +189,10 @@ impl Backend for LocalBackend {
                 reachable(path, user)?;
             }
         }
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|error| self.lost("socket", error))?;
-        let program = program::path().map_err(|error| self.lost("unpack its first process", error))?;
-        let child = tokio::process::Command::new(program)
-            // The name in /proc/1/cmdline inside; it must not show where this program is installed.
-            .arg0("autoexperiment")
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            // Without a pid namespace, the init must stay alive to kill its processes when it finds the socket closed.
-            .kill_on_drop(namespaces)
-            .spawn()
-            .map_err(|error| self.lost("start its first process", error))?;
+        let (socket, child) = spawn(self.name(), namespaces)?;
         // Number of processes: the guardian and the init with namespaces, only the init without.
         let own = if namespaces { 2 } else { 1 };
-        let cgroup = self.cgroups.create(&spec.limits, own).map_err(|error| self.lost("cgroup", error))?;
+        let cgroup = self.cgroups.create(&spec.limits, own).map_err(|error| lost(self.name(), "cgroup", error))?;
         let setup = Setup {
             place: if namespaces { Surroundings::Namespaces } else { Surroundings::Host },
             owner: self.owner,
@@ -230,23 +212,12 @@ impl Backend for LocalBackend {
             Some(disk) => DiskWatch::of_disk(disk, spec.limits.disk),
             None => DiskWatch::new(grows, spec.limits.disk).await.with_processes_of(child.id()),
         };
-        let written = disk.map(OwnDisk::open).transpose().map_err(|error| self.lost("disk", error))?;
-        let mut sandbox = LocalSandbox::new(
-            ours,
-            child,
-            Leftovers { cgroup, scratch },
-            watch,
-            written,
-            workdir.to_path_buf(),
-            Duration::from_secs(spec.limits.cpu_seconds),
-        )
-        .map_err(|error| self.lost("socket", error))?;
-        let ready = tokio::time::timeout(Duration::from_secs(30), sandbox.set_up(&setup)).await;
-        match ready {
-            Ok(Ok(())) => Ok(Box::new(sandbox)),
-            Ok(Err(reason)) => Err(self.lost("init", reason)),
-            Err(_) => Err(self.lost("init", "no answer for 30 s")),
-        }
+        let written = disk.map(OwnDisk::open).transpose().map_err(|error| lost(self.name(), "disk", error))?;
+        let cpu_limit = Duration::from_secs(spec.limits.cpu_seconds);
+        LocalSandbox::new(socket, child, Leftovers { cgroup, scratch }, workdir.to_path_buf(), cpu_limit)
+            .watched(watch, written)
+            .started(self.name(), &setup)
+            .await
     }
 }
 
