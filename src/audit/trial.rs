@@ -280,7 +280,7 @@ impl Bench {
                 Err(error) => return Err(error),
             }
         }
-        Err(lost.unwrap_or_else(|| Error::internal("a trial was never made")))
+        Err(lost.unwrap_or_else(|| Error::internal("a trial was not run at all")))
     }
 
     async fn make(

@@ -83,7 +83,7 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
             .hint("give a secret with `--token`, which clients must send, or listen on 127.0.0.1"));
     }
     if !arguments.difficulty.is_empty() && arguments.curriculum.is_none() && !arguments.episodes.is_resumed() {
-        return Err(Error::usage("`--difficulty` is for a curriculum").hint("add `--curriculum TARGET`, such as 0.5"));
+        return Err(Error::usage("`--difficulty` needs a curriculum").hint("add `--curriculum TARGET`, such as 0.5"));
     }
     let window = arguments.window as usize;
     let curriculum = arguments.curriculum.map(|target| CurriculumSettings { target, window });

@@ -57,7 +57,10 @@ impl Module {
             let is_inside = within.start <= node.start_byte() && node.end_byte() <= within.end;
             let text = self.encoding.text(&self.source()[node.byte_range()]);
             let detail = match node.kind() {
-                "string_content" => words(&text).filter(|_| is_for_people(&node, self.source())),
+                // Letters of other encodings than UTF-8 cannot be written back.
+                "string_content" if text.as_bytes() == &self.source()[node.byte_range()] => {
+                    words(&text).filter(|_| is_for_people(&node, self.source()))
+                }
                 "integer" | "float" => number(&text),
                 "raise_statement" if exceptions => raised(&node).and_then(|class| {
                     let name = self.encoding.text(&self.source()[class.byte_range()]);
@@ -97,21 +100,26 @@ impl Module {
 fn words(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
     let placeholder = PLACEHOLDER.as_ref()?;
     let kept: Vec<Range<usize>> = placeholder.find_iter(text).map(|found| found.range()).collect();
-    let mut other = text.as_bytes().to_vec();
-    let (mut at, mut has_word) = (0, false);
-    while at < other.len() {
-        let length = other[at..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        let word = at..at + length.max(1);
+    let (mut other, mut has_word) = (String::new(), false);
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let end = rest.find(|c| !is_letter(c)).unwrap_or(rest.len());
+        let length = if end == 0 { rest.chars().next().map_or(1, char::len_utf8) } else { end };
+        let word = at..at + length;
         let is_kept = kept.iter().any(|kept| kept.start < word.end && word.start < kept.end);
-        if length >= LEAST_LETTERS && !is_kept {
-            other[word.clone()].reverse();
+        let backwards: String = text[word.clone()].chars().rev().collect();
+        if end > 0 && backwards.chars().count() >= LEAST_LETTERS && backwards != text[word.clone()] && !is_kept {
+            other.push_str(&backwards);
             has_word = true;
+        } else {
+            other.push_str(&text[word.clone()]);
         }
         at = word.end;
     }
     let parts: Vec<String> = placeholder.split(text).map(one_spaced).filter(|part| !part.is_empty()).collect();
     let is_of_python = OF_PYTHON.iter().any(|known| text.trim().eq_ignore_ascii_case(known));
-    (has_word && !is_of_python).then_some((parts, other))
+    (has_word && !is_of_python).then_some((parts, other.into_bytes()))
 }
 
 impl Detail {
@@ -133,6 +141,11 @@ fn contains(text: &str, part: &str) -> bool {
         !continues(part.chars().next(), before.chars().next_back())
             && !continues(part.chars().next_back(), after.chars().next())
     })
+}
+
+/// Whether a character counts as a letter. Marks on letters of some scripts are characters of their own.
+fn is_letter(c: char) -> bool {
+    c.is_alphabetic() || (!c.is_ascii() && !c.is_whitespace())
 }
 
 /// Returns a number's text and another number, whose last digit above the exponent differs. Returns `None` for numbers
@@ -180,7 +193,7 @@ mod tests {
 
     const SOURCE: &str = "def f(x):\n    \"\"\"Of two words, 1234.\"\"\"\n    if x < 0:\n        raise ValueError(f'the value {x!r} is below\\n zero, %s' % x)\n    \
         \"another plain statement\"\n    p = re.compile(r'one or two')\n    if x > 0.0254 or x == 360 or x == 0x1234 or x == 1_250e3:\n        raise m.OwnError\n    \
-        raise NotImplementedError\n    return {'key': 'some longer text' 'word'}, x.encode('UTF-8'), 'T:%Y'\n";
+        raise NotImplementedError\n    return {'key': 'some longer text' 'word'}, x.encode('UTF-8'), 'T:%Y ถ้วน'\n";
 
     fn parts(exceptions: bool) -> Vec<Vec<String>> {
         let module = Module::parse("m.py", SOURCE.as_bytes().to_vec()).unwrap();
@@ -198,6 +211,7 @@ mod tests {
             vec!["key"],
             vec!["some longer text"],
             vec!["word"],
+            vec!["T:", "ถ้วน"],
         ];
         assert_eq!(parts(false), without);
         let mut with: Vec<Vec<&str>> = without.to_vec();
@@ -235,6 +249,6 @@ mod tests {
                 "x > 0.0255 or x == 360 or x == 0x1234 or x == 1_260e3:\n        raise NotImplementedError\n"
             )
         );
-        assert!(changed.ends_with("x.encode('UTF-8'), 'T:%Y'\n"), "{changed}");
+        assert!(changed.ends_with("x.encode('UTF-8'), 'T:%Y นว้ถ'\n"), "{changed}");
     }
 }

@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expected_call_without_constants_does_not_excuse_another_one_with_a_wrong_constant() {
+    fn an_expected_call_without_constants_does_not_excuse_a_wrong_constant_in_another_call() {
         let expected = [expects("a.py::count", json!({})), expects("a.py::count", json!({"words": ["a", "b"]}))];
         let count = |words: Value| calls("a.py::count", json!({ "words": words }));
         assert!(compared(&expected, &[count(json!(["a", "b"])), count(json!(["x"]))]).agrees());

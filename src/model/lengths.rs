@@ -151,7 +151,7 @@ const PROMPTS: [&str; 10] = [
     r"decoder prompt \(length (\d+)\)",
 ];
 
-/// Patterns of a stated longest reply, in lower case; the first match wins.
+/// Patterns of a stated maximum length of a reply, in lower case; the first match wins.
 const OUTPUTS: [&str; 5] = [
     r"at most (\d+) (?:completion|output)",
     r"max_?(?:tokens|completion_tokens|output_?tokens)[^0-9]{0,40}\[\d+, ?(\d+)\]",

@@ -15,7 +15,7 @@ use crate::agent::Check;
 use crate::run::check::{Measurement, measure_with_output};
 use crate::sandbox::{Fault, Sandbox};
 
-/// Id of the record among the results of verification.
+/// Id of the record of calls, among the results of verification.
 pub(super) const TRACE: &str = "trace";
 const RECORDER: &str = include_str!("recorder.py");
 /// Folder of the recorder and its output, in the workspace of verification.

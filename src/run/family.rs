@@ -580,7 +580,8 @@ pub fn nothing_drawn(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Sampl
     }
     if let Some(after) = asked.after.filter(|_| most.is_none_or(|most| most == 0)) {
         return Error::usage(format!("nothing here is known to have become public after {after}")).hint(
-            "dates are `published`, `first_commit` and `since` in manifests; `factory refresh` finds new functions",
+            "give an earlier date, or add `published` or `first_commit` to manifests without dates; `autoexperiment \
+             factory refresh` makes a suite with new functions",
         );
     }
     let numbers = asked.n.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -92,8 +92,8 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// Returns which landmarks the outputs hit by the published rule: each landmark is a regular expression, searched in
-/// each output with line breaks replaced by blanks. Call it with the agent's outputs alone, or with the prefix's
-/// outputs to get the landmarks that the prefix alone reaches.
+/// each output with line breaks replaced by blanks. Call it with the agent's outputs, or with those of the cells that
+/// were executed before the agent began, to get the landmarks that these reach alone.
 ///
 /// # Errors
 /// A landmark that this program's regular expressions do not support: look-around and back-references.

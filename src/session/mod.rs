@@ -363,7 +363,7 @@ fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer, probed: 
     let books = store.books()?;
     if let Some(note) = books.as_ref().and_then(|books| books.notes.first()) {
         return Err(Error::store(note.clone())
-            .hint("without these lines `--max-cost` cannot be enforced: repair or remove them"));
+            .hint("repair these lines, or remove them; `--max-cost` does not count what removed lines cost"));
     }
     let books = books.filter(|books| *books != RunLedgers::default());
     let interrupted = interrupted_attempts(store, books.as_ref(), &records, family)?;

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn an_always_closed_gap_has_an_interval_and_two_samples_have_none() {
+    fn a_gap_closed_at_every_sample_has_an_interval_but_two_samples_are_too_few() {
         let (share, interval) = gap_closed(&samples(&[[0.4, 1.0, 1.0]; 8]), Intervals::default()).unwrap();
         let interval = interval.unwrap();
         assert!(

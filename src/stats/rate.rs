@@ -88,7 +88,7 @@ pub(super) fn is_enough(mean: &Mean, population: Population, fewest: usize) -> b
 const PRIOR_SAMPLES: f64 = 1.0;
 /// Weight, in papers, of the prior assumption that papers account for [`PRIOR_SHARE`] of the variance.
 const PRIOR_PAPERS: f64 = 6.0;
-/// Assumed share of the variance of single attempts that is between papers.
+/// How much of the variance of single attempts is assumed to come from differences between papers, as a share.
 const PRIOR_SHARE: f64 = 0.2;
 
 /// The effective number of independent trials behind the mean.

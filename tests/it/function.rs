@@ -88,7 +88,7 @@ fn a_function_that_exhausts_memory_fails_and_the_run_continues() {
 }
 
 #[test]
-fn calls_of_the_model_are_metered_and_a_limit_is_an_exception() {
+fn model_calls_are_metered_and_a_reached_limit_raises_an_exception() {
     let lab = lab();
     let reply = json!({"text": "word", "cost": 0.125, "usage": {"input": 10, "output": 2}});
     lab.write("model.jsonl", &json_lines(&vec![reply; 20]));

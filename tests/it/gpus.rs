@@ -29,7 +29,7 @@ fn records(lab: &Lab) -> Vec<Value> {
 }
 
 #[test]
-fn two_processes_give_no_device_to_two_attempts_at_once_and_verify_on_the_same() {
+fn attempts_of_two_processes_never_share_a_device_and_are_verified_on_their_own() {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("held")).unwrap();
     // Without a sandbox, attempts can detect each other: of two on one device at the same time, one cannot make the

@@ -50,7 +50,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (3, "mask --source latin.md --function f", "latin.md", "declare its encoding"),
     (3, "mask --source zero.md --function f", "no function `f`", "`autoexperiment index zero.md`"),
     (2, "regions nope", "no paper `nope`", "the papers are"),
-    (2, "regions tiny --share 1.5", "`1.5` is not a part of a function", "between 0 and 1"),
+    (2, "regions tiny --share 1.5", "`1.5` is not a share of a function", "between 0 and 1"),
     (2, "index nope", "there is no `nope`", "name a Python file"),
     (2, "suite --readme empty", "failed to read `empty`", "name a file, not a folder"),
     (2, "suite --json --csv", "cannot be used with", "--help"),

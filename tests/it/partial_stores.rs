@@ -97,7 +97,7 @@ fn every_reading_verb_works_on_a_damaged_store_and_names_missing_parts() {
             let ran = lab.run(look);
             assert_eq!(ran.code, 0, "{what}: {look:?}\n{}\n{}", ran.stdout, ran.stderr);
             let said = format!("{}{}", ran.stdout, ran.stderr);
-            // Tables are for programs, so other reports say what is missing from them.
+            // These tables are for programs, and need not say that lines are missing.
             let is_data = look.iter().any(|part| ["--csv", "attempts", "values"].contains(part));
             // Lines are wrapped to fit a terminal.
             let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

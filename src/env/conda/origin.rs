@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// Kind `Machine` if a file cannot be read or written.
 pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
     let meta = prefix.join("conda-meta");
-    let failed = |error| Error::io("write", &meta, error);
+    let failed = |error| Error::io("rewrite", &meta, error);
     let addresses: BTreeMap<String, String> = locked
         .iter()
         .map(|record| {
@@ -38,8 +38,9 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
-        let mut record: Value = serde_json::from_slice(&std::fs::read(&path).map_err(failed)?)
-            .map_err(|error| Error::machine("a package's record is broken").because(error).at(&path, None))?;
+        let mut record: Value = serde_json::from_slice(&std::fs::read(&path).map_err(failed)?).map_err(|error| {
+            Error::machine("an installed package's record is not JSON").because(error).at(&path, None)
+        })?;
         let Some(fields) = record.as_object_mut() else { continue };
         let url = fields.get("fn").and_then(Value::as_str).and_then(|file| addresses.get(file)).cloned();
         let url = url.unwrap_or_default();

@@ -18,8 +18,8 @@ pub enum LogEntry<'a> {
     Info(InfoEvent),
 }
 
-/// A model call in intermediate form: its reply may be a message of the pool, so it is serialised through
-/// [`ModelCallDraft::event`].
+/// A model call that is not yet ready to serialise: its reply may be an index into the [`MessagePool`].
+/// [`ModelCallDraft::event`] looks the message up.
 pub struct ModelCallDraft<'a> {
     uuid: String,
     at: AttemptMoment,

@@ -134,7 +134,8 @@ impl Engine {
         walk.flatten().map(walkdir::DirEntry::into_path).filter(|path| is_one(path)).collect()
     }
 
-    /// Returns podman with options that are the same for its service and for the commands of its monitors.
+    /// Returns podman with this engine's folders. Podman repeats these options in the commands that the monitors of its
+    /// containers run.
     fn podman(&self) -> Command {
         let mut command = Command::new("podman");
         command.arg("--root").arg(&self.data).arg("--runroot").arg(self.path("run"));

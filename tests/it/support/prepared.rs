@@ -30,8 +30,8 @@ pub fn suite(tree: &str, env: &str, papers: &[&str]) -> PathBuf {
     })
 }
 
-/// Returns a lab with the runs that `make` makes in the tiny suite. They are made once for a build of the program and
-/// its tests, and copied.
+/// Returns a lab with the runs that `make` makes in the tiny suite. They are made once after each build of the program
+/// or the tests; later calls copy them.
 pub fn runs(name: &str, make: impl FnOnce(&Lab)) -> Lab {
     let built = |program: &Path| {
         let program = fs::metadata(program).unwrap();

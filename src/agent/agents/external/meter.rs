@@ -227,8 +227,8 @@ impl<'a> Meter<'a> {
         let _ = ask.answer.send(answered);
     }
 
-    /// Converts the outcome of a call to the agent's answer. `is_begun` is whether the agent has already received the
-    /// beginning of the reply.
+    /// Converts the outcome of a model call to what the agent receives. `is_begun` is whether the agent has already
+    /// received the beginning of the reply.
     fn answered(
         &mut self,
         outcome: Result<Reply, QueryFailed>,
