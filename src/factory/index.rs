@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::version::Version;
+use super::version::{Version, VersionRange};
 use crate::env::{PipIndexes, pip_indexes};
 use crate::error::{Error, Result};
 use crate::files::hex;
@@ -107,6 +107,17 @@ impl IndexClient {
         let newest = version_of(name, &choose(name, &listed, None)?.name);
         let known = Version::parse(than);
         Ok(newest.filter(|newest| known.is_none_or(|known| *newest > known)).map(|newest| newest.text().to_owned()))
+    }
+
+    /// Returns the newest version with a source archive that a range allows; a preview only if there is nothing else.
+    ///
+    /// # Errors
+    /// Same as [`IndexClient::sdist`].
+    pub(super) async fn newest_within(&self, name: &str, range: &VersionRange) -> Result<Option<String>> {
+        let listed = self.all_listed(name).await?;
+        let usable = listed.iter().filter(|file| !file.yanked).filter_map(|file| version_of(name, &file.name));
+        let newest = usable.filter(|version| range.allows(version)).max_by_key(|it| (it.is_stable(), it.clone()));
+        Ok(newest.map(|version| version.text().to_owned()))
     }
 
     /// Returns the files of a package, from the first index that has the package.

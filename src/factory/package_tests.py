@@ -40,9 +40,11 @@ if __name__ == "__main__":
 
 import ast
 import base64
+import collections.abc
 import configparser
 import fnmatch
 import hashlib
+import itertools
 import json
 import random
 import re
@@ -1086,7 +1088,7 @@ class Summary:
         return inner.hash.hexdigest(), inner.sums, inner.floats
 
     def other(self, value, kind, depth):
-        """Adds an object of any other type, without running code of this type."""
+        """Adds an object of any other type, without running code of this type, except for the iteration of a collection."""
         module = module_of(kind)
         library = module.partition(".")[0]
         if library == "numpy" and self.numpy(value, kind, depth):
@@ -1149,11 +1151,33 @@ class Summary:
                 # Members of an enumeration of texts or numbers have more attributes, which say nothing else.
                 self.add(plain, depth + 1)
                 break
+        # How a collection holds its members is up to its code: a right function may hold them in another way.
+        is_collection = self.members(value, kind, depth)
         for name, part in sorted(attributes(value, kind).items()):
+            if is_collection and isinstance(name, str) and name.startswith("_"):
+                continue
             if isinstance(name, str) and not UNSTABLE_ATTRIBUTE.search(name) and not name.startswith("__"):
                 self.mark("attribute", name)
                 # Objects refer to ever more objects: at most three within each other.
                 self.add(part, depth + 2)
+
+    def members(self, value, kind, depth):
+        """Adds the members of an object whose class is registered as a collection. Returns whether it is one."""
+        if issubclass(kind, (str, bytes, bytearray, list, tuple, dict, set, frozenset)):
+            return False
+        try:
+            if issubclass(kind, collections.abc.Mapping):
+                found, plain = {key: value[key] for key in itertools.islice(iter(value), MOST_PARTS)}, dict
+            elif issubclass(kind, collections.abc.Set):
+                found, plain = set(itertools.islice(iter(value), MOST_PARTS)), set
+            elif issubclass(kind, collections.abc.Sequence):
+                found, plain = list(itertools.islice(iter(value), MOST_PARTS)), list
+            else:
+                return False
+        except Exception:
+            return False
+        self.container(found, plain, depth)
+        return True
 
     def numpy(self, value, kind, depth):
         numpy = sys.modules.get("numpy")

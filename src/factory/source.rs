@@ -11,6 +11,7 @@ use tokio::sync::OnceCell;
 
 use super::archive::unpack;
 use super::index::{Download, IndexClient};
+use super::version::VersionRange;
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::suite::PartialDate;
@@ -134,6 +135,14 @@ impl Fetcher {
     /// `Suite` if the index does not have the package; `Machine` if it does not answer.
     pub(super) async fn newer(&self, name: &str, than: &str) -> Result<Option<String>> {
         self.index.get_or_try_init(IndexClient::open).await?.newer(name, than).await
+    }
+
+    /// Returns the newest version of a package in the index that a range allows.
+    ///
+    /// # Errors
+    /// Same as [`Fetcher::newer`].
+    pub(super) async fn newest_within(&self, name: &str, range: &VersionRange) -> Result<Option<String>> {
+        self.index.get_or_try_init(IndexClient::open).await?.newest_within(name, range).await
     }
 
     /// Puts the sources into the new folder `into`. If `expected` is given, only sources with this digest are accepted.

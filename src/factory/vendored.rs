@@ -8,9 +8,10 @@ use super::VENDORED;
 use super::layout;
 use super::requirements::{self, Requirements, name_of};
 use super::source::{Fetcher, PackageSource, SourceRecord};
+use super::version::VersionRange;
 use crate::draft::extension::extension;
 use crate::draft::repo::{CopyRules, copy};
-use crate::error::{Error, Result};
+use crate::error::{Error, FailureKind, Result};
 
 /// Copies the modules of a requirement into the repo; `installed` are the names of the packages in the env. Returns where
 /// the sources came from, or `None` if they have to be built or need a package that is not in the env.
@@ -24,11 +25,16 @@ pub(super) async fn vendor(
     scratch: &Path,
     repo: &Path,
 ) -> Result<Option<SourceRecord>> {
-    let Some(source) = source_of(requirement) else { return Ok(None) };
-    let unpacked = match fetcher.get(&source, &scratch.join(name_of(requirement)), None).await {
-        Ok(unpacked) => unpacked,
-        Err(error) if error.kind == crate::error::FailureKind::Machine => return Err(error),
-        Err(_) => return Ok(None),
+    let Some((name, range)) = name_and_range(requirement) else { return Ok(None) };
+    let into = scratch.join(name_of(requirement));
+    let fetched = async {
+        let Some(version) = fetcher.newest_within(&name, &range).await? else { return Ok(None) };
+        fetcher.get(&PackageSource::Index(name, Some(version)), &into, None).await.map(Some)
+    };
+    let unpacked = match fetched.await {
+        Ok(Some(unpacked)) => unpacked,
+        Err(error) if error.kind == FailureKind::Machine => return Err(error),
+        Ok(None) | Err(_) => return Ok(None),
     };
     let Ok(layout) = layout::find(&unpacked.folder) else { return Ok(None) };
     let needed = requirements::find(&unpacked.folder, &layout.name).own;
@@ -40,18 +46,12 @@ pub(super) async fn vendor(
     Ok(Some(unpacked.record))
 }
 
-/// Returns the source archive that a requirement asks for: the newest one, or the one that it pins. Returns `None` if
-/// the requirement excludes newer versions.
-fn source_of(requirement: &str) -> Option<PackageSource> {
+/// Returns the name and the versions in a requirement; `None` for a requirement with extras, or in another form.
+fn name_and_range(requirement: &str) -> Option<(String, VersionRange)> {
     let wanted = requirement.split(';').next().unwrap_or_default().replace([' ', '(', ')'], "");
     let end = wanted.find(['=', '<', '>', '!', '~', '[']).unwrap_or(wanted.len());
     let (name, range) = wanted.split_at(end);
-    let version = match range.strip_prefix("==") {
-        Some(version) => Some(version.to_owned()),
-        None if range.is_empty() || (range.starts_with(">=") && !range.contains(',')) => None,
-        None => return None,
-    };
-    Some(PackageSource::Index(name.to_owned(), version.filter(|version| !version.contains('*'))))
+    Some((name.to_owned(), VersionRange::parse(range)?))
 }
 
 /// Copies the modules in the sources of a requirement, with their metadata, into the repo.
@@ -78,14 +78,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_requirement_that_excludes_newer_versions_is_not_vendored() {
-        let index = |version: Option<&str>| Some(PackageSource::Index("a".into(), version.map(str::to_owned)));
-        assert_eq!(source_of("a"), index(None));
-        assert_eq!(source_of("a >= 0.6; python_version > '3'"), index(None));
-        assert_eq!(source_of("a==1.5"), index(Some("1.5")));
-        for text in ["a<2", "a>=1,<2", "a~=1.0", "a!=3", "a[x]"] {
-            assert_eq!(source_of(text), None, "{text}");
+    fn the_name_and_the_versions_of_a_requirement_are_read() {
+        for (text, range) in [
+            ("a", ""),
+            ("a >= 0.6; python_version > '3'", ">=0.6"),
+            ("a<=1,>=0.3.13", "<=1,>=0.3.13"),
+            ("a (>=2)", ">=2"),
+        ] {
+            assert_eq!(name_and_range(text), Some(("a".to_owned(), VersionRange::parse(range).unwrap())), "{text}");
         }
+        assert_eq!(name_and_range("a[x]>=1"), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Versions of packages, ordered as in package indexes (PEP 440). Implements only what is needed to choose the newest
-//! release.
+//! Versions of packages, ordered as in package indexes, and ranges of versions (PEP 440). Implements only what is needed
+//! to choose the newest release.
 
 use std::cmp::Ordering;
 
@@ -64,6 +64,70 @@ impl Version {
     }
 }
 
+/// The versions that a requirement allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct VersionRange(Vec<(RangeOperator, Version)>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RangeOperator {
+    Equal,
+    Unequal,
+    AtLeast,
+    AtMost,
+    Above,
+    Below,
+    /// At least this version, with the same parts but for the last one (`~=`).
+    Compatible,
+    /// The same first parts (`==1.2.*`).
+    Prefix,
+}
+
+impl VersionRange {
+    /// Parses what follows the name in a requirement, such as `>=1.2,<2`; `None` if it has another form.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        const OPERATORS: [(&str, RangeOperator); 7] = [
+            ("~=", RangeOperator::Compatible),
+            ("==", RangeOperator::Equal),
+            ("!=", RangeOperator::Unequal),
+            (">=", RangeOperator::AtLeast),
+            ("<=", RangeOperator::AtMost),
+            (">", RangeOperator::Above),
+            ("<", RangeOperator::Below),
+        ];
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let range = parts.map(|part| {
+            let (operator, version) =
+                OPERATORS.iter().find_map(|(sign, operator)| Some((*operator, part.strip_prefix(sign)?.trim())))?;
+            match (operator, version.strip_suffix(".*")) {
+                (RangeOperator::Equal, Some(start)) => Some((RangeOperator::Prefix, Version::parse(start)?)),
+                (_, Some(_)) => None,
+                (operator, None) => Some((operator, Version::parse(version)?)),
+            }
+        });
+        range.collect::<Option<_>>().map(Self)
+    }
+
+    /// Whether the range contains a version.
+    pub(super) fn allows(&self, version: &Version) -> bool {
+        let starts = |parts: &[u64], at: usize| {
+            (0..at).all(|place| version.release.get(place).unwrap_or(&0) == parts.get(place).unwrap_or(&0))
+        };
+        self.0.iter().all(|(operator, bound)| match operator {
+            RangeOperator::Equal => version.is(bound),
+            RangeOperator::Unequal => !version.is(bound),
+            RangeOperator::AtLeast => version >= bound,
+            RangeOperator::AtMost => version <= bound,
+            RangeOperator::Above => version > bound,
+            RangeOperator::Below => version < bound,
+            RangeOperator::Compatible => {
+                let given = bound.text.split('.').count();
+                version >= bound && starts(&bound.release, given.saturating_sub(1))
+            }
+            RangeOperator::Prefix => starts(&bound.release, bound.text.split('.').count()),
+        })
+    }
+}
+
 impl Ord for Version {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.epoch, &self.release, self.stage).cmp(&(other.epoch, &other.release, other.stage))
@@ -78,7 +142,7 @@ impl PartialOrd for Version {
 
 #[cfg(test)]
 mod tests {
-    use super::Version;
+    use super::{Version, VersionRange};
 
     #[test]
     fn versions_are_ordered_as_by_indexes() {
@@ -88,5 +152,24 @@ mod tests {
         assert!(Version::parse("1.0").unwrap().is(&Version::parse("1.0.0").unwrap()));
         assert!(!Version::parse("1.0rc1").unwrap().is_stable() && Version::parse("1.0.post1").unwrap().is_stable());
         assert_eq!(Version::parse("tip"), None);
+    }
+
+    #[test]
+    fn a_range_allows_the_versions_between_its_bounds() {
+        for (range, inside, outside) in [
+            ("<=1,>=0.3.13", vec!["0.3.13", "0.5.12", "1.0"], vec!["0.3.12", "1.0.1"]),
+            ("~=1.4.2", vec!["1.4.2", "1.4.9"], vec!["1.4.1", "1.5"]),
+            ("==1.2.*", vec!["1.2", "1.2.7"], vec!["1.3"]),
+            ("== 1.2, != 1.3", vec!["1.2.0"], vec!["1.3", "1.2.1"]),
+            (">1,<2", vec!["1.1"], vec!["1", "2"]),
+            ("", vec!["1", "2rc1"], vec![]),
+        ] {
+            let parsed = VersionRange::parse(range).unwrap();
+            let allows = |text: &&str| parsed.allows(&Version::parse(text).unwrap());
+            assert!(inside.iter().all(allows) && !outside.iter().any(allows), "{range}");
+        }
+        for text in ["1.2", "===1", ">=tip", ">=1.*"] {
+            assert_eq!(VersionRange::parse(text), None, "{text}");
+        }
     }
 }

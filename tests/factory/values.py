@@ -1,5 +1,6 @@
 """Checks the digests of values: `python tests/factory/values.py` (uses numpy if it is installed)."""
 
+import collections.abc
 import datetime
 import enum
 import math
@@ -37,6 +38,19 @@ class Liar(str):
 class Point:
     def __init__(self, x, y):
         self.x, self.y = x, y
+
+
+class Queue(collections.abc.Sequence):
+    """A sequence in two halves, of which the second one is backwards."""
+
+    def __init__(self, front, back, limit=None):
+        self._front, self._back, self.limit = front, back, limit
+
+    def __len__(self):
+        return len(self._front) + len(self._back)
+
+    def __getitem__(self, place):
+        return (self._front + self._back[::-1])[place]
 
 
 class Colour(enum.Enum):
@@ -97,6 +111,9 @@ def main():
     for place, value in enumerate(found):
         assert found.index(value) == place, f"{different[place]!r} has the digest of {different[found.index(value)]!r}"
     assert digest({1: "a", 2: "b"}) == digest({2: "b", 1: "a"})
+    # A collection's digest depends on its members and public attributes, however it holds them.
+    assert digest(Queue([1], [3, 2])) == digest(Queue([1, 2, 3], [])) != digest(Queue([1, 2], []))
+    assert digest(Queue([1], [2], limit=2)) != digest(Queue([1], [2]))
     assert digest({"x", "y", "z"}) == digest({"z", "y", "x"})
     assert digest("/tmp/tests-abc/file <object at 0x7f00deadbeef>") == digest(
         "<temporary>/file <object at 0x7f00cafecafe>"
