@@ -10,6 +10,7 @@ use super::requirements::{self, Requirements, name_of};
 use super::source::{Fetcher, PackageSource, SourceRecord};
 use super::version::VersionRange;
 use crate::draft::extension::extension;
+use crate::draft::metadata::text;
 use crate::draft::repo::{CopyRules, copy};
 use crate::error::{Error, FailureKind, Result};
 
@@ -37,13 +38,31 @@ pub(super) async fn vendor(
         Ok(None) | Err(_) => return Ok(None),
     };
     let Ok(layout) = layout::find(&unpacked.folder) else { return Ok(None) };
-    let needed = requirements::find(&unpacked.folder, &layout.name).own;
     let is_there = |one: &String| installed.all().iter().any(|known| name_of(known) == name_of(one));
-    if extension(&unpacked.folder).is_some() || !needed.iter().all(is_there) {
+    if extension(&unpacked.folder).is_some() || !needed(&unpacked.folder, &layout.name).iter().all(is_there) {
         return Ok(None);
     }
     copy_modules(&unpacked.folder, repo)?;
     Ok(Some(unpacked.record))
+}
+
+/// Returns the requirements of the package in a source archive: those that its build has written down, if any. A
+/// `requirements.txt` beside them may list a developer's tools.
+fn needed(folder: &Path, name: &str) -> Vec<String> {
+    let listed = walkdir::WalkDir::new(folder).max_depth(2).into_iter().flatten();
+    let mut infos = listed.filter(|entry| entry.file_name().to_string_lossy().ends_with(".egg-info"));
+    let Some(fields) = text(folder, "PKG-INFO") else { return requirements::find(folder, name).own };
+    let mut found: Vec<String> = fields
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("Requires-Dist:"))
+        .filter(|requirement| !requirement.contains("extra"))
+        .map(|requirement| requirement.trim().to_owned())
+        .collect();
+    let of_setuptools = infos.next().and_then(|info| text(info.path(), "requires.txt")).unwrap_or_default();
+    let plain = of_setuptools.lines().take_while(|line| !line.starts_with('['));
+    found.extend(plain.filter(|line| !line.trim().is_empty()).map(str::to_owned));
+    found
 }
 
 /// Returns the name and the versions in a requirement; `None` for a requirement with extras, or in another form.
@@ -88,6 +107,21 @@ mod tests {
             assert_eq!(name_and_range(text), Some(("a".to_owned(), VersionRange::parse(range).unwrap())), "{text}");
         }
         assert_eq!(name_and_range("a[x]>=1"), None);
+    }
+
+    #[test]
+    fn requirements_are_those_that_the_build_has_written_down() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("requirements.txt", "flake8\n");
+        write("PKG-INFO", "Name: a\nRequires-Dist: six>=1\nRequires-Dist: tox; extra == 'dev'\n\nRequires-Dist: no\n");
+        assert_eq!(needed(folder.path(), "a"), ["six>=1"]);
+        write("src/a.egg-info/requires.txt", "attrs\n\n[dev]\ntox\n");
+        assert_eq!(needed(folder.path(), "a"), ["six>=1", "attrs"]);
     }
 
     #[test]
