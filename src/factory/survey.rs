@@ -69,7 +69,7 @@ pub(super) struct Survey {
     pub(super) circumstances: Circumstances,
 }
 
-/// What differs between the surveys of one package.
+/// The difference between the surveys of one package.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Circumstances {
     /// Nothing else runs.

@@ -1,5 +1,5 @@
-//! Versions of packages, ordered as in package indexes, and ranges of versions (PEP 440). Implements only what is needed
-//! to choose the newest release.
+//! Versions of packages, ordered as in package indexes, and ranges of versions (PEP 440). Implements only the part that
+//! choosing a release needs.
 
 use std::cmp::Ordering;
 
