@@ -124,7 +124,7 @@ fn out_of_sight(found: &[ExposedFolder]) -> DoctorResult {
             || "none of them is in a folder that sandboxes show".into(),
             |one| {
                 let what = if is_refused(&one) { "runs refuse to start" } else { "sandboxes cover it" };
-                format!("`{}` lies in `{}`, which sandboxes show: {what}", one.hidden.display(), one.shown.display())
+                format!("`{}` is in `{}`, which sandboxes show: {what}", one.hidden.display(), one.shown.display())
             },
         ),
         remedy: refused
