@@ -181,7 +181,8 @@ struct Crowd(Vec<std::process::Child>);
 
 impl Crowd {
     fn of(count: usize) -> Self {
-        let busy = || std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        // The kernel may share processors among sessions, of which each sandbox is one.
+        let busy = || std::process::Command::new("setsid").args(["sh", "-c", "while :; do :; done"]).spawn().unwrap();
         Self((0..count).map(|_| busy()).collect())
     }
 }
