@@ -54,25 +54,23 @@ impl Module {
             if node.end_byte() <= within.start || within.end <= node.start_byte() {
                 continue;
             }
-            let is_inside = within.start <= node.start_byte() && node.end_byte() <= within.end;
-            let text = self.encoding.text(&self.source()[node.byte_range()]);
-            let detail = match node.kind() {
-                // Letters of other encodings than UTF-8 cannot be written back.
-                "string_content" if text.as_bytes() == &self.source()[node.byte_range()] => {
-                    words(&text).filter(|_| is_for_people(&node, self.source()))
-                }
-                "integer" | "float" => number(&text),
-                "raise_statement" if exceptions => raised(&node).and_then(|class| {
-                    let name = self.encoding.text(&self.source()[class.byte_range()]);
-                    let last = name.rsplit('.').next().unwrap_or_default().to_owned();
-                    let other = (last != OTHER_EXCEPTION).then(|| OTHER_EXCEPTION.as_bytes().to_vec())?;
-                    found.push(Detail { parts: vec![last], is_exception: true, range: class.byte_range(), other });
-                    None
-                }),
+            let place = match node.kind() {
+                "string_content" if is_for_people(&node, self.source()) => Some(node),
+                "integer" | "float" => Some(node),
+                "raise_statement" if exceptions => raised(&node),
                 _ => None,
             };
-            if let Some((parts, other)) = detail.filter(|_| is_inside) {
-                found.push(Detail { parts, is_exception: false, range: node.byte_range(), other });
+            if let Some(place) = place {
+                let (range, is_exception) = (place.byte_range(), node.kind() == "raise_statement");
+                let bytes = &self.source()[range.clone()];
+                let text = self.encoding.text(bytes);
+                let other = match node.kind() {
+                    "raise_statement" => exception(&text),
+                    // Letters of other encodings than UTF-8 cannot be written back.
+                    "string_content" => words(&text).filter(|_| text.as_bytes() == bytes),
+                    _ => number(&text),
+                };
+                found.extend(other.map(|(parts, other)| Detail { parts, is_exception, range, other }));
             }
             if node.kind() != "string_content" {
                 waiting.extend((0..node.child_count()).rev().filter_map(|place| node.child(place)));
@@ -162,6 +160,12 @@ fn number(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
     let mut other = text.as_bytes().to_vec();
     other[last] = if other[last] == b'9' { b'8' } else { other[last] + 1 };
     Some((vec![text.to_owned()], other))
+}
+
+/// Returns the name of an exception's class, without its module, and another class.
+fn exception(class: &str) -> Option<(Vec<String>, Vec<u8>)> {
+    let last = class.rsplit('.').next().unwrap_or_default();
+    (last != OTHER_EXCEPTION).then(|| (vec![last.to_owned()], OTHER_EXCEPTION.as_bytes().to_vec()))
 }
 
 /// Returns the class in a `raise` statement: `Name` or `module.Name`, called or not.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::layout::metadata_fields;
 use crate::draft::{environment, metadata};
 use crate::env;
 use crate::error::Result;
@@ -22,7 +23,7 @@ pub(super) fn has_tests(folder: &Path) -> bool {
 /// Returns the address of the repository that a package's metadata names, without credentials or anything that is not a
 /// plain web address.
 pub(super) fn repository(folder: &Path) -> Option<String> {
-    let head = package_info(folder);
+    let head = metadata_fields(folder).unwrap_or_default();
     let mut found: Vec<(usize, String)> = Vec::new();
     for line in head.lines() {
         let (label, address) = if let Some(entry) = line.strip_prefix("Project-URL:") {
@@ -62,7 +63,7 @@ pub(super) async fn python_range(sources: &Path, compiled: bool, id: &str) -> Re
 
 /// Returns the licence in the metadata: an expression, a short text, a classifier or the beginning of a long text.
 pub(super) fn licence(folder: &Path) -> Option<String> {
-    let head = package_info(folder);
+    let head = metadata_fields(folder).unwrap_or_default();
     let field = |name: &str| {
         head.lines()
             .find_map(|line| line.strip_prefix(name).map(|value| value.trim().to_owned()))
@@ -82,12 +83,6 @@ pub(super) fn licence(folder: &Path) -> Option<String> {
     let short = |text: String| text.lines().next().map(|line| line.chars().take(80).collect::<String>());
     let named = field("License-Expression:").or_else(|| field("License:").filter(name)).or_else(classifier);
     named.or_else(project).or_else(|| field("License:")).and_then(short)
-}
-
-/// Returns the fields of `PKG-INFO`, without the description that follows them; empty if there is no such file.
-fn package_info(folder: &Path) -> String {
-    let text = metadata::text(folder, "PKG-INFO").unwrap_or_default();
-    text.split("\n\n").next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -217,13 +217,7 @@ mod tests {
             "p/__init__.py",
             "def f(x):\n    \"\"\"Twice x.\n\n    More.\n    \"\"\"\n    return 2 * x\n\n\ndef g(x):\n    \"\"\"Masked.\"\"\"\n    return 3\n",
         );
-        let layout = Layout {
-            name: "p".into(),
-            version: "1".into(),
-            root: PathBuf::new(),
-            modules: vec!["p".into()],
-            has_vendored: false,
-        };
+        let layout = Layout::of_package("p");
         let masked = ["p/__init__.py::g".to_owned()].into();
         let found = write(folder.path(), folder.path(), &layout, &PackageFacts::default(), &masked, false);
         assert_eq!(found.files, [PathBuf::from("README.rst"), PathBuf::from("docs/guide.md")]);

@@ -377,13 +377,7 @@ mod tests {
         std::fs::create_dir_all(folder.path().join("p")).unwrap();
         std::fs::write(folder.path().join("p/m.py"), code).unwrap();
         std::fs::write(folder.path().join("p/__init__.py"), "").unwrap();
-        let layout = Layout {
-            name: "p".into(),
-            version: "1".into(),
-            root: PathBuf::new(),
-            modules: vec!["p".into()],
-            has_vendored: false,
-        };
+        let layout = Layout::of_package("p");
         let entered = names.iter().map(|name| (format!("p/m.py::{name}"), ["t".to_owned()].into())).collect();
         examine(folder.path(), &layout, &BTreeSet::new(), &entered, None, documented)
     }

@@ -109,6 +109,13 @@ pub(super) fn find(folder: &Path) -> Result<Layout> {
 }
 
 impl Layout {
+    /// Returns the layout of a package in the root of its sources.
+    #[cfg(test)]
+    pub(super) fn of_package(name: &str) -> Self {
+        let (version, root) = ("1".to_owned(), PathBuf::new());
+        Self { name: name.to_owned(), version, root, modules: vec![name.to_owned()], has_vendored: false }
+    }
+
     /// Writes the files that an installed package has and its sources lack: a `.dist-info` folder, and version files.
     /// Metadata at the root keeps its fields, and loses the text below them, which is the README.
     ///
@@ -191,7 +198,7 @@ impl Layout {
 }
 
 /// Returns the fields in an sdist's `PKG-INFO`, without the text below them.
-fn metadata_fields(sources: &Path) -> Option<String> {
+pub(super) fn metadata_fields(sources: &Path) -> Option<String> {
     text(sources, "PKG-INFO").map(|said| said.split("\n\n").next().unwrap_or_default().to_owned())
 }
 
@@ -239,9 +246,7 @@ fn top_level(folder: &Path) -> Vec<String> {
 }
 
 fn header(folder: &Path, key: &str) -> Option<String> {
-    let said = text(folder, "PKG-INFO")?;
-    let head = said.split("\n\n").next().unwrap_or_default().to_owned();
-    let found = head.lines().find_map(|line| {
+    let found = metadata_fields(folder)?.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         (name.to_lowercase() == key).then(|| value.trim().to_owned())
     });

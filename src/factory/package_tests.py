@@ -1482,7 +1482,7 @@ class OtherDraws:
     def __init__(self, watch):
         self.watch = watch
         random.Random.seed = self.with_other_seed(random.Random.seed)
-        self.replace_globals(random, random._inst, random.Random(1), ("seed",))
+        self.replace_globals(random, random._inst, random.Random(1))
         numpy = sys.modules.get("numpy")
         if numpy is not None and hasattr(numpy, "random"):
             self.replace_numpy(numpy.random)
@@ -1510,11 +1510,10 @@ class OtherDraws:
 
         return seed
 
-    def replace_globals(self, module, usual, other, also):
+    def replace_globals(self, module, usual, other):
         """Replaces a module's functions that draw from its global generator."""
         for name, function in list(vars(module).items()):
-            drawn = getattr(function, "__self__", None) is usual or name in also
-            if drawn and callable(function) and hasattr(other, name):
+            if getattr(function, "__self__", None) is usual and hasattr(other, name):
                 setattr(module, name, self.either(function, getattr(other, name)))
 
     def either(self, usual, other):
@@ -1528,7 +1527,7 @@ class OtherDraws:
         other = State(1)
         # numpy's generators are compiled, so a seed is changed where it is given.
         seed = other.seed
-        self.replace_globals(module, module.mtrand._rand, other, ())
+        self.replace_globals(module, module.mtrand._rand, other)
         usual_seed = module.seed
 
         def set_seed(*given):

@@ -33,7 +33,8 @@ impl Workshop {
         for (place, record) in entry.vendored.iter().enumerate() {
             let source = PackageSource::parse(&record.package)?;
             let into = scratch.path().join(format!("vendored-{place}"));
-            copy_modules(&self.fetcher.get(&source, &into, Some(record)).await?.folder, &repo)?;
+            let found = self.fetcher.get(&source, &into, Some(record)).await?;
+            copy_modules(&layout::find(&found.folder)?, &found.folder, &repo)?;
         }
         draft.write_env(&measured.environment)?;
         let env = draft.suite().env_dir(id);

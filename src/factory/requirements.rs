@@ -8,6 +8,7 @@ use regex::Regex;
 use toml::{Table, Value};
 
 use super::index::normalised;
+use super::layout::metadata_fields;
 use crate::draft::metadata::{self, text};
 
 /// Names of extras and groups that hold what tests need.
@@ -166,15 +167,12 @@ pub(super) fn find(folder: &Path, name: &str) -> Requirements {
     let mut own: Vec<String> = Vec::new();
     let mut tests: Vec<String> = Vec::new();
     let poetry = project.get("tool").and_then(|tool| tool.get("poetry"));
-    if let Some(head) = text(folder, "PKG-INFO").map(|said| said.split("\n\n").next().unwrap_or_default().to_owned()) {
-        for line in head.lines().filter_map(|line| line.strip_prefix("Requires-Dist:")) {
-            let (plain, named) = without_extras(line.trim());
-            if named.is_empty() {
-                own.push(plain);
-            } else {
-                for extra in named {
-                    extras.entry(extra).or_default().push(plain.clone());
-                }
+    for (plain, named) in declared(folder).unwrap_or_default() {
+        if named.is_empty() {
+            own.push(plain);
+        } else {
+            for extra in named {
+                extras.entry(extra).or_default().push(plain.clone());
             }
         }
     }
@@ -225,6 +223,14 @@ pub(super) fn find(folder: &Path, name: &str) -> Requirements {
     let unlisted = unlisted(folder, &found);
     found.tests.extend(unlisted);
     found
+}
+
+/// Returns the requirements in an sdist's `PKG-INFO`, each with the extras that it belongs to; `None` if there is no such
+/// file.
+pub(super) fn declared(folder: &Path) -> Option<Vec<(String, Vec<String>)>> {
+    let fields = metadata_fields(folder)?;
+    let listed = fields.lines().filter_map(|line| line.strip_prefix("Requires-Dist:"));
+    Some(listed.map(|line| without_extras(line.trim())).collect())
 }
 
 /// Whether the sources in a folder have a module or package of this name at the top.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::VENDORED;
-use super::layout;
+use super::layout::{self, Layout};
 use super::requirements::{self, Requirements, name_of};
 use super::source::{Fetcher, PackageSource, SourceRecord};
 use super::version::VersionRange;
@@ -42,7 +42,7 @@ pub(super) async fn vendor(
     if extension(&unpacked.folder).is_some() || !needed(&unpacked.folder, &layout.name).iter().all(is_there) {
         return Ok(None);
     }
-    copy_modules(&unpacked.folder, repo)?;
+    copy_modules(&layout, &unpacked.folder, repo)?;
     Ok(Some(unpacked.record))
 }
 
@@ -51,14 +51,9 @@ pub(super) async fn vendor(
 fn needed(folder: &Path, name: &str) -> Vec<String> {
     let listed = walkdir::WalkDir::new(folder).max_depth(2).into_iter().flatten();
     let mut infos = listed.filter(|entry| entry.file_name().to_string_lossy().ends_with(".egg-info"));
-    let Some(fields) = text(folder, "PKG-INFO") else { return requirements::find(folder, name).own };
-    let mut found: Vec<String> = fields
-        .lines()
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.strip_prefix("Requires-Dist:"))
-        .filter(|requirement| !requirement.contains("extra"))
-        .map(|requirement| requirement.trim().to_owned())
-        .collect();
+    let Some(declared) = requirements::declared(folder) else { return requirements::find(folder, name).own };
+    let mut found: Vec<String> =
+        declared.into_iter().filter(|(_, extras)| extras.is_empty()).map(|(plain, _)| plain).collect();
     let of_setuptools = infos.next().and_then(|info| text(info.path(), "requires.txt")).unwrap_or_default();
     let plain = of_setuptools.lines().take_while(|line| !line.starts_with('['));
     found.extend(plain.filter(|line| !line.trim().is_empty()).map(str::to_owned));
@@ -74,8 +69,7 @@ fn name_and_range(requirement: &str) -> Option<(String, VersionRange)> {
 }
 
 /// Copies the modules in the sources of a requirement, with their metadata, into the repo.
-pub(super) fn copy_modules(sources: &Path, repo: &Path) -> Result<()> {
-    let layout = layout::find(sources)?;
+pub(super) fn copy_modules(layout: &Layout, sources: &Path, repo: &Path) -> Result<()> {
     let folder = repo.join(VENDORED);
     fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
     let everything = CopyRules::new(&["**".to_owned()], &[])?;
@@ -139,7 +133,7 @@ mod tests {
             fs::create_dir_all(sources.join(name).parent().unwrap()).unwrap();
             fs::write(sources.join(name), text).unwrap();
         }
-        copy_modules(&sources, &repo).unwrap();
+        copy_modules(&layout::find(&sources).unwrap(), &sources, &repo).unwrap();
         let vendored = repo.join(VENDORED);
         assert!(vendored.join("some_opt/table.json").is_file());
         let metadata = fs::read_to_string(vendored.join("Some_Opt-0.6.dist-info/METADATA")).unwrap();
