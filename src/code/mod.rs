@@ -25,6 +25,7 @@
 //! core, measured by `cargo bench --bench masking`), so [`index_tree`] uses all threads. `CodeTokens` and `containment`
 //! measure how much of a function another text contains.
 
+mod case;
 mod detail;
 mod docstring;
 mod encoding;
@@ -43,6 +44,7 @@ mod tokens;
 mod tree;
 mod walk;
 
+pub(crate) use case::Cases;
 pub(crate) use detail::{Detail, one_spaced};
 pub use function::Function;
 pub(crate) use function::last_part;

@@ -14,18 +14,18 @@ use super::manifest::{TRIALS, trials_command};
 use super::survey::{Plan, SurveyedTest};
 use crate::agent::TaskExperiment;
 use crate::audit::{Bench, ExperimentOutcome, Trial};
-use crate::code::{Detail, Mutant, choose, one_spaced};
+use crate::code::{Cases, Detail, Mutant, choose, one_spaced};
 use crate::error::{Error, FailureKind, Result};
 use crate::score::score_experiment;
 use crate::suite::{FunctionEvidence, LoadedPaper, ResultRule, Stdout};
 use crate::workspace::is_left_out;
 
 /// Maximum tests per group, and seconds of all tests, that measure one function.
-const MOST_TESTS: usize = 12;
+const MOST_TESTS: usize = 60;
 const MOST_SECONDS: f64 = 6.0;
 
-/// Maximum seconds of the tests that run on a function whose details were changed.
-const MOST_SECONDS_OF_DETAILS: f64 = 20.0;
+/// Maximum seconds of the tests that show which details and cases of a function are tried.
+const MOST_SECONDS_OF_BODY: f64 = 20.0;
 
 /// Seed that selects mutants; the same as that of `verify`.
 const MUTANT_SEED: u64 = 0;
@@ -85,6 +85,15 @@ pub(super) enum Gate {
 struct Variant {
     files: Vec<(PathBuf, Vec<u8>)>,
     ids: Vec<String>,
+}
+
+/// Result of all tests of a variant.
+#[derive(Debug, Default)]
+struct WholeRun {
+    /// Tests whose outcome or values differ from gold.
+    failing: BTreeSet<String>,
+    /// Numbers of the recorded cases that occurred.
+    cases: BTreeSet<usize>,
 }
 
 /// Returns the reports on the variants in a result of the runner.
@@ -200,15 +209,22 @@ impl Gates {
             return dropped("no kept test enters it");
         }
         let mut variants = vec![Variant { files: self.masked(&[unit])?, ids: ids.clone() }];
+        let module = self.bench.loaded().source(unit);
+        // Any test may need a detail or try a case.
+        let most_ids = self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_BODY);
         let unstated = self.unstated(unit, candidate.is_documented)?;
         if !unstated.is_empty() {
-            let module = self.bench.loaded().source(unit);
             let files = vec![(module.path().to_owned(), module.with_other_details(&unstated))];
-            // Try tests of all groups, because any test may need a detail.
-            variants.push(Variant { files, ids: self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_DETAILS) });
+            variants.push(Variant { files, ids: most_ids.clone() });
         }
-        let mut failing = self.failing_each(variants).await?.into_iter();
-        let (failing, with_other_details) = (failing.next().unwrap_or_default(), failing.next().unwrap_or_default());
+        let Cases { lines: cases, recording } = module.cases(&self.bench.loaded().code(unit));
+        if !cases.is_empty() {
+            variants.push(Variant { files: vec![(module.path().to_owned(), recording)], ids: most_ids });
+        }
+        let mut runs = self.whole_runs(variants).await?;
+        let tried = if cases.is_empty() { BTreeSet::new() } else { runs.pop().unwrap_or_default().cases };
+        let failing = runs.remove(0).failing;
+        let with_other_details = runs.pop().unwrap_or_default().failing;
         let groups = self.plan.by_test();
         let needed_by: BTreeSet<String> =
             failing.iter().filter_map(|id| groups.get(id.as_str())).map(|group| (*group).to_owned()).collect();
@@ -217,6 +233,10 @@ impl Gates {
         }
         if !with_other_details.is_empty() {
             return dropped("its tests need a text, number or exception that only its body states");
+        }
+        // A wrong solution could leave out a case that no test tries, and pass.
+        if cases.keys().any(|number| !tried.contains(number)) {
+            return dropped("its tests do not try every case of its body");
         }
         let is_needed = |id: &String| groups.get(id.as_str()).is_some_and(|group| needed_by.contains(*group));
         let ids: Vec<String> = ids.into_iter().filter(is_needed).collect();
@@ -227,7 +247,6 @@ impl Gates {
         }
         let allowed = ((1.0 - least) * chosen.len() as f64 + 1e-9).floor() as usize;
         let mut evidence = FunctionEvidence::default();
-        let module = self.bench.loaded().source(unit);
         let variants = chosen.iter().map(|mutant| Variant {
             files: vec![(module.path().to_owned(), module.mutant_text(mutant))],
             ids: ids.clone(),
@@ -302,27 +321,41 @@ impl Gates {
     /// Runs the tests of a variant, and returns those whose outcome or values differ from gold. Without a result, returns all
     /// of them.
     async fn failing(&self, variant: Variant) -> Result<BTreeSet<String>> {
+        Ok(self.whole_run(variant).await?.failing)
+    }
+
+    async fn whole_run(&self, variant: Variant) -> Result<WholeRun> {
         let variant = [variant];
         let outcome = self.outcome(&variant, &json!({ "whole": true })).await?;
         let [Variant { ids, .. }] = variant;
         let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
-        let Some(report) = reports.first() else { return Ok(ids.into_iter().collect()) };
-        Ok(self.differing(ids, report))
+        Ok(match reports.first() {
+            Some(report) => self.read_run(ids, report),
+            None => WholeRun { failing: ids.into_iter().collect(), cases: BTreeSet::new() },
+        })
     }
 
-    /// Same as [`Self::failing`], for several variants in one sandbox.
-    async fn failing_each(&self, variants: Vec<Variant>) -> Result<Vec<BTreeSet<String>>> {
+    /// Same as [`Self::whole_run`], for several variants in one sandbox.
+    async fn whole_runs(&self, variants: Vec<Variant>) -> Result<Vec<WholeRun>> {
         let outcome = self.outcome(&variants, &json!({ "whole": true })).await?;
         let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
         let mut found = Vec::new();
         for (place, variant) in variants.into_iter().enumerate() {
             found.push(match reports.get(place) {
-                Some(report) => self.differing(variant.ids, report),
+                Some(report) => self.read_run(variant.ids, report),
                 // An earlier variant may have ended the runner, so run this variant alone.
-                None => self.failing(variant).await?,
+                None => self.whole_run(variant).await?,
             });
         }
         Ok(found)
+    }
+
+    fn read_run(&self, ids: Vec<String>, report: &Value) -> WholeRun {
+        let cases = report.get("cases").and_then(Value::as_array).into_iter().flatten();
+        WholeRun {
+            failing: ids.into_iter().filter(|id| !self.is_gold(id, report)).collect(),
+            cases: cases.filter_map(|case| usize::try_from(case.as_u64()?).ok()).collect(),
+        }
     }
 
     /// Returns the details of a function's body that nothing states which agents see. A docstring is taken to say which
@@ -396,11 +429,6 @@ impl Gates {
     /// Returns the seconds that these tests took in the survey.
     fn seconds(&self, ids: &[String]) -> f64 {
         ids.iter().filter_map(|id| self.tests.get(id)).map(|test| test.seconds).sum()
-    }
-
-    /// Returns those of the tests that did not give their gold outcome and values.
-    fn differing(&self, ids: Vec<String>, report: &Value) -> BTreeSet<String> {
-        ids.into_iter().filter(|id| !self.is_gold(id, report)).collect()
     }
 
     /// Whether a test gave its gold outcome and values.

@@ -1649,6 +1649,8 @@ class Plugin:
             "reason": self.reason,
             "values": self.watch.summary.report(),
             "entered": sorted(name for name in entered if "\0" not in name),
+            # Cases of the package's code that occurred in this process so far, if its code records them.
+            "cases": sorted(getattr(sys, "autoexperiment_cases", ())),
         }
         self.send(["end", item.nodeid, report])
 
@@ -2445,6 +2447,7 @@ class Trials:
                             for name, report in reports.items()
                             if report["outcome"] == "passed" and name not in self.without_values
                         },
+                        "cases": sorted({one for report in reports.values() for one in report.get("cases", ())}),
                     }
                 )
         finally:

@@ -60,7 +60,7 @@ const TESTS: &str = "import pytest\nfrom means import clip, mean, quiet\n\n\n\
     def test_nothing_is_checked():\n    quiet([1])\n";
 
 /// Four functions whose tests need a detail: a text that the README states, and a text, a number and an exception that
-/// nothing states.
+/// nothing states. One function with a condition of which no test tries the second part.
 const SHARES: &str = r#"
 
 def shares(values):
@@ -96,15 +96,24 @@ def joined(values):
     for value in values:
         found = 10 * found + value
     return found
+
+
+def middle(values):
+    if not values or values[0] is None:
+        return 0
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
 "#;
 
-const TESTS_OF_SHARES: &str = "\n\nfrom means import joined, metres, scaled, shares\n\n\n\
+const TESTS_OF_SHARES: &str = "\n\nfrom means import joined, metres, middle, scaled, shares\n\n\n\
     def test_shares():\n    assert shares([1, 3, 4]) == [0.125, 0.375, 0.5]\n\n\n\
     def test_no_shares():\n    with pytest.raises(ValueError, match='there are no values'):\n        shares([])\n\n\n\
     def test_scaled():\n    assert scaled([1, 2, 0], 3) == [3, 6, 0]\n    assert scaled([5], 0) == [0]\n\n\n\
     def test_not_scaled():\n    with pytest.raises(ValueError, match='a factor may not be'):\n        scaled([1], -1)\n\n\n\
     def test_metres():\n    assert metres([1, 10]) == [0.0254, 0.254]\n\n\n\
     def test_joined():\n    assert joined([1, 2]) == 12\n    with pytest.raises(OverflowError):\n        joined([1, 2, 3, 4])\n\n\n\
+    @pytest.mark.parametrize('values, expected', [([], 0), ([3], 3), ([2, 9, 4], 4), ([7, 5], 7)])\n\
+    def test_middle(values, expected):\n    assert middle(values) == expected\n\n\n\
     def test_large():\n    with open(__file__.replace('test_means.py', 'large.txt')) as file:\n        assert mean([len(file.read())]) == 5e6\n";
 
 /// Files of a package in a `src` layout, by their path.
@@ -218,12 +227,14 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     let mut dropped: Vec<&str> = dropped.as_array().unwrap().iter().map(|at| at.as_str().unwrap()).collect();
     dropped.sort_unstable();
     assert_eq!(dropped, ["joined", "metres", "scaled"].map(|name| format!("src/means/__init__.py::{name}")));
+    let untried = &entry["funnel"]["dropped"]["its tests do not try every case of its body"];
+    assert_eq!(untried, &serde_json::json!(["src/means/__init__.py::middle"]));
     assert_eq!(entry["funnel"]["dropped"]["no test fails without it"][0], "src/means/__init__.py::unneeded");
     assert_eq!(
         (&entry["name"], &entry["version"], &entry["licence"]),
         (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
     );
-    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&14.into(), &14.into()));
+    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&18.into(), &18.into()));
     // Neither the text nor the code shows what an example prints.
     let text = lab.read("tasks/papers/means-of-lists/paper.md");
     assert!(text.contains(">>> mean([7])") && !text.contains("7.0"), "{text}");

@@ -1,0 +1,255 @@
+//! Cases of a function's body that a test can try: a part that runs in some cases only, such as the block of an `if`,
+//! and a condition that is true or false.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::encoding::line_of;
+use super::module::Module;
+use super::walk;
+
+/// A place in the body where cases differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CasePoint {
+    /// Offset in the file's bytes.
+    start: usize,
+    kind: CaseKind,
+}
+
+/// How cases differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum CaseKind {
+    /// A block runs. Its first statement has this indentation, or else is on the line of the block's head.
+    Block(Option<String>),
+    /// The block of an `if` without `else`, which has this indentation and ends here, does not run.
+    Else(String, usize),
+    /// One of the values of a conditional expression, which ends here, is evaluated.
+    Value(usize),
+    /// A condition, which ends here, is true; or it is false.
+    Condition(usize),
+}
+
+/// The cases of a body, and a version of its file that records them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cases {
+    /// Line (from 1) of each case in the file, by the case's number. For an `if` without `else`, the line of the `if`.
+    pub(crate) lines: BTreeMap<usize, usize>,
+    /// The file's bytes with code that adds the number of each case that occurs to the set `sys.autoexperiment_cases`.
+    pub(crate) recording: Vec<u8>,
+}
+
+impl Module {
+    /// Returns the cases in a range of the file's bytes: each block of `if`, `elif`, `else`, `for`, `while`, `except` and
+    /// `case` and each body of an inner function runs; the block of an `if` without `else` does not run; each value of a
+    /// conditional expression is evaluated; and each part of a condition with `and` or `or`, and each condition of a
+    /// comprehension, is true and is false.
+    pub(crate) fn cases(&self, within: &Range<usize>) -> Cases {
+        let readable = self.encoding.readable(self.source());
+        let mut points = Vec::new();
+        let tree = walk::parse(&readable);
+        let mut waiting: Vec<Node<'_>> = tree.iter().map(|tree| tree.root_node()).collect();
+        while let Some(node) = waiting.pop() {
+            if node.end_byte() <= within.start || within.end <= node.start_byte() {
+                continue;
+            }
+            if within.start <= node.start_byte() && node.end_byte() <= within.end {
+                self.add_points(&node, &mut points);
+            }
+            waiting.extend((0..node.child_count()).rev().filter_map(|place| node.child(place)));
+        }
+        let mut lines = BTreeMap::new();
+        for (place, point) in points.iter().enumerate() {
+            let line = line_of(self.source(), point.start);
+            lines.insert(2 * place, line);
+            if matches!(point.kind, CaseKind::Condition(_)) {
+                lines.insert(2 * place + 1, line);
+            }
+        }
+        Cases { lines, recording: self.recording(&points) }
+    }
+
+    fn add_points(&self, node: &Node<'_>, points: &mut Vec<CasePoint>) {
+        let mut add = |start, kind| points.push(CasePoint { start, kind });
+        let children = || (0..node.child_count()).filter_map(|place| node.child(place));
+        match node.kind() {
+            "block" if node.parent().is_some_and(|parent| runs_in_some_cases(parent.kind())) => {
+                if let Some(first) = node.named_child(0) {
+                    add(first.start_byte(), CaseKind::Block(self.indentation(first.start_byte())));
+                }
+            }
+            "if_statement" if !children().any(|child| child.kind() == "else_clause") => {
+                if let Some(indentation) = self.indentation(node.start_byte()) {
+                    add(node.start_byte(), CaseKind::Else(indentation, node.end_byte()));
+                }
+            }
+            "conditional_expression" => {
+                let parts = children().filter(|part| part.is_named() && part.kind() != "comment");
+                for (_, value) in parts.enumerate().filter(|(place, _)| *place != 1) {
+                    add(value.start_byte(), CaseKind::Value(value.end_byte()));
+                }
+            }
+            _ if is_part_of_condition(node) => add(node.start_byte(), CaseKind::Condition(node.end_byte())),
+            _ => {}
+        }
+    }
+
+    fn recording(&self, points: &[CasePoint]) -> Vec<u8> {
+        let mut insertions: Vec<(usize, bool, usize, String)> = Vec::new();
+        for (place, CasePoint { start, kind }) in points.iter().enumerate() {
+            let set = "__import__(\"sys\").__dict__.setdefault(\"autoexperiment_cases\", set())";
+            let number = 2 * place;
+            let record = format!("{set}.add({number})");
+            let mut insert = |at, is_end, text| insertions.push((at, is_end, place, text));
+            match kind {
+                CaseKind::Block(Some(indentation)) => insert(*start, false, format!("{record}\n{indentation}")),
+                CaseKind::Block(None) => insert(*start, false, format!("{record}; ")),
+                CaseKind::Else(indentation, end) => insert(*end, true, format!("\n{indentation}else: {record}")),
+                CaseKind::Value(end) => {
+                    insert(*start, false, format!("({record} or ("));
+                    insert(*end, true, "))".to_owned());
+                }
+                CaseKind::Condition(end) => {
+                    let which = format!("{number} if it else {}", number + 1);
+                    insert(*start, false, format!("(lambda it: ({set}.add({which}), it)[1])("));
+                    insert(*end, true, ")".to_owned());
+                }
+            }
+        }
+        // Points are in source order, outer ones before inner ones. Where several end, the inner one ends first.
+        insertions
+            .sort_by_key(|(at, is_end, place, _)| (*at, !is_end, if *is_end { usize::MAX - place } else { *place }));
+        let mut text = self.source().to_vec();
+        for (at, _, _, inserted) in insertions.iter().rev() {
+            text.splice(at..at, inserted.bytes());
+        }
+        text
+    }
+
+    /// Returns the white space before this offset, if nothing else is before it on its line.
+    fn indentation(&self, at: usize) -> Option<String> {
+        let start = self.source()[..at].iter().rposition(|&byte| byte == b'\n' || byte == b'\r');
+        let before = &self.source()[start.map_or(0, |end| end + 1)..at];
+        let is_blank = before.iter().all(|byte| b" \t\x0c".contains(byte));
+        is_blank.then(|| String::from_utf8_lossy(before).into_owned())
+    }
+}
+
+/// Whether the block of a statement or clause of this kind runs in some cases only.
+fn runs_in_some_cases(kind: &str) -> bool {
+    matches!(
+        kind,
+        "if_statement"
+            | "elif_clause"
+            | "else_clause"
+            | "for_statement"
+            | "while_statement"
+            | "except_clause"
+            | "except_group_clause"
+            | "case_clause"
+            | "function_definition"
+    )
+}
+
+/// Whether a node is an operand of `and` or `or`, or the condition of a comprehension, and Python evaluates whether it is
+/// true. Operands that are made of operands themselves do not count.
+fn is_part_of_condition(node: &Node<'_>) -> bool {
+    if !node.is_named() || matches!(node.kind(), "boolean_operator" | "comment") {
+        return false;
+    }
+    let mut inner = *node;
+    while let ("parenthesized_expression" | "not_operator", Some(part)) = (inner.kind(), inner.named_child(0)) {
+        inner = part;
+    }
+    inner.kind() != "boolean_operator"
+        && node.parent().is_some_and(|parent| matches!(parent.kind(), "boolean_operator" | "if_clause"))
+        && is_condition(node)
+}
+
+/// Whether Python evaluates whether an expression is true.
+fn is_condition(node: &Node<'_>) -> bool {
+    let Some(parent) = node.parent() else { return false };
+    let is_field = |name| parent.child_by_field_name(name).is_some_and(|child| child.id() == node.id());
+    match parent.kind() {
+        "parenthesized_expression" => is_condition(&parent),
+        "boolean_operator" => is_field("left") || is_condition(&parent),
+        "if_statement" | "elif_clause" | "while_statement" => is_field("condition"),
+        "conditional_expression" => parent.named_child(1).is_some_and(|condition| condition.id() == node.id()),
+        "not_operator" | "if_clause" | "assert_statement" => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::process::Command;
+
+    use super::*;
+
+    const SOURCE: &str = "\
+def f(x, y=None):
+    \"\"\"Some cases.\"\"\"
+    if y is None: y = 1
+    if x < 0:
+        # A comment.
+        if y:
+            raise ValueError
+    elif x == 1:
+        return 2
+    for i in range(x):
+        y += (i if i % 2 else
+              # a comment
+              (0 if y else 1))
+    try:
+        def g(): return 1 / (x - 3)
+        z = g()
+    except ZeroDivisionError:
+        z = 7
+    else:
+        z = 8  # after it
+    return lambda: (yield z) if x else z, y
+";
+
+    /// Runs a call of the source, and returns the lines of the cases that do not occur.
+    fn untried(source: &str, calls: &str) -> Vec<usize> {
+        let module = Module::parse("m.py", source.as_bytes().to_vec()).unwrap();
+        let Cases { lines, recording } = module.cases(&module.body_code(0));
+        let text = String::from_utf8(recording).unwrap();
+        let program = format!(
+            "{text}\nimport sys\ntry: {calls}\nexcept ValueError: pass\nprint(*getattr(sys, 'autoexperiment_cases', ()))"
+        );
+        let ran = Command::new("python3").args(["-c", &program]).output().unwrap();
+        assert!(ran.status.success(), "{}\n{text}", String::from_utf8_lossy(&ran.stderr));
+        let numbers = String::from_utf8(ran.stdout).unwrap();
+        let tried: BTreeSet<usize> = numbers.split_whitespace().map(|number| number.parse().unwrap()).collect();
+        assert!(tried.iter().all(|number| lines.contains_key(number)), "{tried:?}");
+        lines.iter().filter(|(number, _)| !tried.contains(number)).map(|(_, line)| *line).collect()
+    }
+
+    #[test]
+    fn parts_that_do_not_run_are_found() {
+        assert_eq!(untried(SOURCE, "f(-1, 0); f(1); f(3); f(4); list(f(0)[0]())"), [7, 13, 21]);
+        assert_eq!(untried(SOURCE, "f(1)"), [3, 4, 6, 6, 7, 11, 11, 13, 13, 13, 15, 18, 20, 21, 21]);
+        assert_eq!(untried("def f(x):\n    return x + 1\n", "f(1)"), [0; 0]);
+    }
+
+    #[test]
+    fn parts_of_conditions_that_are_only_true_or_only_false_are_found() {
+        let source = "\
+def f(x, y):
+    while x and (y or
+                 not x):
+        x -= 1
+    if not (x == 0 and
+            y != 3):
+        return [i for i in range(9)
+                if i > y]
+    return (x or y
+            or None)
+";
+        assert_eq!(untried(source, "f(3, 3); f(-1, 0)"), [3, 5, 6, 9, 9, 9, 9]);
+        assert_eq!(untried(source, "f(3, 3); f(-1, 0); f(0, 1)"), [3, 9, 9]);
+    }
+}
