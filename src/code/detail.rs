@@ -15,13 +15,22 @@ static PLACEHOLDER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"%(\(\w*\))?[-+ #0-9.]*[a-zA-Z%]|\{[^{}]*\}|\\(x..|N\{[^}]*\}|u....|.)").ok());
 
 /// Minimum letters of a word that counts.
-const LEAST_LETTERS: usize = 3;
+const LEAST_LETTERS: usize = 2;
 
-/// Minimum significant digits of a number that counts, and numbers with as many that everybody knows.
-const LEAST_DIGITS: usize = 3;
-const KNOWN: [&str; 12] = ["127", "128", "255", "256", "365", "512", "1024", "2048", "4096", "65535", "65536", "86400"];
+/// Minimum significant digits of a number that counts, unless it is a fraction.
+const LEAST_DIGITS: usize = 2;
 
-/// Texts that Python's own functions expect, and that no program states.
+/// Minimum letters of a word, and minimum significant digits of a number, that a text hardly contains by chance.
+const LEAST_DISTINCT: usize = 3;
+
+/// Numbers that do not count as details, because everybody knows them.
+const KNOWN: [&str; 44] = [
+    "0.1", "0.2", "0.25", "0.5", "0.75", "0.01", "0.05", "0.001", "0.95", "0.99", "1.5", "2.5", "11", "12", "15", "16",
+    "23", "24", "25", "26", "28", "29", "31", "32", "36", "45", "52", "59", "64", "99", "127", "128", "255", "256",
+    "360", "365", "512", "1024", "2048", "3600", "4096", "65535", "65536", "86400",
+];
+
+/// Texts that do not count as details, because Python's own functions expect them as arguments.
 const OF_PYTHON: [&str; 10] =
     ["utf-8", "utf8", "ascii", "latin-1", "strict", "ignore", "replace", "little", "big", "__main__"];
 
@@ -31,20 +40,22 @@ const OTHER_EXCEPTION: &str = "NotImplementedError";
 /// A detail of a function's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Detail {
-    /// Texts that state the detail if they are all in some text; with single spaces.
+    /// Texts, with single spaces. A description states the detail if it contains all of them.
     pub(crate) parts: Vec<String>,
     /// Whether the detail is the class of an exception.
     pub(crate) is_exception: bool,
+    /// Whether all words and numbers of the detail are so short that a text may contain them by chance.
+    pub(crate) is_short: bool,
     /// The detail's range of bytes in the file.
     range: Range<usize>,
-    /// Another detail of the same kind.
+    /// The text that replaces the detail in a changed body: another detail of the same kind.
     other: Vec<u8>,
 }
 
 impl Module {
-    /// Returns the details in a range of the file's bytes, in source order. Words count in literals that are neither raw
-    /// (a regular expression) nor a statement (a docstring); numbers with at least three significant digits; exceptions
-    /// only if `exceptions` is set.
+    /// Returns the details in a range of the file's bytes, in source order. A detail is a word in a string literal that
+    /// is neither raw (a regular expression) nor a statement (a docstring); a fraction, or a number with at least two
+    /// significant digits; or, if `exceptions` is set, an exception.
     pub(crate) fn details(&self, within: &Range<usize>, exceptions: bool) -> Vec<Detail> {
         let readable = self.encoding.readable(self.source());
         let Some(tree) = walk::parse(&readable) else { return Vec::new() };
@@ -70,7 +81,8 @@ impl Module {
                     "string_content" => words(&text).filter(|_| text.as_bytes() == bytes),
                     _ => number(&text),
                 };
-                found.extend(other.map(|(parts, other)| Detail { parts, is_exception, range, other }));
+                let is_short = !is_exception && is_short(&text);
+                found.extend(other.map(|(parts, other)| Detail { parts, is_exception, is_short, range, other }));
             }
             if node.kind() != "string_content" {
                 waiting.extend((0..node.child_count()).rev().filter_map(|place| node.child(place)));
@@ -81,7 +93,7 @@ impl Module {
         found
     }
 
-    /// Returns the file's bytes with other details in the place of these.
+    /// Returns the file's bytes with each of these details replaced by another detail.
     pub(crate) fn with_other_details(&self, details: &[Detail]) -> Vec<u8> {
         let mut text = self.source().to_vec();
         let mut details: Vec<&Detail> = details.iter().collect();
@@ -151,9 +163,9 @@ fn is_letter(c: char) -> bool {
 fn number(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
     let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || b"._eE+-".contains(&byte));
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let significant = digits.trim_matches('0');
-    if !is_decimal || significant.len() < LEAST_DIGITS || KNOWN.contains(&digits.as_str()) {
+    let is_fraction = mantissa.split_once('.').is_some_and(|(_, part)| part.bytes().any(|byte| byte != b'0'));
+    let is_long = significant(mantissa) >= LEAST_DIGITS || is_fraction;
+    if !is_decimal || !is_long || KNOWN.contains(&mantissa.replace('_', "").as_str()) {
         return None;
     }
     let last = mantissa.rfind(|c: char| c.is_ascii_digit() && c != '0')?;
@@ -162,7 +174,19 @@ fn number(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
     Some((vec![text.to_owned()], other))
 }
 
-/// Returns the name of an exception's class, without its module, and another class.
+/// Counts the significant digits of a number without exponent.
+fn significant(mantissa: &str) -> usize {
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').len()
+}
+
+/// Whether all words and numbers of a text are short.
+fn is_short(text: &str) -> bool {
+    let longest = text.split(|c| !is_letter(c)).map(|word| word.chars().count()).max().unwrap_or_default();
+    longest < LEAST_DISTINCT && significant(text.split(['e', 'E']).next().unwrap_or_default()) < LEAST_DISTINCT
+}
+
+/// Returns the name of an exception's class, without its module, and the class that replaces it.
 fn exception(class: &str) -> Option<(Vec<String>, Vec<u8>)> {
     let last = class.rsplit('.').next().unwrap_or_default();
     (last != OTHER_EXCEPTION).then(|| (vec![last.to_owned()], OTHER_EXCEPTION.as_bytes().to_vec()))
@@ -197,11 +221,14 @@ mod tests {
 
     const SOURCE: &str = "def f(x):\n    \"\"\"Of two words, 1234.\"\"\"\n    if x < 0:\n        raise ValueError(f'the value {x!r} is below\\n zero, %s' % x)\n    \
         \"another plain statement\"\n    p = re.compile(r'one or two')\n    if x > 0.0254 or x == 360 or x == 0x1234 or x == 1_250e3:\n        raise m.OwnError\n    \
-        raise NotImplementedError\n    return {'key': 'some longer text' 'word'}, x.encode('UTF-8'), 'T:%Y ถ้วน'\n";
+        raise NotImplementedError\n    return {'key': 'some longer text' 'word'}, x.encode('UTF-8'), 'T:%Y ถ้วน', 'et', 0.7, 37, 0.5, 24, 40\n";
 
     fn parts(exceptions: bool) -> Vec<Vec<String>> {
         let module = Module::parse("m.py", SOURCE.as_bytes().to_vec()).unwrap();
         let found = module.details(&module.body_code(0), exceptions);
+        let short: Vec<&str> =
+            found.iter().filter(|detail| detail.is_short).map(|detail| detail.parts[0].as_str()).collect();
+        assert_eq!(short, ["et", "0.7", "37"]);
         found.into_iter().map(|detail| detail.parts).collect()
     }
 
@@ -216,6 +243,9 @@ mod tests {
             vec!["some longer text"],
             vec!["word"],
             vec!["T:", "ถ้วน"],
+            vec!["et"],
+            vec!["0.7"],
+            vec!["37"],
         ];
         assert_eq!(parts(false), without);
         let mut with: Vec<Vec<&str>> = without.to_vec();
@@ -229,6 +259,7 @@ mod tests {
         let detail = |parts: &[&str]| Detail {
             parts: parts.iter().map(|part| (*part).to_owned()).collect(),
             is_exception: false,
+            is_short: false,
             range: 0..0,
             other: Vec::new(),
         };
@@ -253,6 +284,6 @@ mod tests {
                 "x > 0.0255 or x == 360 or x == 0x1234 or x == 1_260e3:\n        raise NotImplementedError\n"
             )
         );
-        assert!(changed.ends_with("x.encode('UTF-8'), 'T:%Y นว้ถ'\n"), "{changed}");
+        assert!(changed.ends_with("x.encode('UTF-8'), 'T:%Y นว้ถ', 'te', 0.8, 38, 0.5, 24, 40\n"), "{changed}");
     }
 }

@@ -365,8 +365,11 @@ impl Gates {
         let module = loaded.source(unit);
         let masked: Vec<(PathBuf, String)> =
             self.masked(&[unit])?.into_iter().map(|(path, bytes)| (path, plain(&bytes))).collect();
+        // Other files may contain short words and numbers by chance. The paper's text has no path.
         let is_stated = |detail: &Detail| {
-            let elsewhere = self.visible.iter().filter(|(path, _)| masked.iter().all(|(own, _)| own != *path));
+            let may_state = |path: &PathBuf| !detail.is_short || path.as_os_str().is_empty();
+            let is_masked = |path: &PathBuf| masked.iter().any(|(own, _)| own == path);
+            let elsewhere = self.visible.iter().filter(|(path, _)| may_state(path) && !is_masked(path));
             let mut texts = elsewhere.map(|(_, text)| text).chain(masked.iter().map(|(_, text)| text));
             texts.any(|text| detail.is_stated_in(text))
         };

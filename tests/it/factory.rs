@@ -59,8 +59,9 @@ const TESTS: &str = "import pytest\nfrom means import clip, mean, quiet\n\n\n\
     class TestEmpty:\n    def test_clip(self):\n        assert clip([], 0, 1) == []\n\n\n\
     def test_nothing_is_checked():\n    quiet([1])\n";
 
-/// Four functions whose tests need a detail: a text that the README states, and a text, a number and an exception that
-/// nothing states. One function with a condition of which no test tries the second part.
+/// Functions whose tests need a detail: a text that the README states; a text, a number and an exception that nothing
+/// states; and a fraction that only another file contains. The condition in one function has a second part that no test
+/// tries.
 const SHARES: &str = r#"
 
 def shares(values):
@@ -89,6 +90,14 @@ def metres(inches):
     return found
 
 
+def faded(values):
+    """Values that fade."""
+    found = []
+    for value in values:
+        found.append(round(value * 0.7, 9))
+    return found
+
+
 def joined(values):
     found = 0
     if len(values) > 3:
@@ -105,12 +114,13 @@ def middle(values):
     return ordered[len(ordered) // 2]
 "#;
 
-const TESTS_OF_SHARES: &str = "\n\nfrom means import joined, metres, middle, scaled, shares\n\n\n\
+const TESTS_OF_SHARES: &str = "\n\nfrom means import faded, joined, metres, middle, scaled, shares\n\n\n\
     def test_shares():\n    assert shares([1, 3, 4]) == [0.125, 0.375, 0.5]\n\n\n\
     def test_no_shares():\n    with pytest.raises(ValueError, match='there are no values'):\n        shares([])\n\n\n\
     def test_scaled():\n    assert scaled([1, 2, 0], 3) == [3, 6, 0]\n    assert scaled([5], 0) == [0]\n\n\n\
     def test_not_scaled():\n    with pytest.raises(ValueError, match='a factor may not be'):\n        scaled([1], -1)\n\n\n\
     def test_metres():\n    assert metres([1, 10]) == [0.0254, 0.254]\n\n\n\
+    def test_faded():\n    assert faded([1, 10]) == [0.7, 7]\n\n\n\
     def test_joined():\n    assert joined([1, 2]) == 12\n    with pytest.raises(OverflowError):\n        joined([1, 2, 3, 4])\n\n\n\
     @pytest.mark.parametrize('values, expected', [([], 0), ([3], 3), ([2, 9, 4], 4), ([7, 5], 7)])\n\
     def test_middle(values, expected):\n    assert middle(values) == expected\n\n\n\
@@ -213,7 +223,9 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     ] {
         files.get_mut(path).unwrap().push_str(more);
     }
-    // Too large to be kept in memory by the runner, which removes it from the disk.
+    files.insert("src/means/limits.py".to_owned(), "LIMITS = 0.7, 24\n".to_owned());
+    // A file that is too large for the runner of the tests to keep in memory. The runner removes this file from the
+    // disk.
     files.insert("tests/large.txt".to_owned(), "x".repeat(5_000_000));
     write(&lab, "package", &files);
     lab.ok(&["factory", "package", "-o", "tasks"]);
@@ -226,7 +238,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     let dropped = &entry["funnel"]["dropped"]["its tests need a text, number or exception that only its body states"];
     let mut dropped: Vec<&str> = dropped.as_array().unwrap().iter().map(|at| at.as_str().unwrap()).collect();
     dropped.sort_unstable();
-    assert_eq!(dropped, ["joined", "metres", "scaled"].map(|name| format!("src/means/__init__.py::{name}")));
+    assert_eq!(dropped, ["faded", "joined", "metres", "scaled"].map(|name| format!("src/means/__init__.py::{name}")));
     let untried = &entry["funnel"]["dropped"]["its tests do not try every case of its body"];
     assert_eq!(untried, &serde_json::json!(["src/means/__init__.py::middle"]));
     assert_eq!(entry["funnel"]["dropped"]["no test fails without it"][0], "src/means/__init__.py::unneeded");
@@ -234,7 +246,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
         (&entry["name"], &entry["version"], &entry["licence"]),
         (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
     );
-    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&18.into(), &18.into()));
+    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&19.into(), &19.into()));
     // Neither the text nor the code shows what an example prints.
     let text = lab.read("tasks/papers/means-of-lists/paper.md");
     assert!(text.contains(">>> mean([7])") && !text.contains("7.0"), "{text}");
@@ -249,13 +261,13 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     for record in lab.records("r") {
         assert_eq!(record["pass"], record["agent"] == "gold", "{record:#}");
     }
-    // A second command finds everything done.
+    // If the same command runs again, it has nothing left to do.
     let again = lab.ok(&["factory", "package", "-o", "tasks"]);
     assert!(!again.stderr.contains("running the tests"), "{}", again.stderr);
     assert_eq!(list(&lab, "tasks"), made);
     lab.ok(&["factory", "--from", "tasks/factory.json", "-o", "again"]);
     assert!(same(&lab.path("tasks"), &lab.path("again")));
-    // With other sources, it is another suite.
+    // With other sources, the list no longer describes this suite.
     lab.edit("package/src/means/__init__.py", "total = 1\n", "total = 2\n");
     let error = lab.fails(3, &["factory", "--from", "tasks/factory.json", "-o", "other"]);
     assert!(error.contains("the list was made from other sources"), "{error}");
@@ -327,7 +339,8 @@ fn what_is_wrong_with_a_package_is_said_in_one_line_and_the_others_continue() {
         assert!(stderr.lines().any(|said| said.starts_with(line)), "{line}\n{stderr}");
     }
     let made = list(&lab, "tasks");
-    // The next command may get what the index did not send, so the list has no entry for it.
+    // The index did not send one of the packages. The list has no entry for it, because the next command may get that
+    // package.
     assert_eq!(made["packages"].as_array().unwrap().len(), packages.len() - 1);
     // A test that deletes its own files passes: it has its own copy of them. So does one that leaves 200 processes behind,
     // if the machine is fast enough.
@@ -382,7 +395,7 @@ fn functions_that_a_newer_version_brings_carry_its_date_and_are_drawn_alone() {
     let (code, told) = factory(&first, &["factory", name, "-o", "old", "--mutants", "5"]);
     assert_eq!(code, Some(0), "{told}");
     assert!(lab.read(&format!("old/papers/{name}/paper.toml")).contains("published = \"2025-03-01\""));
-    // Nothing is newer yet.
+    // The index has no newer version of the package yet.
     let (code, told) = factory(&first, &["factory", "refresh", "old/factory.json", "-o", "none"]);
     assert_eq!(code, Some(3), "{told}");
     assert!(told.contains("1.5 is the newest version") && told.contains("has a newer version"), "{told}");
