@@ -56,7 +56,7 @@ async fn bare(engine_kind: EngineKind) -> Docker {
 
 /// Creates and starts a container of the same image through the bare API.
 async fn start_bare(docker: &Docker, image: &str) -> String {
-    // A podman that is itself confined may not set its own defaults, so set lower limits.
+    // If podman itself runs confined, it is not allowed to set its own default limits, so set lower ones.
     let limit = |name: &str| ResourcesUlimits { name: Some(name.into()), soft: Some(4096), hard: Some(4096) };
     let body = ContainerCreateBody {
         image: Some(image.to_owned()),

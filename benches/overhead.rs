@@ -496,7 +496,7 @@ async fn watched(sandboxes: usize, seconds: usize) -> Measured {
     for number in 0..sandboxes {
         let folder = place.path().join(number.to_string());
         let (kind, owner) = (backend.layers(), backend.owner());
-        // As for an attempt, so that the kernel limits the disk where it can.
+        // Make a disk as for an attempt, so that the kernel enforces the disk limit if it can.
         let disk = backend.disk(SandboxLimits::default().disk, place.path());
         let workspace = Workspace::create_on(&snapshot, &[], &folder, kind, owner, disk).unwrap();
         let mut sandbox = backend.start(&spec(&workspace)).await.unwrap();

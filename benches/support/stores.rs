@@ -47,7 +47,8 @@ impl Shape {
             for paper in 0..self.papers {
                 for n in 1..=self.ns {
                     for sample in 0..self.samples {
-                        // Distinct sets: the first function depends on the sample, and the others are its neighbours.
+                        // Every sample masks another set of functions: the first function depends on the sample's
+                        // number, and the others follow it.
                         let functions = (0..n).map(|at| sample * 10 + at).collect();
                         let item = format!("paper{paper}");
                         let sample = Withheld { item: item.clone(), units: functions }.sample(MASKED, &item);

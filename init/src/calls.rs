@@ -73,7 +73,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_vhangup,
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
-    // Memory that no limit counts, and the placement of memory.
+    // Getting memory that no limit counts, and changing where memory is placed.
     libc::SYS_memfd_secret,
     libc::SYS_move_pages,
     libc::SYS_migrate_pages,
@@ -183,7 +183,8 @@ fn refusals(place: Surroundings, memory_cgroup: bool) -> Vec<Refusals> {
     let mut absent: CallRules = [(libc::SYS_clone3, Vec::new())].into();
     let mut denied = denied(place);
     if !memory_cgroup {
-        // The limits of a process do not count this memory. Programs fall back to a temporary file.
+        // The limits of a process do not count the memory of memfd files. Programs that cannot create them use a
+        // temporary file.
         absent.insert(libc::SYS_memfd_create, Vec::new());
         denied.extend(UNCOUNTED.iter().map(|call| (*call, Vec::new())));
     }

@@ -87,8 +87,8 @@ impl Confinement {
     }
 }
 
-/// Drops the bounding set, so that executing a file cannot restore capabilities. Needs a capability itself, so it comes
-/// before they are dropped.
+/// Drops the bounding set, so that executing a file cannot restore capabilities. Must be called before this process
+/// drops its capabilities, because the call needs one.
 fn drop_bounding_set() {
     // The loop ends with an error at the first number that the kernel does not know.
     for capability in 0..64 {

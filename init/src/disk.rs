@@ -128,8 +128,8 @@ pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> 
             here = next;
         }
     }
-    // The walk was stopped: restore the permissions of folders that can still be reached. If none have to be restored,
-    // skip this, because the way back from a deep folder is long.
+    // The walk was stopped, so restore the permissions of folders that can still be reached. If there are no
+    // permissions to restore, do not walk back, because the way from a deep folder is long.
     if here.mode.is_none() && above.iter().all(|level| level.mode.is_none()) {
         return is_whole;
     }
@@ -197,8 +197,8 @@ impl FolderLevel {
         Some(Self { folder: Some(folder), identity, mode, folders: Vec::new() })
     }
 
-    /// Whether a folder exists and belongs to this user, so that a failure to open it means that it is kept closed on
-    /// purpose.
+    /// Whether a folder exists and belongs to this user. If such a folder cannot be opened, another process keeps it
+    /// closed on purpose.
     fn is_kept_closed(&self, name: &OsStr) -> bool {
         let about = self.folder.as_ref().and_then(|parent| fstatat(parent, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok());
         about.is_some_and(|about| {

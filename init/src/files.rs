@@ -1,8 +1,8 @@
 //! Reads, writes and lists files that an agent may have prepared: links, fifos and devices.
 //!
-//! In a sandbox, this code runs in a child of the init with the agent's own rights, so it reaches no further than the
-//! agent, and a file that hangs or kills it only affects that child. But as a fork of the init it could reveal the
-//! init's memory layout through `/proc/self`, so this code opens no files in `/proc`.
+//! In a sandbox, this code runs in a child of the init with the agent's own rights. So it reaches no further than the
+//! agent, and a file that makes this code hang or crash only affects that child. But as a fork of the init it could
+//! reveal the init's memory layout through `/proc/self`, so this code opens no files in `/proc`.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

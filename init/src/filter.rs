@@ -1,7 +1,8 @@
 //! Compiles rules about system calls into one seccomp filter.
 //!
-//! The kernel runs the filter for every call of every command, and once for every call's number when the filter is
-//! installed, so the filter finds a call's number by bisection instead of comparing it with all listed numbers in turn.
+//! The kernel runs the filter for every system call of every command, and once for every call's number when the filter
+//! is installed. The filter must therefore be fast: it finds a call's number by bisection instead of comparing it with
+//! all listed numbers in turn.
 
 use std::collections::BTreeMap;
 use std::io;

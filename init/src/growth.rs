@@ -18,10 +18,10 @@ const FIRST_LOOK: Duration = Duration::from_millis(500);
 /// Minimum time between later checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 
-/// Time limits of a check, each with a number of new entries: a check that takes longer is given up if it has found
-/// more new entries than this number. Only an attempt that slows down the check on purpose makes so many entries, for
-/// example in folders nested ten thousand deep, and counts as having filled the disk. A longer check would keep the
-/// first process from answering.
+/// Limits of a check: pairs of a time and a number of new entries. A check that takes longer and has found more new
+/// entries is given up, and the disk counts as full: only an attempt that slows down checks on purpose makes that many
+/// entries, for example in folders nested ten thousand deep. Without limits, a check would keep the init from
+/// answering.
 const SLOW: [(Duration, u64); 2] = [(Duration::from_secs(3), 10_000), (Duration::from_secs(8), 1000)];
 
 /// Watches the total size of several folders.

@@ -101,8 +101,8 @@ fn run() -> io::Result<ExitCode> {
     let mut channel = Channel::take()?;
     default_signals();
     let _ = setsid();
-    // If an engine is killed while it starts a container, it forgets the container and the streams stay open, so do not
-    // wait for ever.
+    // If an engine is killed while it starts a container, the engine forgets the container, but the streams stay open.
+    // So do not wait for ever.
     if !channel.is_ready_within(FIRST_MESSAGE)? {
         return Ok(ExitCode::FAILURE);
     }
@@ -177,7 +177,7 @@ fn enter_namespaces(setup: &Setup) -> io::Result<ProcessRole> {
             // Wait until the child is inside its new user namespace, then map its users.
             if asked.read_exact(&mut [0]).is_ok() {
                 let map = |file: &str, id: u32| fs::write(format!("/proc/{child}/{file}"), format!("{INSIDE} {id} 1"));
-                // If this fails, the child finds that it has no user and reports it.
+                // If this fails, the child finds that it has no user and reports that.
                 let _ = map("uid_map", owner.0).and_then(|()| map("gid_map", owner.1));
                 let _ = asked.write_all(&[0]);
             }

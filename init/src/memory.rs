@@ -17,8 +17,8 @@ use crate::processes;
 
 /// Time between checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-/// Bytes counted for an open file: two pages, the size of each pipe if its user has many pipes, and the kernel's own
-/// structures.
+/// Bytes counted for an open file: two pages, which is the size of each pipe of a user with many pipes, and the
+/// kernel's own structures.
 const OPEN_FILE: u64 = 9 << 10;
 
 /// Watches the memory of the processes below the init.
@@ -107,7 +107,7 @@ impl MemoryWatch {
             while sum > self.most
                 && let Some((size, pid)) = sizes.pop()
             {
-                // Fails for a process that has ended in the meantime, which needs no signal.
+                // The call fails if the process has ended in the meantime; then no signal is needed.
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
                 sum -= size;
             }

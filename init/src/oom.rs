@@ -4,7 +4,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// The score of commands, in thousandths of the machine's memory. The kernel adds it to the memory that a process uses.
+/// The score of commands, in thousandths of the machine's memory. The kernel adds this score to the memory that a
+/// process uses.
 const COMMANDS: &[u8] = b"500";
 
 /// The init's own score. Children inherit it, so it is raised while a child is started.
@@ -22,13 +23,13 @@ impl OomScore {
         Some(Self { file: File::options().write(true).open(path).ok()?, own })
     }
 
-    /// Starts a child while the score is raised to the score of commands.
+    /// Starts a child while this process has the score of commands, which the child inherits.
     pub(super) fn raised<T>(score: Option<&Self>, start: impl FnOnce() -> T) -> T {
         let Some(Self { file, own }) = score else { return start() };
-        // If this fails, the kernel only makes a worse choice.
+        // If the write fails, the kernel may only choose a worse process to kill.
         let _ = file.write_all_at(COMMANDS, 0);
         let child = start();
-        // After a fork, this also runs in the child, and writes to the init's file as well.
+        // If `start` forks, this line also runs in the child, and writes to the init's file there as well.
         let _ = file.write_all_at(own, 0);
         child
     }

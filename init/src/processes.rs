@@ -68,9 +68,9 @@ pub fn is_dead(task: i32) -> bool {
     state || fields.nth(5).and_then(|flags| flags.parse::<u64>().ok()).is_none_or(|flags| flags & EXITING != 0)
 }
 
-/// Returns the threads of a process. To read a process's files or memory, try all threads: if the first thread has
-/// ended, only the other threads show them, and a thread with its own table of files shows it only under its own
-/// number.
+/// Returns the threads of a process. To read a process's files or memory, try all of its threads. If the first thread
+/// has ended, only the other threads still show them. If a thread has its own table of files, only that thread shows
+/// these files.
 pub fn tasks(pid: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
@@ -143,7 +143,7 @@ pub fn marked(variable: &str) -> BTreeSet<Identity> {
 pub fn signal_all(processes: &BTreeSet<Identity>, signal: Signal) {
     for identity in processes {
         if process(identity.0).is_some_and(|now| now.identity == *identity) {
-            // Fails for a process that has ended in the meantime, which needs no signal.
+            // The call fails if the process has ended in the meantime; then no signal is needed.
             let _ = kill(Pid::from_raw(identity.0), signal);
         }
     }

@@ -55,16 +55,17 @@ struct SocketUsage {
     is_without_tcp: bool,
 }
 
-/// Returns the maximum bytes that one socket may have sent and that were not received yet, if it cannot raise its
-/// limit. Must be called before the host's `/proc` is covered, because only the host knows the setting.
+/// Returns the maximum bytes that one socket may have sent without the other side receiving them, provided that the
+/// socket cannot raise its limit. Must be called before the host's `/proc` is covered, because only the host knows the
+/// setting.
 pub(super) fn most_of_one() -> u64 {
     // The kernel checks the limit before it queues a message, so the last message may exceed it by as much again. The
     // messages' own structures count, too.
     4 * setting("wmem_default")
 }
 
-/// Returns the maximum bytes that one socket of a connected pair of stream sockets may have sent and that were not
-/// received yet.
+/// Returns the maximum bytes that one socket of a connected pair of stream sockets may have sent without the other
+/// socket receiving them.
 pub(super) fn most_of_a_pair() -> u64 {
     // A message is at most half as large as the limit.
     setting("wmem_default") * 3 / 2

@@ -1,6 +1,6 @@
-//! Measures how long a command had no processor because other processes had them all, so that a correct solution is not
-//! too slow on a busy machine. The kernel counts for each task how long the task ran and how long it was ready but did
-//! not run (the first two fields of `/proc/PID/task/TID/schedstat`, in nanoseconds).
+//! Measures how long a command had no processor because other processes had them all, so that a correct solution does
+//! not exceed its time limit on a busy machine. The kernel counts for each task how long the task ran and how long it
+//! was ready but did not run (the first two fields of `/proc/PID/task/TID/schedstat`, in nanoseconds).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,8 @@ impl Starved {
     /// Starts measuring a command that began at `begun`. Once a process of the command has ended, its run time is
     /// counted only if a living process of the command has reaped it.
     pub fn since(begun: Instant) -> Self {
-        // Query this once, because it takes a dozen system calls: control groups limit the number, too.
+        // Query the number of processors only once. The query takes a dozen system calls, because control groups may
+        // limit the number, too.
         static PROCESSORS: OnceLock<f64> = OnceLock::new();
         let processors =
             *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64));

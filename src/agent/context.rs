@@ -34,7 +34,7 @@ pub struct Context<'a> {
     pub trajectory: &'a mut Trajectory,
     /// Cancelled when the run is being stopped.
     pub cancel: CancellationToken,
-    /// The agent's answer, verbatim. If the agent reports several, the last one.
+    /// The agent's answer, verbatim. If the agent reports several answers, this is the last of them.
     pub answer: Option<String>,
     /// The agent's Python session, if one was started.
     pub session: PythonSession,
@@ -140,7 +140,7 @@ impl Context<'_> {
     }
 
     /// Ends a round and returns the feedback for the next one. Returns `None` if no further round follows: feedback is
-    /// off, the rounds are used up, the work passes, or the budget is used up. The agent's last answer then stands.
+    /// off, the rounds are used up, the work passes, or the budget is used up. The agent's last answer then counts.
     pub(crate) async fn feedback(&mut self, feedback: Option<u32>, rounds: u32) -> Result<Option<String>, AttemptEnd> {
         let (Some(level), Some(reviewer)) = (feedback, self.review) else { return Ok(None) };
         if self.round >= rounds || self.budget.exceeded().is_some() {
@@ -152,9 +152,9 @@ impl Context<'_> {
         reviewer.review(asked, self.answer.as_deref(), self.sandbox, self.trajectory).await
     }
 
-    /// Charges the time since `begun` for an operation. If the operation was cut off, at least `left`, the remaining
-    /// time, is charged. After that no time is left, so further uses of the sandbox are refused; this is intended,
-    /// because the sandbox's state is unknown after an interrupted operation.
+    /// Charges the time since `begun` for an operation. If the operation was interrupted, charges at least `left`, all
+    /// of the remaining time. Further uses of the sandbox are then refused. That is intended: the state of the sandbox
+    /// is unknown after an interrupted operation.
     fn cut<T>(&mut self, begun: Instant, left: Duration, done: Result<Result<T, Fault>, Elapsed>) -> Result<T, Fault> {
         if let Ok(done) = done {
             self.budget.charge_time(begun.elapsed());

@@ -128,8 +128,8 @@ impl CheckRunner for BudgetedSandbox<'_, '_> {
         self.context.read(path, MOST_OUTPUT as u64).await
     }
 
-    /// Removes a file if it exists. There is usually no file, because most agents run an experiment only once; testing
-    /// this first is cheaper than a command.
+    /// Removes a file if it exists. Usually it does not, because most agents run an experiment only once. Reading the
+    /// file first is cheaper than running a command to remove it.
     async fn remove(&mut self, path: &Path) -> Result<(), Fault> {
         if self.read(path).await.is_ok() {
             self.context.exec(&removal(path), wall(self.check), MOST_OUTPUT).await?;

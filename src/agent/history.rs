@@ -39,7 +39,7 @@ impl History {
     pub(super) fn still_shows(self, messages: &[Message], observation: &str) -> bool {
         let kept = match self {
             Self::Full | Self::Super => 0,
-            // With these settings, this many replies are kept, including the newest.
+            // `steps` is the number of replies that stay in the conversation, including the newest reply.
             Self::Window(steps) | Self::Summary(steps) => messages
                 .iter()
                 .enumerate()

@@ -23,7 +23,8 @@ pub(crate) trait CheckRunner: Send {
     async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault>;
     /// Reads a file of at most [`MOST_OUTPUT`] bytes.
     async fn read(&mut self, path: &Path) -> Result<Vec<u8>, Fault>;
-    /// Removes a file if it exists. A failure is not returned, because it shows in the check's result.
+    /// Removes a file if it exists. Only a lost sandbox is an error; a file that cannot be removed shows in the check's
+    /// result.
     async fn remove(&mut self, path: &Path) -> Result<(), Fault>;
 }
 

@@ -6,7 +6,7 @@ use super::Context;
 use super::retrieval::Code;
 use crate::sandbox::{EntryKind, Fault};
 
-/// Maximum number of files read; below, maximum bytes of each file.
+/// Maximum number of files read. The next constant is the maximum bytes of each file.
 const MOST_FILES: usize = 4000;
 const LARGEST: u64 = 1 << 20;
 

@@ -1,4 +1,4 @@
-//! An agent and its settings, as named by the user and stored in `run.json`. Labels are made from it.
+//! An agent and its settings, as named by the user and stored in `run.json`. The agent's label is made from them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -20,11 +20,11 @@ use crate::model::{Message, Reply, Role};
 /// How the attempt continues after a step.
 #[derive(Debug)]
 pub enum AfterStep {
-    /// With the next step, because a call was run.
+    /// The attempt continues with the next step, because a call was run.
     Step,
-    /// With the next step, although the reply was unusable.
+    /// The attempt continues with the next step, although the reply was unusable.
     Retry,
-    /// Not at all: the attempt ends.
+    /// The attempt ends.
     End(AttemptEnd),
 }
 

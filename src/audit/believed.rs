@@ -39,7 +39,7 @@ pub fn basis(loaded: &LoadedPaper, measures: Measures) -> Result<Option<String>>
     if !paper.hidden.is_empty() {
         add(&json(serde_json::to_vec(&paper.hidden))?);
     }
-    // Papers without a build keep the digest from before builds existed.
+    // Add nothing for papers without a build, so that their digest stays the one that versions without builds computed.
     if paper.build.is_some() || !paper.compiled.is_empty() || paper.abi.is_some() {
         add(&json(serde_json::to_vec(&(&paper.build, &paper.products, &paper.compiled, &paper.abi)))?);
     }

@@ -51,7 +51,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
         self.lock().known.get(key).cloned()
     }
 
-    /// Stores an outcome, on disk first.
+    /// Stores an outcome: first on disk, then in memory.
     ///
     /// # Errors
     /// Kind `Machine` if it cannot be written.

@@ -259,7 +259,8 @@ fn is_marked(loaded: &LoadedPaper, function: usize, mutant: &Mutant) -> bool {
     loaded.paper.units[function].equivalent.iter().any(|mark| mark.mutant == mutant.id)
 }
 
-/// Refuses marks of mutants that the function does not have, for instance because its code has changed.
+/// Fails if the manifest marks a mutant as equivalent that the function does not have, for instance because its code
+/// has changed.
 fn require_known(loaded: &LoadedPaper, function: usize, all: &[Mutant]) -> Result<()> {
     let function = &loaded.paper.units[function];
     let Some(unknown) = function.equivalent.iter().find(|mark| all.iter().all(|mutant| mutant.id != mark.mutant))

@@ -111,8 +111,8 @@ impl Arguments {
     }
 }
 
-/// Finds a copy of the paper's own code, which contains the withheld functions, in a built env. `env` is the env's
-/// folder in the cache, which contains the prefix.
+/// Looks in a built env for a copy of the paper's own code, which would contain the withheld functions. `env` is the
+/// env's folder in the cache, in which the installed packages are.
 fn installed(loaded: &LoadedPaper, env: &Path) -> Vec<Error> {
     let folders = std::fs::read_dir(env).into_iter().flatten().flatten().map(|entry| entry.path());
     folders.filter(|folder| folder.join("lib").is_dir()).flat_map(|prefix| copies::installed(loaded, &prefix)).collect()

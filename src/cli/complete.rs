@@ -37,8 +37,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&lines.concat())
 }
 
-/// Finds the argument that the word at the cursor belongs to, by its value name in the help, and the part of its value
-/// typed so far.
+/// Finds the argument that the word at the cursor belongs to. Returns the name that the help uses for the argument's
+/// value, and the part of the value typed so far.
 fn argument_at<'a>(command: &Command, words: &[&str], partial: &'a str) -> Option<(String, &'a str)> {
     let (mut verb, mut rest) = (command, words);
     while let Some(below) = rest.first().and_then(|word| verb.find_subcommand(word)) {

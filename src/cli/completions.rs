@@ -71,8 +71,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     })
 }
 
-/// Renames the completion function of the generated script, and inserts `ours`, which replaces it, before the script's
-/// end.
+/// Replaces the completion function of the generated script: renames that function, and inserts the function `ours`
+/// before the script's end.
 fn with_names(script: &str, ours: &str, end: &str) -> String {
     let renamed = script.replacen("\n_autoexperiment() {", "\n_autoexperiment_generated() {", 1);
     let renamed = match renamed.strip_prefix("_autoexperiment() {") {

@@ -23,7 +23,7 @@ impl EmbeddingOptions {
         if self.embedding_url.is_none()
             && let Some(folder) = embedding.as_ref().filter(|folder| std::path::Path::new(folder).is_dir())
         {
-            // The run may be resumed from another folder.
+            // Make the path absolute, because the run may be resumed from another folder.
             let path = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder.as_ref(), error))?;
             embedding = Some(path.display().to_string());
         }

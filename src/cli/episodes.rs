@@ -1,4 +1,4 @@
-//! Options shared by `serve` and `mcp`: which samples episodes are of, and with what limits and rewards.
+//! Options shared by `serve` and `mcp`: the samples that episodes are made of, their limits and their rewards.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,8 @@ use crate::score::Rule;
 use crate::session::{Run, RunFolder, SessionOptions};
 use crate::suite::{Protocol, is_bundled};
 
-/// Episodes at once for each core, by default: they mostly wait for the learner.
+/// Default number of parallel episodes for each core. It is more than one, because episodes mostly wait for the
+/// learner.
 const JOBS_PER_CORE: usize = 8;
 
 /// Options that are stored with a run.
@@ -98,7 +99,7 @@ pub(super) struct EpisodeOptions {
 }
 
 impl EpisodeOptions {
-    /// Longest time between two calls of a client.
+    /// Maximum time between two calls of a client.
     pub(super) fn idle(&self) -> Duration {
         Duration::try_from_secs_f64(self.idle).unwrap_or(Duration::MAX)
     }
@@ -113,7 +114,8 @@ impl EpisodeOptions {
         self.resume.is_some()
     }
 
-    /// Prepares a run of episodes, or opens a stored one again. `None` if it is stopped meanwhile.
+    /// Prepares a run of episodes, or opens a stored one again. Returns `None` if `stop` is cancelled before the run is
+    /// ready.
     pub(super) async fn open(
         &self,
         curriculum: Option<CurriculumSettings>,
@@ -186,7 +188,8 @@ impl EpisodeOptions {
     }
 }
 
-/// Waits until all episodes have ended, and prints the report on stderr, because stdout may be a protocol's.
+/// Waits until all episodes have ended, and prints the report on stderr, because stdout may carry a protocol's
+/// messages.
 pub(super) async fn close(host: &EpisodeHost) -> Result<ProgramExit> {
     host.finish().await?;
     let records = host.store().records()?;

@@ -19,7 +19,7 @@ use crate::run::event::{Observer, RunEvent, Stage};
 /// Minimum time between lines while attempts run, if stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Number of running attempts, and of the last finished ones, shown below the bar.
+/// Maximum number of running attempts, and of recently finished attempts, that are shown below the bar.
 const LAST: usize = 4;
 
 /// Shows a run's events.

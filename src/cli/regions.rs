@@ -63,16 +63,16 @@ struct ProposedRegion {
     number: Option<usize>,
     /// Number of lines of code.
     lines: usize,
-    /// Number of lines of code of its function.
+    /// Number of lines of code of the function that contains the region.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<usize>,
-    /// Line (from 1) of its first statement.
+    /// Line (from 1) of the region's first statement.
     line: usize,
     #[serde(skip)]
     passages: Vec<String>,
 }
 
-/// A function to propose regions for: its file, its index there, its passages.
+/// A function to propose regions for: its file, its index in the file, and the headings of the passages about it.
 type FunctionToSplit = (Module, usize, Vec<String>);
 
 pub fn run(arguments: &Arguments) -> Result<()> {

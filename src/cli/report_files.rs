@@ -13,7 +13,7 @@ use crate::report::html::{Details, page};
 use crate::report::{clean, summarise};
 use crate::view::RunReader;
 
-/// Writes the page of these runs to `file`, and data too large for it to a folder next to it.
+/// Writes the page of these runs to `file`, and data that are too large for the page to a folder next to the page.
 pub fn html(reader: &mut RunReader, file: &Path) -> Result<()> {
     let gathered = reader.gather()?;
     let of = gathered.details();

@@ -90,7 +90,7 @@ const fn end_name(finished: &Finished) -> &'static str {
     if finished.unverified.is_some() { "unverified" } else { finished.outcome.name() }
 }
 
-/// Returns a message about a session that did not simply finish, and a hint.
+/// Returns a message about how the session ended, and a hint; `None` if all attempts are complete.
 fn end(finished: &Finished, exit: ProgramExit) -> Option<(String, Option<String>)> {
     let run = finished.folder.display();
     Some(match &finished.outcome {

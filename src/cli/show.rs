@@ -92,7 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if terminal && !arguments.no_pager { page(&text) } else { print(&text) }
 }
 
-/// Describes the cost of all tries of an attempt, by the ledger and by their records; `None` if nothing was paid.
+/// Describes what all tries of an attempt cost, according to the ledger and according to the records of the tries;
+/// `None` if nothing was paid.
 fn costs(reading: &ReadableRun, stored: &StoredTrajectory) -> Result<Option<String>> {
     let Some(books) = reading.store.books()? else { return Ok(None) };
     let is_it = |agent: &str, sample: &str, attempt: Option<u32>| {

@@ -84,8 +84,8 @@ pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: boo
     text
 }
 
-/// Names the functions without which experiments give other values instead of an error. If all functions are like that,
-/// the commands are the reason, as with test runners that count failures.
+/// Names the functions without which experiments give other values instead of an error. If this is true of all
+/// functions, the commands are the reason: test runners, for example, count failures instead of stopping at an error.
 fn swallowed(functions: &[String], all: usize) -> String {
     match functions {
         [] => String::new(),

@@ -1,5 +1,5 @@
-//! Cases of a function's body that a test can try: a part that runs in some cases only, such as the block of an `if`,
-//! and a condition that is true or false.
+//! Finds the cases in a function's body that a test may or may not try: parts that run in some cases only, such as the
+//! block of an `if`, and conditions that are true or false.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::encoding::line_of;
 use super::module::Module;
 use super::walk;
 
-/// A place in the body where cases differ.
+/// A place in a function's body at which a call of the function may take one case or another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CasePoint {
     /// Offset in the file's bytes.
@@ -18,16 +18,18 @@ pub(crate) struct CasePoint {
     kind: CaseKind,
 }
 
-/// How cases differ.
+/// The case, or the two cases, at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CaseKind {
-    /// A block runs. Its first statement has this indentation, or else is on the line of the block's head.
+    /// A block runs. Its first statement has this indentation; `None` if that statement is on the same line as the
+    /// block's head.
     Block(Option<String>),
-    /// The block of an `if` without `else`, which has this indentation and ends here, does not run.
+    /// The block of an `if` without `else` does not run. The `if` has this indentation, and its block ends at this
+    /// offset.
     Else(String, usize),
-    /// One of the values of a conditional expression, which ends here, is evaluated.
+    /// One of the values of a conditional expression is evaluated. The value ends at this offset.
     Value(usize),
-    /// A condition, which ends here, is true; or it is false.
+    /// A condition is true, or it is false (two cases). The condition ends at this offset.
     Condition(usize),
 }
 
@@ -117,7 +119,8 @@ impl Module {
                 }
             }
         }
-        // Points are in source order, outer ones before inner ones. Where several end, the inner one ends first.
+        // Sort the insertions by offset. Of the case points that begin at one offset, the outer one begins first. Of
+        // those that end at one offset, the inner one ends first.
         insertions
             .sort_by_key(|(at, is_end, place, _)| (*at, !is_end, if *is_end { usize::MAX - place } else { *place }));
         let mut text = self.source().to_vec();

@@ -14,7 +14,7 @@ pub(super) fn body(source: &[u8], def: usize, colon: usize, last: usize) -> Rang
 }
 
 /// Returns the end of the line on which the last token of a block ends (at `last`). If comment lines below are indented
-/// deeper than `depth`, returns the end of the last of them.
+/// deeper than `depth`, returns the end of the last such comment line.
 pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
     let mut end = end_of_logical_line(source, last);
     let mut at = end;
@@ -36,8 +36,8 @@ pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
 }
 
 /// Returns the start of the comments directly above the line of `at` that are at the same column; without such
-/// comments, the start of that line. `at` must be the first token of its line. `is_one` says whether a comment that
-/// belongs to the statement at `at` begins at an offset.
+/// comments, the start of that line. `at` must be the first token of its line. `is_one` says whether a comment begins
+/// at a given offset and belongs to the statement at `at`.
 pub(super) fn start_with_comments(source: &[u8], at: usize, is_one: impl Fn(usize) -> bool) -> usize {
     let depth = column(source, at);
     let first = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };

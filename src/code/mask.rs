@@ -48,7 +48,7 @@ pub enum MaskedPart<'text> {
 pub struct MaskedText {
     /// The file's bytes.
     pub bytes: Vec<u8>,
-    /// The ranges of `bytes` that replace the masked parts, in the order of the list of cuts.
+    /// The ranges of `bytes` that replace the masked parts, in the order of the caller's list of parts.
     pub stand_ins: Vec<Range<usize>>,
 }
 

@@ -7,8 +7,8 @@ use super::mutate::statements;
 use super::walk;
 
 impl Module {
-    /// Whether a function's body is a single call, returned or not, whose arguments are names, attributes and constants; also
-    /// one inside a `with` statement.
+    /// Whether a function's body is a single call, possibly inside a `with` statement, whose arguments are names,
+    /// attributes and constants. The call's result may be returned or not.
     pub(crate) fn only_passes_a_call_on(&self, function: usize) -> bool {
         let readable = self.encoding.readable(self.source());
         let Some(tree) = walk::parse(&readable) else { return false };
@@ -21,7 +21,7 @@ impl Module {
             let Some(block) = outer.child_by_field_name("body") else { return false };
             let mut cursor = block.walk();
             own = block.named_children(&mut cursor).filter(|it| it.kind() != "comment").collect();
-            // Skip calls that prepare it, such as `warnings.simplefilter("ignore")`.
+            // Skip calls that only prepare the last one, such as `warnings.simplefilter("ignore")`.
             while own.len() > 1 && own[0].kind() == "expression_statement" && is_plain_call(&own[0]) {
                 own.remove(0);
             }
@@ -51,7 +51,7 @@ fn is_plain_call(statement: &Node<'_>) -> bool {
     })
 }
 
-/// Whether an expression is a name, an attribute of one, or a constant.
+/// Whether an expression is a name, an attribute of a name, or a constant.
 fn is_plain(expression: &Node<'_>) -> bool {
     match expression.kind() {
         "identifier" | "integer" | "float" | "string" | "true" | "false" | "none" | "comment" => true,

@@ -1,8 +1,8 @@
 //! Splits any text into Python's tokens: code, and also prose, notebooks or patches that may contain code.
 //!
-//! This is a separate tokenizer instead of a syntax tree, because the tree of prose that contains code depends on how
-//! the parser recovers from errors, so that the same lines would have different tokens in a README and in a module.
-//! Here a token depends on little more than its own bytes. Spaces, line breaks, line continuations and comments are not
+//! A separate tokenizer is used instead of a syntax tree. The tree of prose that contains code depends on how the
+//! parser recovers from errors, so the same lines of code would have different tokens in a README and in a module. Here
+//! a token depends on little more than its own bytes. Spaces, line breaks, line continuations and comments are not
 //! tokens.
 
 use std::ops::Range;

@@ -22,8 +22,8 @@ pub struct FunctionCall {
     pub function: String,
     /// Whether the program made the call itself.
     pub direct: bool,
-    /// Arguments to compare: of a right program's call, those that constants decide; of an attempt's call, all that are
-    /// compared.
+    /// Arguments to compare. In a right program's call, these are the arguments whose values are constants of the
+    /// program; in an attempt's call, all recorded arguments.
     pub set: Map<String, Value>,
     /// Arguments that the right program leaves at their defaults.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -244,8 +244,9 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
     if is_made || got.calls.iter().any(|call| one.covers(call, free)) {
         return CallState::Made;
     }
-    // A call does not count as made in place of the expected one if another recorded call made it while the expected
-    // call is one that the program makes itself, or if it is another expected call.
+    // Find calls of the same function that the program made in place of the expected call. Skip calls that are
+    // themselves expected. If the program should make the expected call itself, also skip calls that were made inside
+    // another recorded call.
     let is_instead = |call: &FunctionCall| {
         call.function == one.function
             && (!call.within || one.within)
@@ -314,7 +315,7 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
     for call in calls.iter().filter(|call| call.direct) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };
-        // A program may make an object and then use a changed one, such as a recipe that is changed after it was made.
+        // A program may make an object, then change it, and use only the changed object, such as a recipe.
         let is_used = call.object.as_ref().is_some_and(|object| got.used.contains(object));
         if call.is_construction() && !is_used && rights.iter().any(|one| one.is_required(free)) {
             continue;

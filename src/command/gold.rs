@@ -42,7 +42,7 @@ pub struct CommandGold {
 pub struct GoldRun {
     /// The program.
     pub program: String,
-    /// The arguments that its parsers returned, one entry for each time that it parsed arguments.
+    /// The arguments that the program's parsers returned: one entry for each time that the program parsed arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ParserCall>,
     /// The calls of functions that the program makes.

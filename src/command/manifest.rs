@@ -80,7 +80,8 @@ pub struct Instruction {
     /// How to read the program's result.
     #[serde(default = "json_line")]
     pub result: ResultRule,
-    /// Files that the program writes, for the repo's probe; the probe's line of JSON is the result then.
+    /// Files that the program writes and that [`CommandSet::probe`] reads. If there are any, the line of JSON that the
+    /// probe prints is the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// Requirements on the program's arguments and result.
@@ -101,7 +102,7 @@ pub struct OracleSection {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// Arguments as parsed by the repo's parser.
+    /// Required values of arguments, as the repo's parser must return them.
     #[serde(default)]
     pub parsed: Map<String, Value>,
     /// Whether the result must equal the right program's.

@@ -2,8 +2,8 @@
 //! parsers, the functions it called with their arguments, the programs it started, and its result.
 //!
 //! The recorder runs inside the program's own Python processes, so a program written against it can forge a record.
-//! That is why a record counts only for the files and functions that the right program uses, in a repo whose files are
-//! unchanged, and why the result is compared as well, also in a run with an argument changed (see [`Shift`]).
+//! Therefore a record counts only for the files and functions that the right program uses, and only in a repo whose
+//! files are unchanged. The result is compared as well, also in a second run with an argument changed (see [`Shift`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -101,8 +101,8 @@ pub struct ParserCall {
 }
 
 /// An argument that the recorder changes at run time, on its way from the program to the repo's code, in a separate
-/// run. If a program really does what its record says, its result then equals the right program's with the same change,
-/// which the program cannot know in advance.
+/// run. The program cannot know the change in advance. If it really does what its record says, its result then equals
+/// the result of the right program with the same change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {

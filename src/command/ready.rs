@@ -39,7 +39,7 @@ pub struct ReadyCommands {
     pub snapshot: Snapshot,
     /// The env.
     pub env: Env,
-    /// All repos of the suite.
+    /// All repos of the suite, shown to the agent `ml-agent`.
     shelf: Arc<Vec<ShownRepo>>,
 }
 
@@ -78,7 +78,8 @@ impl ReadyCommands {
         Ok(Self { item, loaded, rule, snapshot, env, shelf })
     }
 
-    /// Runs a program in a fresh sandbox, and with a shift once more in the same sandbox.
+    /// Runs a program in a fresh sandbox. If the plan names an argument to change at run time, runs the program once
+    /// more in the same sandbox, with the change.
     ///
     /// # Errors
     /// Kind `Infrastructure` if the sandbox is lost.

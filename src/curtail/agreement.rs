@@ -1,8 +1,8 @@
 //! Precision and recall of one verdict as a predictor of another verdict, with intervals. All functions are pure.
 //!
 //! "Positive" means that a solution passes. Without weights, every case counts once, and intervals are Wilson's. With
-//! weights, every group of cases (those of one function) has the same total weight, and intervals come from a bootstrap
-//! over whole groups, because the cases of one function are not independent.
+//! weights, every group of cases (those of one function) has the same total weight. Intervals then come from a
+//! bootstrap over whole groups, because the cases of one function are not independent.
 
 use std::collections::BTreeMap;
 

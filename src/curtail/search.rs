@@ -1,5 +1,5 @@
 //! The search for curtailed settings: runs every solution in full, then tries cheaper settings, the cheapest first,
-//! until one agrees.
+//! until the verdicts of a setting agree with the full verdicts.
 //!
 //! The gold result of a setting is the result of the unmasked repo with that setting. Settings are ordered by the CPU
 //! time of that run. A setting is given up as soon as it cannot reach the goal any more. All runs use the bench, which
@@ -26,7 +26,7 @@ use crate::suite::{CurtailedEvidence, Protocol};
 /// Number of solutions that are run before budget and goal are checked again.
 const CHUNK: usize = 8;
 
-/// Minimum number of solutions with a full verdict that judging a setting requires.
+/// Minimum number of solutions with a full verdict. With fewer solutions, no setting is judged.
 const FEWEST: usize = 10;
 
 /// If fewer solutions than this pass the full experiment, there is a warning.
@@ -251,7 +251,8 @@ impl CurtailSearch<'_> {
         Ok(found)
     }
 
-    /// Runs the unmasked repo with a setting, whose gold is the result. The inner error says why there is no result.
+    /// Runs the unmasked repo with a setting. The result becomes the setting's gold. The inner error says why there is
+    /// no result.
     async fn candidate(&self, place: usize, setting: &Setting) -> Result<Result<SettingCandidate, String>> {
         let experiment = &self.bench.loaded().paper.experiments[place];
         let command = match experiment.command_with(setting) {

@@ -66,8 +66,8 @@ pub struct MaskingProposal {
     pub refused: Vec<(Selector, Reason)>,
     /// Globs that match the files to protect.
     pub protected: Vec<String>,
-    /// Scripts run by the commands that should be protected but are not, because otherwise no function could be
-    /// proposed.
+    /// Scripts that the experiments' commands run. They should be protected but are not, because otherwise no function
+    /// could be proposed.
     pub open_scripts: Vec<PathBuf>,
 }
 
@@ -161,7 +161,7 @@ fn runs(command: &str, path: &Path) -> bool {
     let words: Vec<&str> = command.split(|c: char| c.is_whitespace() || ";&|()\"'".contains(c)).collect();
     let named = |name: &str| {
         let name = Path::new(name);
-        // The command may change its folder first, so only compare the end of the path.
+        // The command may first change the working directory, so only compare the end of the path.
         path.ends_with(name.strip_prefix("./").unwrap_or(name))
     };
     words.iter().enumerate().any(|(place, word)| {

@@ -12,7 +12,7 @@ use crate::files::write_durably;
 use crate::suite::Suite;
 use crate::workspace::remove_tree;
 
-/// Name of the venv backend's lock file; below, of the cache folder for lock files of drafts.
+/// Name of the venv backend's lock file. [`LOCKS`] is the name of the cache folder for lock files of drafts.
 const LOCK: &str = "venv.lock";
 const LOCKS: &str = "draft-locks";
 

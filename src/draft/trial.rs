@@ -150,7 +150,8 @@ fn failure(exec: &Exec, line: &str, place: &TrialSetup<'_>) -> Option<(String, S
     Some((why.trim_end().to_owned(), hint))
 }
 
-/// Returns a hint if the command was not found because it is a console script of the repo, which is not installed.
+/// Returns a hint if the command was not found because it is a console script of the repo. Such scripts do not exist,
+/// because the repo is not installed.
 fn script(stderr: &str, tree: &Path) -> Option<String> {
     static UNKNOWN: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?m)([A-Za-z0-9_.-]+): (?:command )?not found").ok());

@@ -1,4 +1,5 @@
-//! Chooses the backend that builds an env: the one that the user requested or, for `auto`, one that can build it.
+//! Chooses the backend that builds an env: the backend that the user requested or, for `auto`, a backend that can build
+//! the env.
 
 #[cfg(feature = "conda")]
 use std::collections::BTreeSet;

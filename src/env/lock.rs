@@ -131,8 +131,8 @@ impl VenvLock {
     }
 
     /// Returns the packages for a version of Python and a platform: those of its own section or, without one, the
-    /// versions of the most similar section. That is the section with the nearest version of Python; among equally near
-    /// ones, one of the same platform, then one of the newer Python.
+    /// versions of the most similar section. The most similar section is the one with the nearest version of Python. Of
+    /// equally near sections, one for the same platform is preferred, then the one for the newer Python.
     pub(super) fn choose(&self, python: &str, platform: &str) -> Option<LockedPackages<'_>> {
         let distance = |target: &&LockedTarget| {
             let (here, wanted) = (number(&target.python), number(python));

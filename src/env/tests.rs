@@ -215,7 +215,7 @@ async fn an_interrupted_build_starts_again() {
     let dir = locked().await;
     let cache = TempDir::new().unwrap();
     let backend = Venv::new();
-    // If the installation is cancelled, as by Ctrl-C, the remains have no marker.
+    // If the installation is cancelled, as by Ctrl-C, the folder that it leaves has no marker of completion.
     let reached = tokio::sync::Notify::new();
     let hear = |progress| {
         if matches!(progress, BuildProgress::Task(text) if text.starts_with("installing")) {

@@ -296,7 +296,7 @@ fn add(targets: &mut Vec<LockedTarget>, python: String, platform: String, packag
     }
 }
 
-/// Whether no package has different versions in two lists.
+/// Whether each package that is in both lists has the same version in both.
 fn agree(one: &[LockedPackage], other: &[LockedPackage]) -> bool {
     one.iter().all(|package| other.iter().all(|known| known.name != package.name || known.version == package.version))
 }

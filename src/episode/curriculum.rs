@@ -55,7 +55,7 @@ impl Curriculum {
     #[must_use]
     pub fn new(settings: CurriculumSettings, seed: u64, known: KnownDifficulty) -> Self {
         let slope = known.slope.unwrap_or(1.0).max(LEAST_SLOPE);
-        // Before anything is known, a single typical function is as likely solved as not.
+        // Before anything is known, the chance to solve a single typical function is one half.
         let window = VecDeque::with_capacity(settings.window);
         Self { settings, seed, skill: slope, slope, units: known.units, recent: window, drawn: 0 }
     }
@@ -66,7 +66,7 @@ impl Curriculum {
         number(&[b"curriculum", &self.seed.to_le_bytes(), &self.drawn.to_le_bytes(), &place.to_le_bytes()])
     }
 
-    /// Counts a draw, so that the next one has other candidates. Returns its number.
+    /// Counts a draw, so that the next draw has other candidates. Returns the number of the counted draw.
     pub fn next(&mut self) -> u64 {
         self.drawn += 1;
         self.drawn - 1

@@ -161,7 +161,7 @@ impl Episode {
         }
         let (reply, observed) = oneshot::channel();
         let call = RemoteCall { tool: tool.to_owned(), arguments, text: text.to_owned(), reply };
-        // The queue has room for one call, and there is at most one.
+        // The queue has room for one call, and a client never has more than one call under way.
         self.waiting = match self.calls.try_send(call) {
             Ok(()) => Waiting::Call(observed),
             Err(_) => Waiting::Outcome,
@@ -316,7 +316,8 @@ impl EpisodeHost {
         (self.jobs, self.jobs - self.slots.available_permits().min(self.jobs))
     }
 
-    /// Chooses a sample for a client. Also returns the number of the curriculum's draw, if it chose.
+    /// Chooses a sample for a client. Also returns the number of the curriculum's draw, if the curriculum chose the
+    /// sample.
     ///
     /// # Errors
     /// Kind `Usage` for a request that no task meets.

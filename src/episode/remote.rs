@@ -77,7 +77,7 @@ pub(super) struct Exchange {
 pub(super) struct RemoteAgent {
     label: String,
     tool_calling: ToolCalling,
-    /// The connection, which the only attempt takes out.
+    /// The connection with the client. The agent makes only one attempt, which takes the connection out.
     exchange: Mutex<Option<Exchange>>,
 }
 
@@ -191,7 +191,7 @@ pub(super) fn opening(task: &Task, limits: &Limits, tools: ToolSet) -> Opening {
     Opening { system, prompt, steps: limits.steps, seconds: limits.seconds }
 }
 
-/// How clients call tools: one call per step, as in the original paper.
+/// How clients call tools: one call per step, as in the paper on ReAct.
 const fn calling(tools: ToolSet) -> ToolCalling {
     ToolCalling { tools, protocol: ToolProtocol::Tools, one_call: true }
 }

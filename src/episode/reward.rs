@@ -18,9 +18,9 @@ pub fn reward(kind: Reward, record: &AttemptRecord) -> Option<f64> {
     })
 }
 
-/// Share of an attempt's checks that pass, from 0 to 1: those whose verified result is right and, if they had to be
-/// reported, the reported one too. Without verification, the reported ones. In families with partial credit, their
-/// score.
+/// Share of an attempt's checks that pass, from 0 to 1. A check passes if its verified result is right and, if the
+/// agent had to report it, the reported result, too. Without verification, only reported results count. In families
+/// with partial credit, the share is the score.
 #[must_use]
 pub fn share(record: &AttemptRecord) -> f64 {
     if record.pass {

@@ -1,8 +1,9 @@
 //! The tasks that a server hands out: samples by split, found by index or drawn by a seed.
 //!
-//! Some of each item's functions are held out, by a draw from the run's seed. Samples of the training split mask none of
-//! them, samples of the test split nothing else, and a sample that mixes both is in neither. Where functions cannot be
-//! masked one by one, as in notebook tasks, whole samples are held out instead.
+//! Some of each item's functions are held out, by a draw from the run's seed. Samples of the training split mask no
+//! held-out function, and samples of the test split mask only held-out functions. A sample that masks both kinds is in
+//! neither split. Where functions cannot be masked one by one, as in notebook tasks, whole samples are held out
+//! instead.
 
 use std::collections::{BTreeSet, HashMap};
 use std::str::FromStr;

@@ -20,7 +20,7 @@ use crate::run::AttemptRecord;
 const VERSION: &str = "ATIF-v1.8";
 
 /// Writes one file per attempt into the folder `path`, as `<agent>/<sample>.<attempt>.json`, or in `<agent>__<model>`
-/// if an agent has several models. An attempt whose server returned token ids also has a file with them, a list of
+/// if an agent has several models. An attempt whose server returned token ids also has a file with these ids, a list of
 /// Harbor's `RolloutDetail`, as `<sample>.<attempt>.rollout_details.json`.
 ///
 /// # Errors

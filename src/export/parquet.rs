@@ -172,7 +172,8 @@ fn elements(cells: &[Value]) -> LevelledValues<'_> {
 fn integer(cell: &Value, kind: ColumnKind) -> Option<i64> {
     match kind {
         ColumnKind::Time => Some(cell.as_str()?.parse::<jiff::Timestamp>().ok()?.as_millisecond()),
-        // A cell that isn't null must have a value; no real count comes near the largest.
+        // Replace a number above the maximum by the maximum, because a cell that isn't null must have a value. No real
+        // count is that large.
         _ => cell.as_i64().or_else(|| cell.is_u64().then_some(i64::MAX)),
     }
 }

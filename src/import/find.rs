@@ -6,8 +6,8 @@
 //! and its passage of the paper that occur in only one candidate; and, if words do not decide, line numbers that fit a
 //! single candidate. Contradictory evidence decides nothing.
 //!
-//! Line numbers are stronger evidence if several functions of one name and file were published, and the lines of each
-//! fit one function of that name, each another one. Outdated numbers would not do that.
+//! Line numbers are stronger evidence if several functions with the same name and file were published, and the lines of
+//! each fit a different function of that name. Outdated line numbers would hardly fit in this way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -102,8 +102,8 @@ fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>
 }
 
 /// Returns the functions whose lines can be trusted, by published number: indices in their modules. Lines are trusted
-/// if several functions of one name and file were published, and the lines of each overlap exactly one function of that
-/// name, another one for each, and end where it ends.
+/// if several functions with the same name and file were published, and if the lines of each fit a different function
+/// of that name: they overlap only that function and end where it ends.
 fn by_lines_together(
     repo: &Path,
     paper: &PublishedPaper,

@@ -73,7 +73,7 @@ pub struct ModelReplies {
     pub papers: BTreeSet<String>,
 }
 
-/// Replies by model, and snippets that the suite does not have.
+/// Result of importing a stored run: the replies of each model, and what was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportedReplies {
     /// Models, by name.

@@ -49,8 +49,8 @@ set -- "$folder"
 const WAKE: &str = r#"cat > "$1/code" && rm -f "$1/word" && echo run > "$1/in" || exit 1
 "#;
 /// Waits for the Python process, then prints its state on a separate line. The state is in the file `word`; the pipe
-/// `done` only signals that it may be there, because a command that is killed while it reads the pipe would lose a
-/// message.
+/// `done` only signals that the file may exist. The state is not sent through the pipe, because a command that is
+/// killed while it reads the pipe would lose it.
 const AWAIT: &str = r#"
 until [ -s "$1/word" ]; do read -r _ < "$1/done"; [ -p "$1/done" ] || exit 1; done
 cat "$1/word"
@@ -67,7 +67,8 @@ fi
 true
 "#;
 
-/// Runs commands in a sandbox: for an attempt, within its budget, or for the harness.
+/// Runs commands in a sandbox: either for an attempt, within the attempt's budget, or for the harness, without a
+/// budget.
 #[async_trait]
 pub trait Host: Send {
     /// Runs a command for at most `wall`, keeping at most `output` bytes of each stream.
@@ -178,7 +179,8 @@ impl Kernel {
 
     /// Runs a command that waits for the session, and returns state and output of the cell.
     async fn finish(&mut self, command: Command, wall: Duration, host: &mut dyn Host) -> Result<CellOutput, Fault> {
-        // Set this before the command, so that it also holds if the future is dropped during the command.
+        // Set this flag before the command, so that the flag is also right if the future is dropped while the command
+        // runs.
         self.running = true;
         let exec = host.exec(&command, wall, MOST_OUTPUT + 4096).await?;
         if exec.exit == Exit::TimedOut {

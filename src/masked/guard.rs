@@ -1,6 +1,6 @@
-//! Decides which of an agent's changes are excluded from verification: changes to files that the paper protects, new
-//! files that Python would import instead of protected files or of its own library, and new files that the repo's or
-//! the env's own code imports if they exist, such as a `psutil.py`.
+//! Decides which of an agent's changes are excluded from verification: changes to files that the paper protects; new
+//! files that Python would import instead of protected files or of its own library; and new files that the code of the
+//! repo or the env imports if they exist, such as a `psutil.py`.
 //!
 //! A new `cli/` beside a protected `cli.py`, or a new `json.py` in the folder of a protected script, would let the
 //! agent decide what the protected code does. The guard closes these ways around the protection. It cannot make the
@@ -64,8 +64,8 @@ impl Guard {
     }
 
     /// Whether a file at this path would be in the way of a hidden file: a folder of the same name, or a file in place
-    /// of the folder around it. Agents don't see the hidden files, so an agent's new file may collide with one by
-    /// chance.
+    /// of the folder around it. Agents don't see the hidden files, so an agent's new file may collide with a hidden
+    /// file by chance.
     fn replaces_hidden(&self, path: &str) -> bool {
         let is_inside = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         self.hidden.iter().any(|hidden| is_inside(path, hidden) || is_inside(hidden, path))

@@ -210,7 +210,8 @@ pub fn task_experiments(loaded: &LoadedPaper, protocol: Protocol) -> Result<Vec<
         .collect()
 }
 
-/// An experiment's description. If it leaves out keys of a long answer, it says where they are listed.
+/// The experiment's description for agents. If the shown shape of a long answer is cut, the description says which file
+/// has the whole shape.
 fn described(experiment: &Experiment, shape: Option<&str>) -> String {
     let text = experiment.description.trim();
     match shape {

@@ -1,9 +1,9 @@
 //! An MCP server with which an assistant attempts samples: it lists papers, draws samples, opens attempts, acts in their
 //! sandboxes and reads verdicts.
 //!
-//! An attempt is named in each call rather than remembered with the connection, so that clients of the protocol's
-//! revision without sessions work like those before it. Clients cannot reach gold or verification. From a verdict they
-//! learn only what learners in episodes learn.
+//! Each call names the attempt that it is about; the server does not remember an attempt for a connection. So clients
+//! that use the protocol's revision without sessions can use the server, too. Clients cannot reach gold or
+//! verification. From a verdict they learn only what learners in episodes learn.
 
 mod tools;
 
@@ -57,11 +57,11 @@ struct Shared {
     attempts: RwLock<HashMap<String, Arc<Mutex<Episode>>>>,
 }
 
-/// The outcome of a tool: text for the assistant, or an error that it should see.
+/// The outcome of a tool: text for the assistant, or an error that the assistant should see.
 type Answer = std::result::Result<String, String>;
 
 impl McpServer {
-    /// Serves the host's tasks.
+    /// Creates the server of a host's tasks for a client of this name.
     #[must_use]
     pub fn new(host: Arc<EpisodeHost>, client: ClientName) -> Self {
         Self { shared: Arc::new(Shared { host, client, attempts: RwLock::default() }) }
@@ -104,7 +104,7 @@ impl McpServer {
         report: impl FnOnce(&str) -> Result<()>,
     ) -> Result<()> {
         let (bound, shown) = BoundAddress::listen(address, token.is_some()).await?;
-        // Hosts and origins are checked by `admit`.
+        // Turn off the library's check of hosts, because `admit` checks hosts and origins.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_cancellation_token(stop.child_token())

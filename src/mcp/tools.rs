@@ -1,4 +1,5 @@
-//! The tools of the MCP server: those that manage attempts, and the agent's own with an argument `attempt`.
+//! The tools of the MCP server: those that manage attempts, and the tools of agents, with the additional argument
+//! `attempt`.
 
 use std::sync::Arc;
 

@@ -32,7 +32,8 @@ impl Provider {
         pieces: Option<&Pieces>,
     ) -> Result<ClassifiedReply, FailedTry> {
         let settings = &self.settings;
-        // A fault in an attempt's first request is this program's, unless an external agent wrote the request.
+        // If an attempt's first request is faulty, this program is to blame, unless an external agent wrote the
+        // request.
         let first = request.call == 0 && !request.foreign;
         let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
         let answer = async {
@@ -61,7 +62,7 @@ impl Provider {
             }
         };
         let (ending, told) = answer.map_err(|failure| {
-            // Ignore reported usage that this call cannot have caused.
+            // Ignore a reported number of tokens that is impossible for this call.
             let usage = Some(failure.usage).filter(|usage| wire::is_possible(usage, request)).unwrap_or_default();
             FailedTry { retry: failure.retry && pieces.is_none_or(Pieces::take_back), usage, ..failure }
         })?;
@@ -182,8 +183,8 @@ impl Provider {
                     let mut stop = end.captured_stop_reason.clone();
                     let (mut said, tokens) = heard.take();
                     let mut reply = match kind {
-                        // `genai` treats a closed connection of these providers as a complete reply, even if the reply
-                        // is incomplete.
+                        // `genai` treats a connection that Gemini or OpenAI's Responses API closes as the end of the
+                        // reply, even if the reply is incomplete.
                         AdapterKind::Gemini if stop.is_none() => break,
                         AdapterKind::OpenAIResp => {
                             let Some(body) = collected.body() else { break };

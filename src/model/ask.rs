@@ -128,8 +128,8 @@ pub(crate) fn finish<C: Caller>(
     Ok(RecordedAnswer { outcome, kept })
 }
 
-/// Writes to the ledger. A flush to disk blocks, so the runtime first moves its other tasks to another thread; an
-/// unflushed write is too short to be worth that.
+/// Writes to the ledger. A flush to disk blocks the thread, so the runtime first moves the thread's other tasks to
+/// another thread. A write without a flush is so short that moving the tasks would cost more.
 fn writing<T>(is_flushed: bool, write: impl FnOnce() -> T) -> T {
     if is_flushed { tokio::task::block_in_place(write) } else { write() }
 }

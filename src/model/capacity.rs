@@ -15,11 +15,12 @@ use super::lengths::{StatedLengths, is_too_long, speaks_of_the_reply};
 use super::quote::{LONGEST_REPLY, tokens_read};
 use super::{ModelError, Request, Usage};
 
-/// Reply bounds are not lowered below this number of tokens.
+/// Lowest bound on a reply's length, in tokens, to which a refused bound is lowered.
 const SHORT_REPLY: u32 = 1024;
 
-/// Largest bound, in tokens, sent to a server with unknown limits because money is short. If the money buys more, no
-/// bound is sent: models hardly ever write more, and the server might refuse the bound.
+/// Largest bound on a reply's length, in tokens, that is sent to a server with unknown limits because money is short.
+/// If the money buys a longer reply, no bound is sent: models hardly ever write replies of this length, and the server
+/// might refuse the bound.
 const UNKNOWN_SERVER: u32 = 32_768;
 
 /// A prompt of at least this many tokens may exceed a context of unknown size.
@@ -35,15 +36,14 @@ pub(super) struct Capacity {
     context: AtomicU64,
     /// Maximum tokens of a reply.
     output: AtomicU32,
-    /// Limit on the bounds that are set because money is short: such a bound is only sent if it is below this number of
-    /// tokens.
+    /// A bound on a reply that is set because money is short is only sent if it is below this number of tokens.
     ceiling: AtomicU32,
-    /// Correction factor for prompt lengths: the server's token count per thousand tokens estimated from bytes, from
-    /// its last answer.
+    /// Correction factor for estimated prompt lengths: the tokens that the server counted in the last prompt, per
+    /// thousand tokens estimated from the prompt's bytes.
     density: AtomicU64,
 }
 
-/// Conclusion from a refused call about the bound on its reply.
+/// Conclusion from a refused call about the bound on the call's reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lesson {
     /// The refusal is not about the bound.
@@ -155,8 +155,8 @@ impl Capacity {
         Lesson::Limit
     }
 
-    /// Lowers `ceiling` after a server refused a call with this bound for no stated reason and accepted it without a
-    /// bound.
+    /// Lowers `ceiling` after a server refused a call with this bound without a stated reason, and accepted the same
+    /// call without a bound.
     pub(super) fn takes_no(&self, bound: u32) {
         self.ceiling.fetch_min((bound / 2).max(SHORT_REPLY), Ordering::Relaxed);
     }

@@ -17,7 +17,7 @@ const KNOWN: [(&str, &str); 5] = [
 pub struct Cutoffs(Vec<(String, PartialDate)>);
 
 impl Cutoffs {
-    /// Returns the known cutoffs plus the user's, each `MODEL=DATE`, which take precedence.
+    /// Returns the known cutoffs and the user's, each given as `MODEL=DATE`. The user's cutoffs take precedence.
     ///
     /// # Errors
     /// Kind `Usage` for a malformed entry.

@@ -66,8 +66,8 @@ pub(super) fn merge(into: &mut Map<String, Value>, fields: &Map<String, Value>) 
     }
 }
 
-/// Repeats `genai`'s settings inside an object that the user's fields also set. `genai` would otherwise replace its
-/// whole object by the user's and lose those settings.
+/// If the user's fields set an object in which `genai` also writes settings, adds `genai`'s settings to the user's
+/// object. Otherwise, `genai` would replace its own object by the user's and lose these settings.
 pub(super) fn complete(target: &ModelTarget, options: &mut ChatOptions) {
     let Some(Value::Object(mut extra)) = options.extra_body.take() else { return };
     let (name, own) = match target.kind {

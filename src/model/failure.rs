@@ -286,7 +286,7 @@ fn asked_wait(milliseconds: Option<&str>, after: Option<&str>, now: jiff::Timest
     Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
 }
 
-/// Returns the message inside an error's JSON body, or the body itself.
+/// Returns the message inside an error's JSON body, or the body itself if it contains no message.
 fn said_in(body: &str) -> String {
     let parsed: Option<Value> = serde_json::from_str(body).ok();
     let message = parsed.as_ref().and_then(|body| {

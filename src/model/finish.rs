@@ -84,7 +84,7 @@ impl ReplyErrors {
         }
         let is_filtered = matches!(stop, Some(StopReason::ContentFilter(_)));
         let declines = !self.refusal.is_empty() && reply.tool_calls.is_empty();
-        // Other providers use the `refusal` field for a remark on how the reply ended.
+        // Providers other than OpenAI use the field `refusal` for a remark on how the reply ended.
         let speaks = matches!(kind, AdapterKind::OpenAI | AdapterKind::OpenAIResp);
         if is_filtered || declines && speaks {
             let reason = if is_filtered { format!("{reason}: ") } else { String::new() };

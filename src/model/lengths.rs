@@ -10,62 +10,62 @@ use regex::Regex;
 
 /// Phrases by which servers say that a prompt is too long, in lower case.
 const TOO_LONG: [&str; 43] = [
-    // OpenAI's and Azure's code (also Groq's, Together's, LM Studio's) and sentences. Sentences of vLLM, DeepSeek and
-    // OpenRouter begin in the same way.
+    // Error code of OpenAI and Azure (also of Groq, Together and LM Studio), and their sentences. Sentences of vLLM,
+    // DeepSeek and OpenRouter begin in the same way.
     "context_length_exceeded",
     "maximum context length",
     "exceeds the context window",
     "input tokens exceed the configured limit",
-    // Anthropic: "Errors" and "Context windows" in its documentation.
+    // Phrases of Anthropic, from "Errors" and "Context windows" in its documentation.
     "prompt is too long",
     "exceed context limit",
     "request_too_large",
-    // Gemini: `generateContent`, INVALID_ARGUMENT.
+    // Phrase of Gemini's `generateContent`, with the status INVALID_ARGUMENT.
     "exceeds the maximum number of tokens",
-    // llama.cpp: tools/server (`exceed_context_size_error`, and the sentence of older releases).
+    // Phrases of llama.cpp, from tools/server: the error type, and a sentence of older releases.
     "exceed_context_size_error",
     "exceeds the available context size",
-    // llama-cpp-python: llama.py.
+    // Phrase of llama-cpp-python, from llama.py.
     "exceed context window of",
-    // vLLM: entrypoints/openai (`_validate_input`), inputs, v1/engine/processor.
+    // Phrases of vLLM, from entrypoints/openai (`_validate_input`), inputs and v1/engine/processor.
     "context length is only",
     "longer than the maximum model length",
     "longer than the model's context length",
-    // SGLang: managers/tokenizer_manager.py.
+    // Phrases of SGLang, from managers/tokenizer_manager.py.
     "exceeds the model's maximum context",
     "exceeds the maximum allowed length",
     "exceeds the model's context length",
-    // TGI (and services built on it): router/src/validation.rs.
+    // Phrases of TGI and of services built on it, from router/src/validation.rs.
     "`inputs` must have less than",
     "`inputs` tokens + `max_new_tokens`",
-    // LM Studio: its engine's sentences.
+    // Phrases of LM Studio's engine.
     "greater than the context length",
     "the model's context length of only",
     "context overflow",
-    // Ollama: server/routes.go, runner.
+    // Phrases of Ollama, from server/routes.go and the runner.
     "exceeded max context length",
     "input length exceeds",
     "input exceeds maximum context length",
-    // TabbyAPI, ExLlama.
+    // Phrase of TabbyAPI and ExLlama.
     "greater than max_seq_len",
-    // xAI: api.x.ai.
+    // Phrase of xAI's server, api.x.ai.
     "maximum prompt length is",
-    // Moonshot (Kimi): "exceeded model token limit: 131072 (requested: 140000)".
+    // Phrase of Moonshot (Kimi), as in "exceeded model token limit: 131072 (requested: 140000)".
     "exceeded model token limit",
-    // Alibaba (Qwen, DashScope): error code InvalidParameter.
+    // Phrase of Alibaba (Qwen, DashScope), with the error code InvalidParameter.
     "range of input length should be",
-    // Groq, Cerebras: "Please reduce the length of the messages or completion."
+    // Phrase of Groq and Cerebras: "Please reduce the length of the messages or completion."
     "reduce the length of the messages",
-    // Z.ai (code 1261) and MiniMax (code 2013).
+    // Phrases of Z.ai (code 1261) and MiniMax (code 2013).
     "prompt exceeds max length",
     "context window exceeds limit",
-    // Mistral: "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context
-    // length".
+    // Phrase of Mistral, as in "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum
+    // context length".
     "too large for model with",
-    // GitHub's models and Copilot.
+    // Phrases of GitHub's models and Copilot.
     "tokens_limit_reached",
     "prompt token count of",
-    // Bedrock, Cohere, Volcengine, Cloudflare, and LiteLLM's own error class.
+    // Phrases of Bedrock, Cohere, Volcengine, Cloudflare, and of LiteLLM's own error class.
     "input is too long",
     "too many input tokens",
     "maximum number of input tokens",
@@ -300,7 +300,7 @@ mod tests {
         ("Input exceeds the max input token limit", None, None),
         ("total tokens exceeds the model's max of 4096", None, None),
         ("context length exceeded for llama3", None, None),
-        // Wordings of no known server.
+        // General sentences about length, which no known server uses.
         (
             "the conversation has 9,000 tokens, which is more than the context window (8,192) has room for",
             Some(8192),

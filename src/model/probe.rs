@@ -21,7 +21,7 @@ use crate::error::{Error, FailureKind, Result, with_causes};
 /// Maximum wait for a connection, and again for a list of models.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 10 });
 
-/// Maximum wait for an answer from paths that only some servers have.
+/// Maximum wait for an answer from a URL path that only some kinds of servers have.
 const ELSEWHERE: Duration = Duration::from_secs(2);
 
 /// Number of tries to reach a provider's own server, because a network may fail briefly.

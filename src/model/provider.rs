@@ -25,7 +25,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum number of different bounds tried for one reply.
+/// Maximum number of different bounds on its length that are tried for one reply.
 const MOST_BOUNDS: u32 = 6;
 
 /// Maximum number of times that a paused reply is continued.
@@ -286,9 +286,9 @@ impl Model for Provider {
         self.priced(self.ask_to_the_end(request, None).await)
     }
 
-    /// Asks for the whole reply instead of a stream if the model is on a user's server with a price, because not every
-    /// server counts the tokens of a stream; or if token ids are wanted, because some servers lose some of them in
-    /// streams.
+    /// Streams the reply, except in two cases. A user's server whose model has a price is asked for the whole reply,
+    /// because not every server counts the tokens of a stream. If token ids are wanted, the whole reply is requested,
+    /// too, because some servers lose token ids in streams.
     async fn stream(&self, request: &Request, pieces: &Pieces) -> Result<Reply, QueryFailed> {
         let counts = self.settings.base_url.is_none() || self.settings.price.is_free();
         let streams = counts && !self.settings.target.features.tokens;

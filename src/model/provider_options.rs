@@ -99,7 +99,7 @@ fn choose(
 ) {
     let thinks = options.reasoning_effort.is_some();
     let mut choice = request.wishes.choice.as_ref().filter(|choice| **choice != ToolCallChoice::Auto);
-    // "Tool use with thinking only supports auto and none" (Anthropic, extended thinking).
+    // Anthropic's documentation of extended thinking says: "Tool use with thinking only supports auto and none".
     if target.kind == AdapterKind::Anthropic
         && thinks
         && matches!(choice, Some(ToolCallChoice::Required | ToolCallChoice::Tool(_)))

@@ -12,8 +12,8 @@ use super::{QueryFailed, Reply, Request};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// Beginning of every line. A torn last line with this beginning is ours; other text means that the file is not a
-/// recording.
+/// Beginning of every line. If a torn last line begins in this way, this program wrote it. Any other text means that
+/// the file is not a recording.
 const START: &[u8] = b"{\"key\":\"";
 
 /// The recorded outcome of a call.

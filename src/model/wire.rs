@@ -66,9 +66,10 @@ pub(super) fn request(target: &ModelTarget, request: &Request) -> ChatRequest {
 /// Marks messages for Anthropic's cache. Anthropic caches only up to a mark, accepts at most four marks, and searches
 /// at most 20 blocks back from a mark for an earlier write ("How automatic prefix checking works" in its
 /// documentation). An agent sends its whole history at every step, so the newest message is marked. The message that
-/// was the newest one step ago is marked too, because a step with many calls has more than 20 blocks. The mark on the
-/// system message keeps it and the tools before it cached if the history is rewritten. A single question gets no mark,
-/// because it would only pay for the write.
+/// was the newest one step ago is marked too, because a step with many calls has more than 20 blocks. A mark on the
+/// system message keeps this message and the tools before it in the cache even if the history is rewritten. A
+/// conversation with a single question gets no mark, because the write to the cache costs money and nothing would read
+/// the cache later.
 fn mark(request: &Request, messages: &mut [ChatMessage]) {
     let goes_on = !request.tools.is_empty() || request.messages.iter().any(|said| said.role == Role::Assistant);
     if !goes_on {
@@ -153,8 +154,8 @@ fn pictures_apart(target: &ModelTarget, message: &Message) -> Option<ChatMessage
 /// Converts a message's thoughts to the provider's format, except signatures of calls.
 fn sent_thoughts(kind: AdapterKind, message: &Message) -> Vec<ContentPart> {
     let part = |thought: &Thought| match (kind, thought) {
-        // Servers that send reasoning with a call want it back with the call's result. With other replies it is
-        // useless, and some servers refuse it.
+        // Servers that send reasoning with a call want the reasoning back with the call's result. With other replies,
+        // the reasoning is useless, and some servers refuse it.
         (AdapterKind::OpenAI, Thought::Text(text)) if !message.tool_calls.is_empty() => {
             Some(ContentPart::ReasoningContent(text.clone()))
         }

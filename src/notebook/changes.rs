@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::suite::GoldValues;
 use crate::workspace::{ChangeKind, Changes};
 
-/// Id of the result of verification that lists the changed parts.
+/// Id of the verification result that lists the changed parts.
 pub(super) const CHANGES: &str = "changes";
 /// Prefix of files of installed packages.
 pub(super) const PACKAGES: &str = "site-packages/";

@@ -46,7 +46,7 @@ fn may_change(task: &LoadedTask, found: &mut Vec<String>) {
     }
 }
 
-/// Checks that the env and the entry exist, and that all packages have hashes.
+/// Checks that the env and the entry script exist, and that all packages have hashes.
 fn folders(task: &LoadedTask, found: &mut Vec<String>) {
     let manifest = &task.manifest;
     if !task.env_dir.join("environment.yml").is_file() {

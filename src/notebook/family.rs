@@ -71,7 +71,8 @@ impl Family for Notebook {
     }
 }
 
-/// The family of notebook tasks, with tasks made by a function, such as tasks whose solutions differ from gold.
+/// A variant of the family of notebook tasks: a function makes the tasks, for example tasks whose solutions differ from
+/// gold.
 #[derive(Debug, Clone, Copy)]
 pub struct NotebookWith<F>(pub F);
 

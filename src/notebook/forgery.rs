@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::loaded::LoadedTask;
 use crate::agent::Solution;
 
-/// Prints text that matches all landmark patterns, names the script in a comment, sleeps ten seconds, and reports
-/// zeros.
+/// Returns a solution that prints text which matches all landmark patterns, names the script in a comment, sleeps ten
+/// seconds, and reports zeros.
 pub fn forgery(task: &LoadedTask) -> Solution {
     let texts: Vec<String> =
         task.manifest.landmarks.iter().map(|landmark| matched_by(&landmark.pattern).unwrap_or_default()).collect();
@@ -29,7 +29,7 @@ fn zeros(gold: &Value) -> Value {
     }
 }
 
-/// Returns a short text that an expression matches; `None` for a broken expression.
+/// Returns a short text that a regular expression matches; `None` for a broken expression.
 fn matched_by(pattern: &str) -> Option<String> {
     let mut text = String::new();
     write(&regex_syntax::parse(pattern).ok()?, &mut text);

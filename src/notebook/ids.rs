@@ -19,7 +19,7 @@ pub fn withheld(id: &str) -> Result<Withheld> {
     Err(Error::usage(format!("`{id}` is not a sample of a notebook task")).hint(hint))
 }
 
-/// Returns the sample of this task and these blocks.
+/// Returns the sample that withholds these blocks of the task.
 pub fn sample(withheld: &Withheld) -> Sample {
     withheld.sample(NOTEBOOK, withheld.item.split('.').next().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! Verdicts on a sample: the published measures, from the attempt's cells, and our own measures, from the
+//! Verdicts on a sample: the published measures, from the attempt's cells, and the harness's own measures, from the
 //! verification run.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::run::family::ScoringInput;
 use crate::score::super_bench::{ExecutedCommand, landmarks_hit, shipped_accuracy, shipped_script};
 use crate::score::{ExperimentVerdict, Rule, ValueVerdict, Verdict, parse_answer};
 
-/// Id of our own run of the answer's command.
+/// Id of the harness's own run of the command that gives the answer.
 pub const ENTRY: &str = "entry";
 /// Name of the check that the program is the original one, and really ran.
 pub const PROGRAM: &str = "program";
@@ -26,8 +26,8 @@ pub(super) fn landmark_id(id: &str) -> String {
     format!("landmark:{id}")
 }
 
-/// Applies the published rules to an attempt's cells, separately for the agent's and the prefix's: which landmarks they
-/// hit, and whether the script counts as executed.
+/// Applies the published rules to the agent's cells and, separately, to the prefix, that is, the cells executed before
+/// the agent began: which landmarks the cells hit, and whether the script counts as executed.
 pub fn observed(task: &LoadedTask, cells: &[CellRecord]) -> Map<String, Value> {
     let patterns: Vec<String> = task.manifest.landmarks.iter().map(|landmark| landmark.pattern.clone()).collect();
     let of = |by: CellAuthor| cells.iter().filter(move |cell| cell.by == by);
@@ -59,9 +59,9 @@ pub fn submission(answer: Option<&str>) -> Option<Value> {
     parse_answer(answer?).ok().map(Value::Object)
 }
 
-/// Returns the verdict with the published measures, plus the values that the prefix alone would have reached, with the
-/// suffix `_floor`. Passes if every value of the submission is right: to the last digits, or as published with
-/// [`Rule::Reference`].
+/// Returns the verdict with the published measures, and with the values that these measures would have if the agent had
+/// executed no cell, with the suffix `_floor`. Passes if every value of the submission is right: to the last digits, or
+/// as published with [`Rule::Reference`].
 ///
 /// # Errors
 /// Returns the errors of [`LoadedTask::gold`].
@@ -94,9 +94,10 @@ pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<
     })
 }
 
-/// Returns the verdict with our own measures. A value is right if it is right both in the submission and in our own run
-/// of the entry. The script was executed if our run gives what was submitted, right or wrong. A landmark is reached if
-/// its check succeeds. The work replays if the agent's cells, repeated on the original repo, end as before.
+/// Returns the verdict with the harness's own measures. A value is right if it is right both in the submission and in
+/// the harness's own run of the entry script. The script counts as executed if this run gives what was submitted, right
+/// or wrong. A landmark is reached if its check succeeds. The work replays if the agent's cells, repeated on the
+/// original repo, end as before.
 ///
 /// Passes if every value is right, the program is the original one and really ran, and every landmark of the withheld
 /// blocks is reached; with [`Rule::Reference`], if the published accuracy is 1.
@@ -188,7 +189,7 @@ fn is_all(share: f64) -> bool {
     share >= 1.0 - 1e-9
 }
 
-/// Whether values are also compared with our own run.
+/// Whether values are also compared with the result of the harness's own run.
 #[derive(Clone, Copy)]
 enum OwnRun<'a> {
     /// Our run is not compared.
@@ -197,8 +198,8 @@ enum OwnRun<'a> {
     Gave(Option<&'a Value>),
 }
 
-/// Compares the submission with gold, value by value. If our run is compared, a value must also be right in our run's
-/// result.
+/// Compares the submission with gold, value by value. If the harness's own run is compared, too, a value must also be
+/// right in the result of this run.
 fn compared(gold: &Value, submitted: Option<&Value>, run: OwnRun<'_>, relative: f64) -> ExperimentVerdict {
     let mut leaves = Vec::new();
     flatten(String::new(), gold, &mut leaves);

@@ -14,7 +14,7 @@ use crate::score::last_json_line;
 const LAYER: &str = "/tmp/notebook-env";
 /// Time limit for creating, capturing or restoring the layer.
 const WALL: Duration = Duration::from_mins(10);
-/// Maximum bytes of the script's output, which includes the texts of changed files.
+/// Maximum bytes of the output of the script that captures a layer. The output includes the texts of changed files.
 const MOST: usize = 8 << 20;
 
 const SOURCE: &str = include_str!("layer.py");

@@ -28,7 +28,7 @@ pub struct GoldRecord {
 }
 
 impl GoldRecord {
-    /// Returns the text of the file, with one line per function.
+    /// Returns the text of the record's file, with one line per function.
     #[must_use]
     pub fn to_text(&self) -> String {
         let calls = self.calls.iter().map(|(name, values)| format!("    {}: {}", json!(name), json!(values)));

@@ -2,7 +2,8 @@
 
 use crate::run::family::MeasureFacts;
 
-/// All measures: our own first, then the published ones, then what the executed cells alone reach.
+/// All measures: our own first, then the published ones, then those that the cells executed before the agent began
+/// reach alone.
 pub const MEASURES: [MeasureFacts; 10] = [
     MeasureFacts::share(
         "verified_accuracy",

@@ -1,4 +1,4 @@
-//! A task prepared on this machine: starts attempts, keeps their results, and makes our own runs.
+//! A task prepared on this machine: starts attempts, keeps their results, and runs the program again for verification.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::workspace::Snapshot;
 /// Time limit of a probe.
 const PROBE: Duration = Duration::from_mins(2);
 
-/// A task with its repo, env and wheelhouse.
+/// A task with its repo, its env and its wheelhouse, which is the folder of downloaded wheels.
 pub(super) struct ReadyTask {
     item: Arc<TaskItem>,
     snapshot: Snapshot,
@@ -72,8 +72,8 @@ impl ReadyTask {
         &self.item.loaded
     }
 
-    /// Returns the parts of the repo that a solution changed and those that were left out, or an error if its code
-    /// contains gold values.
+    /// Returns the parts of the repo that a solution changed, and the changes that were left out; or an error if the
+    /// solution's code contains gold values.
     fn changes(&self, evidence: &AttemptOutput<'_>, patches: &Map<String, Value>, left: &[String]) -> Measurement {
         let (task, tree) = (self.task(), self.snapshot.tree());
         let parts = changes::changed_parts(tree, evidence.changes, patches);
@@ -88,7 +88,8 @@ impl ReadyTask {
         Measurement { id, exit, wall: none, cpu: none, starved: none, result, stderr: String::new() }
     }
 
-    /// Creates the layer and a session, and runs the prefix in it; calls `ran` with each cell.
+    /// Creates the env layer and a Python session. Runs the prefix, that is, the cells executed before the agent
+    /// begins, in the session, and calls `ran` with each cell.
     async fn set_up(
         &self,
         withheld: &[usize],
@@ -122,8 +123,8 @@ impl ReadyTask {
         }
     }
 
-    /// Runs the checks: the probes, then the entry with these packages traced, then the patterns searched in its
-    /// output. If another check failed (`fails`), a trial skips the entry.
+    /// Runs the checks: first the probes, then the entry script with the calls of `packages` traced, then the search
+    /// for patterns in the script's output. A trial skips the entry script if another check has failed (`fails`).
     async fn check(
         &self,
         withheld: &[usize],
@@ -182,7 +183,7 @@ impl ReadyTask {
         Ok(Measurement::from_exec(&landmark_id(&landmark.id), &exec, result))
     }
 
-    /// Repeats the prefix and the agent's cells on the original repo.
+    /// Runs the prefix and the agent's cells again, on the original repo.
     async fn replay(
         &self,
         withheld: &[usize],

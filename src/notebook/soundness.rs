@@ -118,8 +118,8 @@ impl SoundnessPlan {
         above
     }
 
-    /// Judges the attempts: `whole` are those of `gold` and `forger` at the whole task; `parts` are those at the
-    /// smallest samples, of `noop` and of gold without the block.
+    /// Judges the attempts: `whole` are the attempts of `gold` and `forger` at the whole task. `parts` are the attempts
+    /// at each block's smallest sample: by `noop`, and with the gold cells without the block.
     #[must_use]
     pub fn judge(&self, whole: &[AttemptRecord], parts: &[AttemptRecord]) -> Soundness {
         let mut proof = Soundness::new(&self.task.id);

@@ -12,7 +12,7 @@ use crate::score::Rule;
 pub struct TaskItem {
     /// The task's files.
     pub loaded: Arc<LoadedTask>,
-    /// Whether our measures decide, or the published ones.
+    /// Whether the harness's own measures decide about a pass, or the published measures.
     pub rule: Rule,
     /// The solutions used by agents without a model.
     pub solutions: Solutions,
@@ -24,8 +24,8 @@ pub enum Solutions {
     Gold,
     /// The gold cells without the first withheld block, to check that the block matters.
     LeftOut,
-    /// A solution for each attempt, by the attempt's number. Only whether it passes is of interest, so verification
-    /// skips the entry if a landmark is missed.
+    /// A solution for each attempt, by the attempt's number. Only the pass or fail of a solution matters, so
+    /// verification skips the entry script if a landmark is missed.
     Trials(Arc<Vec<TrialSolution>>),
 }
 
@@ -71,7 +71,7 @@ impl TaskItem {
         (cells, known.map(ToString::to_string))
     }
 
-    /// Whether only a pass is of interest.
+    /// Whether the solutions are trials, of which only the pass or fail matters.
     pub(super) const fn is_trial(&self) -> bool {
         matches!(self.solutions, Solutions::Trials(_))
     }

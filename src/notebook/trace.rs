@@ -1,5 +1,5 @@
-//! Records the calls of the repository's functions in our own run of the entry, to prove that the program ran and did
-//! not just print the output.
+//! Records the calls of the repository's functions in the harness's own run of the entry script, to prove that the
+//! program ran and did not just print the output.
 //!
 //! The recorder (`recorder.py`) runs in the program's own process, so hostile code can write such a record itself. For
 //! the record to be accepted, the code would have to know the arguments and results of every function of the right
@@ -20,7 +20,7 @@ pub(super) const TRACE: &str = "trace";
 const RECORDER: &str = include_str!("recorder.py");
 /// Folder of the recorder and its output, in the workspace of verification.
 const FOLDER: &str = ".recorder";
-/// Factor on the entry's time limit: tracing slows Python code down.
+/// Factor by which the time limit of the entry script is multiplied, because tracing slows Python code down.
 const SLOWER: f64 = 3.0;
 /// Maximum bytes of a record.
 const MOST: u64 = 4 << 20;
@@ -35,8 +35,8 @@ const LISTED: usize = 5;
 /// weighted sum and sum of magnitudes.
 pub type Calls = BTreeMap<String, [f64; 6]>;
 
-/// Runs the entry with the recorder, which also observes these packages. Returns the entry's outcome, all of its
-/// output, and the record as an outcome of its own.
+/// Runs the entry script with the recorder, which also observes these packages. Returns the script's outcome, all of
+/// its output, and the record of calls as a second outcome.
 ///
 /// # Errors
 /// [`Fault::Lost`] if the sandbox died.
@@ -81,7 +81,7 @@ pub async fn run(
 /// Returns the packages of these files, given as `boruta/boruta_py.py` or `site-packages/boruta/boruta_py.py::name`.
 pub fn packages<'a>(files: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
     let top = |file: &'a String| file.strip_prefix(PACKAGES).unwrap_or(file).split('/').next().unwrap_or_default();
-    // The names become words of a shell command.
+    // Allow only plain names, because they become words of a shell command.
     let is_plain = |name: &&str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
     files.map(top).filter(is_plain).map(str::to_owned).collect()
 }

@@ -21,8 +21,9 @@ use crate::score::Rule;
 use crate::workspace::repo_digest;
 
 impl TrialSolution {
-    /// Creates a solution from the gold cells of a task, with other cells in place of some blocks. Blocks that only run
-    /// the experiment are left to verification, and gold is submitted, unless such a block is among the replaced ones.
+    /// Creates a solution from the gold cells of a task, with `cells` in place of the blocks `replaced`. Blocks that
+    /// only run the experiment are left out, because verification runs the experiment. The solution submits the gold
+    /// answer, unless it replaces a block that runs the experiment.
     pub(super) fn from_gold(task: &LoadedTask, name: String, replaced: &[usize], cells: Vec<String>) -> Self {
         let blocks = &task.manifest.blocks;
         let is_goal = |place: &usize| blocks[*place].category == Category::Goal;

@@ -69,7 +69,7 @@ impl BoundAddress {
         served.map_err(|error| Error::machine("the server failed").because(error))
     }
 
-    /// Listens. Also returns the address for clients.
+    /// Begins to listen. Also returns the address for clients.
     ///
     /// # Errors
     /// Kind `Usage` for an address beyond this machine without a token; `Machine` if it cannot be listened on.
@@ -109,7 +109,8 @@ fn unix_listener(path: &Path) -> Result<UnixListener> {
             .hint("choose a path in a folder that you can write, which does not exist yet")
     };
     let socket = UnixSocket::new_stream().map_err(failed)?;
-    // Linux gives the file that is bound the socket's permissions, so that others can never connect.
+    // Linux creates the socket's file with the permissions that the socket has now, so other users can never connect,
+    // not even for a moment.
     let permissions = Mode::S_IRUSR | Mode::S_IWUSR;
     fchmod(&socket, permissions).map_err(|error| failed(error.into()))?;
     socket.bind(path).map_err(failed)?;

@@ -60,7 +60,7 @@ struct Served {
     host: Arc<EpisodeHost>,
     patience: Duration,
     idle: Duration,
-    /// One permit per socket.
+    /// Permits for open sockets, one for each.
     sockets: Arc<Semaphore>,
     stop: CancellationToken,
 }
@@ -74,7 +74,7 @@ pub struct OpenEnvServer {
 }
 
 impl OpenEnvServer {
-    /// Listens.
+    /// Begins to listen for connections.
     ///
     /// # Errors
     /// Kind `Usage` for an address beyond this machine without a token; `Machine` if it cannot be listened on.
@@ -233,7 +233,7 @@ fn check_name(name: &str) -> std::result::Result<(), Refusal> {
 /// Returns the tasks of a split, which are drawn at the first request.
 fn listed(served: &Served, split: &str) -> std::result::Result<Arc<[Sample]>, Refusal> {
     let found = split.parse::<Split>().and_then(|split| {
-        // This reads only memory, but may have to count many samples.
+        // Listing reads only memory, but may block the thread for long, because it may have to count many samples.
         tokio::task::block_in_place(|| served.host.tasks().list(split))
     });
     found.map_err(|error| refuse(StatusCode::BAD_REQUEST, error.to_string()))
@@ -245,7 +245,7 @@ fn described(split: &str, index: usize, sample: &Sample) -> Value {
 
 /// Same as [`described`], with the prompts of the task.
 fn prompted(served: &Served, split: &str, index: usize, sample: &Sample) -> std::result::Result<Value, Refusal> {
-    // This reads the item's files.
+    // Making the prompts reads the item's files, which blocks the thread.
     let opening = tokio::task::block_in_place(|| served.host.opening(sample));
     let opening = opening.map_err(|error| refuse(StatusCode::BAD_REQUEST, error.to_string()))?;
     let mut task = described(split, index, sample);

@@ -131,7 +131,7 @@ impl Session {
         if let Some(client) = asked.client()? {
             self.client = client;
         }
-        // The old episode's place becomes free once it is judged.
+        // The place of the old episode becomes free only when that episode has been judged.
         let left = self.episode.take().map(Episode::leave);
         let episode = match (self.host.start(&self.client, &choice), left) {
             (Err(NotStarted::Capacity(_)), Some(left)) => {

@@ -84,7 +84,7 @@ pub struct ContenderComparison {
     pub second: String,
     /// Number of masked functions; `None` for all.
     pub n: Option<usize>,
-    /// Samples at which both have an attempt that was not lost to infrastructure.
+    /// Samples at which both contenders have an attempt that was not lost to infrastructure.
     pub samples: usize,
     /// Samples at which only one contender has an attempt that was not lost to infrastructure; they are left out.
     pub unmatched: usize,
@@ -284,7 +284,8 @@ fn legend(how: Intervals) -> String {
 }
 
 impl ContenderComparison {
-    /// Returns the contender that is ahead of the other, if that is more than chance: `adjusted_p` below 0.05.
+    /// Returns the contender that is ahead of the other, if the difference is more than chance: `adjusted_p` below
+    /// 0.05.
     #[must_use]
     pub fn leader(&self) -> Option<&str> {
         let leader = if self.difference > 0.0 { &self.second } else { &self.first };

@@ -31,8 +31,9 @@ impl Course {
             if tool == "execute" && (content.starts_with("error:") || content.starts_with("still running")) {
                 continue;
             }
-            // If the output equals that of the previous call, a notice takes its place, so the call repeats the
-            // previous outcome. Without a previous outcome, the call was refused and ran nothing.
+            // If a call gives the same output as the call before, the trajectory contains a notice instead of the
+            // output. The outcome is then the same as before. Without an outcome before, the call was refused and ran
+            // nothing.
             let Some(crashed) = shows_crash(tool, content).or(last) else { continue };
             last = Some(crashed);
             course.crashed.push(crashed);

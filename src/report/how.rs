@@ -71,7 +71,7 @@ pub struct HowRow {
 /// A share of attempts with its interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct AttemptShare {
-    /// Share from 0 to 1; `None` if there are no attempts to take it of.
+    /// Share from 0 to 1; `None` if there are no attempts.
     pub rate: Option<f64>,
     /// Confidence interval over samples.
     pub interval: Option<Interval>,
@@ -318,7 +318,8 @@ mod tests {
         assert_eq!(row.first_crashed_share.rate, Some(0.5));
         assert_eq!((row.recovered_share.rate, row.ended_right_share.rate), (Some(0.5), Some(0.5)));
         assert_eq!((row.steps_to_working, row.seconds_per_sample), (Some(4.0), Some(40.0 / 3.0)));
-        // Half of the attempts at x_0 pass, all at x_1 and none at y_0; all attempts at x_2 are lost.
+        // Half of the attempts at x_0 pass, all attempts at x_1 pass, and all attempts at y_0 fail. All attempts at x_2
+        // are lost.
         assert_eq!((row.lost, row.pass), (2, Some(0.5)));
         assert_eq!(row.pass_at_worst, Some((0.5 + 0.5 + 0.0 + 0.0) / 4.0));
         assert_eq!(row.pass_at_best, Some((0.5 + 1.0 + 1.0 + 0.0) / 4.0));

@@ -43,7 +43,7 @@ type AgentAndModel = (String, Option<String>);
 pub struct Labelled<'a> {
     /// The run's own name.
     pub run: &'a str,
-    /// Prefix of its agents' labels.
+    /// Prefix of the labels of the run's agents.
     pub prefix: &'a str,
     /// Agents and models of the run, under their original names.
     pub contenders: BTreeSet<AgentAndModel>,

@@ -30,9 +30,9 @@ pub struct MergedRun {
     pub name: String,
     /// Name in the run's own `run.json`.
     own_name: String,
-    /// Prefix of its agents' labels; empty if it is the only run.
+    /// Prefix of the labels of the run's agents; empty if this is the only run.
     prefix: String,
-    /// User-chosen labels of its agents and models.
+    /// User-chosen labels of the run's agents and models.
     labels: Labels,
     /// Original agent names, by label of the agent and of the model.
     own: BTreeMap<String, BTreeMap<Option<String>, Arc<str>>>,
@@ -48,7 +48,7 @@ pub struct MergedRun {
     pub lines: Vec<LinePosition>,
     /// Position up to which the files have been read.
     pub tail: Tail,
-    /// Choices of verifiers, with the same labels.
+    /// Choices of verifiers, with the same labels as the records.
     pub choices: Vec<ChoiceRecord>,
     /// Sentences about what is missing.
     pub notes: Vec<String>,
@@ -225,8 +225,8 @@ impl Merged {
         self
     }
 
-    /// Options for summarising the runs together. The k of pass@k are those in `asked` or, if it is empty, 1 and each
-    /// run's number of attempts.
+    /// Options for summarising the runs together. The values of k in pass@k are those in `asked`. If `asked` is empty,
+    /// they are 1 and each run's number of attempts per sample.
     #[must_use]
     pub fn options(&self, asked: &[usize]) -> SummaryOptions {
         let notes = self.runs.iter().flat_map(|run| run.notes.iter().map(|note| run.note(note)));
@@ -259,7 +259,8 @@ fn contenders(reading: &ReadableRun) -> BTreeSet<(String, Option<String>)> {
     of_records.chain(of_plan).unique().map(|(agent, model)| (agent.clone(), model.clone())).collect()
 }
 
-/// The k of pass@k: those requested, in their order, or 1 and the number of attempts of each run.
+/// The values of k in pass@k: the requested values, in their order, or else 1 and each run's number of attempts per
+/// sample.
 #[must_use]
 pub fn ks(asked: &[usize], attempts: impl IntoIterator<Item = usize>) -> Vec<usize> {
     if asked.is_empty() {

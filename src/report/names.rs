@@ -3,7 +3,7 @@
 use super::clean::{clean, middle_cut};
 use crate::agent::End;
 
-/// Returns the full, cleaned name of an agent and its model, which identifies them.
+/// Returns the full, cleaned name of an agent and its model. No other agent and model have the same name.
 pub(super) fn full_name(agent: &str, model: Option<&str>) -> String {
     clean(&model.map_or_else(|| agent.to_owned(), |model| format!("{agent} {model}")))
 }

@@ -35,8 +35,8 @@ pub struct PowerRow {
     pub attempts: f64,
     /// Dollars of both contenders together.
     pub cost: Option<f64>,
-    /// If the suite has too few samples: the smallest difference that all of them can detect; `None` if they can detect
-    /// none.
+    /// If the suite has too few samples: the smallest difference that a comparison on all of its samples can detect;
+    /// `None` if it can detect no difference.
     pub detectable: Option<f64>,
     /// Whether the suite has too few samples.
     pub too_few: bool,

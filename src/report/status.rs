@@ -162,7 +162,8 @@ impl Status {
         Self { cost, reserved, recorded, ..self }
     }
 
-    /// Describes how the ledger and the records of a run that is not being written disagree, in one sentence.
+    /// Describes, in one sentence, how the ledger and the records disagree. Only for a run to which no process is
+    /// writing.
     fn disagreement(&self) -> Option<String> {
         let unrecorded = self.cost - self.recorded;
         if self.being_written || unrecorded.abs() < 1e-6 {

@@ -207,7 +207,7 @@ pub fn summarise(records: &[AttemptRecord], options: &SummaryOptions) -> Summary
         let all = (by_n.len() > 1).then(|| (None, by_n.values().flatten().copied().collect::<Vec<_>>()));
         tables.extend(by_n.into_iter().map(|(n, records)| (Some(n), records)).chain(all));
     }
-    // Start with the largest groups, so that no large one runs alone at the end.
+    // Start with the largest groups, so that the other processors don't wait for a large group at the end.
     let mut largest_first: Vec<_> = tables.iter().enumerate().collect();
     largest_first.sort_by_key(|(_, (_, records))| std::cmp::Reverse(records.len()));
     let mut rows: Vec<(usize, SummaryRow)> = largest_first
@@ -368,7 +368,7 @@ fn score_lines_interval(samples: &[SampleCounts<'_>], how: Intervals) -> Option<
 
 /// Pass rate after each round; empty if no attempt got feedback.
 fn after_rounds(scored: &[&AttemptRecord]) -> Vec<f64> {
-    // If the model did not reply after the last feedback, that round's result is the final outcome.
+    // The round after the last feedback counts only if the model replied in it.
     let count = |record: &AttemptRecord| {
         record.rounds.last().map_or(0, |last| record.rounds.len() + usize::from(last.steps < record.steps))
     };

@@ -26,8 +26,8 @@ pub(super) fn plain_table() -> Table {
     table
 }
 
-/// Renders a table without trailing blanks or leading padding. By default comfy-table breaks columns of names before it
-/// breaks headings, so the columns in `names` get room for their longest entry, up to [`NAME_WIDTH`].
+/// Renders a table without trailing blanks or leading padding. The columns in `names` get room for their longest entry,
+/// up to [`NAME_WIDTH`], because otherwise comfy-table wraps names earlier than headings.
 pub(super) fn trimmed(mut table: Table, names: &[usize]) -> String {
     let widths = table.column_max_content_widths();
     for (place, longest) in widths.into_iter().enumerate() {

@@ -264,7 +264,8 @@ fn attempts_that_were_stopped_with_the_run_are_not_losses() {
     let row = summary.rows.iter().find(|row| row.agent == "react").unwrap();
     assert_eq!((row.samples, row.attempts, row.lost, row.stopped, row.pass_at_worst), (1, 1, 0, 2, None));
     assert_eq!(row.ends, [(End::Answered, 1), (End::Cancelled, 2)].into());
-    // A contender whose attempts were all stopped before an end is not a lost contender.
+    // A contender whose attempts were all stopped with the run has no row, and does not count as lost to
+    // infrastructure.
     let names: Vec<String> = contenders(&records).into_iter().map(|contender| contender.name).collect();
     assert_eq!(names, ["fixed gpt-x", "react gpt-x"]);
     assert_eq!(outcome(&records[1]), "stopped");
@@ -495,7 +496,7 @@ fn models_whose_long_names_differ_at_the_end_have_separate_rows() {
     }
     let summary = summarise(&records, &options(&[1]));
     assert_eq!(summary.rows.len(), 2);
-    // JSON and pages contain full names; only the console has no room for them.
+    // JSON and pages contain full names; only the console shortens names.
     let told = json(&summary).unwrap();
     for size in ["0.5b", "1.5b"] {
         assert!(told.contains(&format!("react {}, n = 1: not verified", long(size))), "{told}");

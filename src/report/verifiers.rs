@@ -107,7 +107,7 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
                 tally.samples.iter().map(|(sample, values)| SampleValue { value: values[column], ..*sample }).collect()
             };
             let k = tally.k.unwrap_or_default();
-            // The rate of a single attempt is the mean over all k attempts.
+            // The pass rate of a single attempt is the mean over all k attempts at the sample.
             let [single, chosen, best] =
                 [(0, k as f64), (1, 1.0), (2, 1.0)].map(|(place, trials)| rate_interval(&column(place), trials, how));
             VerifierRow {
@@ -179,7 +179,7 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Intervals) -> String {
     if rows.iter().any(|row| row.intervals.is_none() || (row.gap_closed.is_some() && row.gap_interval.is_none())) {
         let _ = write!(legend, " {}", too_few_legend(FEWEST_SAMPLES, how));
     }
-    // Rows over all n repeat the counts of each n, so skip them.
+    // Skip rows over all n, because they repeat the counts of the rows of each n.
     let mut asked: BTreeMap<&str, (f64, u32, u32)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {
         let told = asked.entry(&row.verifier).or_default();

@@ -44,7 +44,7 @@ pub struct RunContext {
     pub store: Store,
     /// The ledger of model calls.
     pub ledger: Arc<Ledger>,
-    /// Bounds how many verifications run at once, if fewer than attempts may.
+    /// Permits for verifications, if fewer verifications than attempts may run at once.
     pub verifications: Option<Arc<Semaphore>>,
 }
 
@@ -213,10 +213,10 @@ impl RunContext {
         record.answer = context.answer.take();
         record.observed.clone_from(&work.observed);
         record.rounds = review.rounds();
-        // Destroy the sandbox before taking the diff, so that nothing writes any more.
+        // Destroy the sandbox before taking the diff, so that no process changes the workspace any more.
         let destroyed = sandbox.destroy().await;
-        // From here on, a failure to read the workspace counts as the attempt's own doing unless there is evidence that
-        // the machine failed.
+        // From here on, a workspace that cannot be read counts as the attempt's own fault, unless there is evidence
+        // that the machine failed.
         let changes = match destroyed {
             Ok(()) if !ended.end.is_infrastructure() => {
                 let begun = Instant::now();
@@ -305,8 +305,8 @@ impl RunContext {
                 record.cached_checks = verification.cached;
                 let mut verified: Verdict = ready.item().verified(&job.sample, &ScoringInput::from_record(record))?;
                 verified.warnings.extend(left_behind(record));
-                // Score the answer again: for a check that varies on purpose, the answer is compared with the results
-                // of verification.
+                // Score the answer again, because verification has added results: if the results of a check vary on
+                // purpose, the answer is compared with the verified results.
                 let reported = ready.item().reported(&job.sample, &ScoringInput::from_record(record))?;
                 record.pass = reported.pass && verified.pass;
                 record.reported = Some(reported);
@@ -370,7 +370,8 @@ fn left_behind(record: &AttemptRecord) -> Vec<String> {
     warnings
 }
 
-/// Derives the seed of an attempt's sampling from names alone. The seed is below 2^31, which every provider accepts.
+/// Derives the seed of an attempt's sampling from the run's seed, the sample's id and the attempt's number alone. The
+/// seed is below 2^31, which every provider accepts.
 fn attempt_seed(seed: u64, sample: &str, attempt: u32) -> u64 {
     use sha2::{Digest, Sha256};
     let digest = Sha256::new()

@@ -114,7 +114,7 @@ pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Re
     Ok((Measurement::from_exec(&check.id, &exec, result), output))
 }
 
-/// The end of stderr to keep, from a character boundary.
+/// Returns the end of stderr that is kept. It begins at a character boundary.
 pub fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut start = text.len().saturating_sub(STDERR_KEPT);

@@ -209,7 +209,7 @@ impl ModelChoice {
 }
 
 impl SampleDraw {
-    /// Whether something that became public at `since` may be drawn; `None` if that date is unknown.
+    /// Whether something that became public at `since` may be drawn. `since` is `None` if the date is unknown.
     #[must_use]
     pub fn is_young(&self, since: Option<PartialDate>) -> bool {
         self.after.is_none_or(|after| since.is_some_and(|since| since.first() > after.last()))

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::AttemptRecord;
 use crate::agent::End;
 
-/// Identity of a try, and whether it can count.
+/// Identity of one try of an attempt, and whether the try can count.
 #[derive(Debug, Clone, Copy)]
 pub struct Try<'a> {
     /// The agent's label.
@@ -22,7 +22,7 @@ pub struct Try<'a> {
     pub is_lost: bool,
 }
 
-/// A record, or a part of one that identifies its try.
+/// A record of a try, or the part of a record that identifies the try.
 pub trait TryRecord {
     /// Identifies the try.
     fn which(&self) -> Try<'_>;

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use super::counting::TryRecord;
 
-/// Leaves the first record of each attempt that was not lost to infrastructure unchanged, in the order of file names
-/// and lines, and reduces the attempt's other such records to their cost. Then sorts the records, and the parallel
-/// slice `beside`, by the start of the attempts.
+/// Looks at the records that were not lost to infrastructure. Of each attempt, keeps the first of these records, in the
+/// order of file names and lines, and reduces the others to their cost. Then sorts the records, and the parallel slice
+/// `beside`, by the start of the attempts.
 pub(super) fn resolve_duplicates<T: TryRecord, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
     for record in records.iter_mut() {

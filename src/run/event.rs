@@ -1,4 +1,4 @@
-//! Events of a running run: one stream for every kind of progress display.
+//! Events of a run in progress: one stream for every kind of progress display.
 
 use std::borrow::Cow;
 use std::fmt;

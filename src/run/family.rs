@@ -483,7 +483,7 @@ pub struct WrittenPart {
     pub at: String,
     /// Text of the part in the repo.
     pub original: String,
-    /// Text in its place in the files given to agents.
+    /// Text that replaces the part in the files given to agents.
     pub masked: String,
 }
 

@@ -27,7 +27,8 @@ const NONE: &str = "NoDevFiles";
 pub struct Graphics {
     asked: Option<Gpus>,
     scratch: PathBuf,
-    /// Filled at the first request, because a machine that only plans a run may have no devices.
+    /// The pool of devices. It is created when the first attempt needs a device, because a machine that only plans a
+    /// run may have no devices.
     pool: OnceLock<GpuPool>,
 }
 
@@ -58,7 +59,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Unlock the device before waking others.
+        // Unlock the device before waking a task that waits for a device.
         drop(self.lock.take());
         self.freed.notify_one();
     }
@@ -213,7 +214,8 @@ mod tests {
         assert_eq!(chosen(Some(2), &[], &[]).unwrap(), same(&["0", "1"]));
         assert_eq!(chosen(Some(1), &[("CUDA_VISIBLE_DEVICES", "4,5")], &[]).unwrap(), same(&["4"]));
         assert_eq!(chosen(None, &[("SLURM_JOB_GPUS", "2")], &[]).unwrap(), same(&["2"]));
-        // Slurm's numbers are the machine's; inside the job they may count from 0.
+        // Slurm's variables contain the machine's numbers of the devices; inside the job, the same devices may be
+        // numbered from 0.
         let fenced = [("CUDA_VISIBLE_DEVICES", "0,1"), ("SLURM_STEP_GPUS", "2,3"), ("SLURM_JOB_GPUS", "0,1,2,3")];
         let pairs = [("0".to_owned(), "2".to_owned()), ("1".to_owned(), "3".to_owned())];
         assert_eq!(chosen(None, &fenced, &[]).unwrap(), pairs);
@@ -252,7 +254,7 @@ mod tests {
         let held: Arc<Mutex<HashSet<String>>> = Arc::default();
         let mut used = HashSet::new();
         let mut tasks = tokio::task::JoinSet::new();
-        // Two pools as in two processes: they share only the folder.
+        // Two pools, as if in two processes: they share nothing but the folder of lock files.
         let pools = [(); 2].map(|()| Arc::new(pool(folder.path(), &["a/0", "b", "GPU-c"])));
         for turn in 0..60 {
             let (pool, held) = (pools[turn % 2].clone(), held.clone());
@@ -262,7 +264,7 @@ mod tests {
                 assert!(held.lock().unwrap().insert(name.clone()), "{name} is held twice");
                 tokio::task::yield_now().await;
                 assert!(held.lock().unwrap().remove(&name));
-                // The holder panics in a third of the turns.
+                // In a third of the turns, the task that holds the device panics.
                 assert!(turn % 3 != 0, "as meant");
                 name
             });

@@ -10,7 +10,7 @@ pub use super::tail::{LinePosition, Tail};
 use super::{AttemptRecord, RunFile, Store, TryRecord};
 use crate::error::{Error, Result, with_causes};
 
-/// The readable part of a run: its records, or whatever the reader made of each.
+/// The readable part of a run: its records, or a value that the reader made from each record.
 #[derive(Debug)]
 pub struct ReadableRun<T = AttemptRecord> {
     /// The run's folder.
@@ -150,7 +150,7 @@ pub(super) fn labels_of(named: &[(String, &Store)]) -> Vec<String> {
     for (name, store) in named {
         let is_repeated = named.iter().filter(|(other, _)| other == name).count() > 1;
         let mut label = if is_repeated { store.folder().display().to_string() } else { name.clone() };
-        // A run's name may be the folder name of another run.
+        // Check this label, too: a run's name may also be the folder name of another run.
         if labels.contains(&label) {
             label = format!("{label} ({})", labels.len() + 1);
         }

@@ -229,7 +229,7 @@ impl AttemptRecord {
         self.verified.as_ref().or(self.reported.as_ref())?.score
     }
 
-    /// Additional measures of its verdicts, with `reported_` or `verified_` in front of each name.
+    /// Additional measures of the attempt's verdicts, with `reported_` or `verified_` in front of each name.
     #[must_use]
     pub fn measures(&self) -> BTreeMap<String, f64> {
         let verdicts = [("reported", &self.reported), ("verified", &self.verified)];

@@ -25,7 +25,7 @@ const FORMAT: &str = "result 1";
 /// The cache of results on this machine, or on a disk shared with other machines.
 #[derive(Debug, Clone)]
 pub struct Results {
-    /// `None` if nothing is cached.
+    /// The cached results on disk; `None` to cache nothing.
     kept: Option<DiskCache<KnownResult>>,
     /// Description of this kind of machine.
     machine: String,
@@ -81,19 +81,19 @@ impl Results {
         Self { kept: None, machine: String::new(), fresh: false }
     }
 
-    /// Makes the cache distinguish this machine from one with other graphics processors.
+    /// Makes the cache distinguish this machine from machines with other graphics processors.
     pub fn with_graphics(&mut self, kind: &str) {
         if !kind.is_empty() {
             self.machine.extend([", graphics processors: ", kind]);
         }
     }
 
-    /// Makes this cache ignore and replace the results that it already has.
+    /// Makes the cache ignore the results that it already has, and replace them by new ones.
     pub const fn doubt(&mut self) {
         self.fresh = true;
     }
 
-    /// The key of a check; `None` if nothing is cached.
+    /// The key of a check's result in the cache; `None` if the cache stores nothing.
     #[must_use]
     pub fn key(&self, ran: &CheckKey<'_>) -> Option<String> {
         self.kept.as_ref()?;
@@ -123,7 +123,7 @@ impl Results {
     #[must_use]
     pub fn get(&self, key: &str, time_limit: f64) -> Option<KnownResult> {
         let known = self.kept.as_ref().filter(|_| !self.fresh)?.get(key)?;
-        // The cached run may have had a longer time limit, so its time is compared with the current one.
+        // The cached run may have had a longer time limit, so compare the time that it took with the current limit.
         (known.wall <= time_limit).then_some(known)
     }
 

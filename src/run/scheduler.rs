@@ -45,22 +45,23 @@ impl RunOutcome {
     }
 }
 
-/// Number of consecutive attempts ended by an unresponsive provider after which the provider counts as down. The limit
-/// is at least the number of parallel attempts, because a provider that fails ends them all at once.
+/// Number of consecutive attempts without an answer from the provider after which the provider counts as down. More are
+/// needed if more attempts run in parallel, because a short failure of the provider ends all of them at once.
 const LEAST_UNANSWERED: usize = 3;
 
-/// Beginning of the end's detail for an attempt whose conversation was too long for the model.
+/// Beginning of the details about an attempt's end if the conversation was too long for the model.
 const TOO_LONG: &str = "the conversation is too long";
 
-/// The run stops once an agent has made this number of attempts, if the provider refused all of them with the same
-/// error (it then refuses everything), or if none of them asked the model (the agent is then broken).
+/// Number of attempts by one agent after which the run may stop. The run stops if the provider refused all of them with
+/// the same error, because the provider then refuses everything. The run also stops if none of them asked the model,
+/// because the agent is then broken.
 const LEAST_REFUSED: usize = 5;
 
 /// The message if nothing is left to start.
 const WAITING: &str = "nothing is left to begin here: waiting for attempts that other processes hold, or for money that \
                        they may leave";
 
-/// Makes single attempts. This is all the scheduler knows about what it runs.
+/// Makes single attempts. The scheduler uses agents, samples and sandboxes only through this trait.
 pub trait AttemptRunner: Send + Sync + 'static {
     /// The label of the agent that makes this attempt.
     fn label(&self, job: &AttemptJob) -> &str;
@@ -68,7 +69,7 @@ pub trait AttemptRunner: Send + Sync + 'static {
     fn budget(&self, job: &AttemptJob) -> f64;
     /// Makes an attempt. An attempt lost to infrastructure also has a record.
     ///
-    /// Updates `so_far` with its steps and cost meanwhile.
+    /// While the attempt runs, updates `so_far` with its steps and cost.
     fn attempt(
         &self,
         job: &AttemptJob,
@@ -128,8 +129,8 @@ pub trait AttemptQueue {
     /// # Errors
     /// If the records cannot be stored.
     fn keep(&mut self, ended: &mut [(AttemptJob, AttemptRecord)]) -> Result<()>;
-    /// Called while nothing runs here but there may be more work later, so that other processes can use the unspent
-    /// money.
+    /// Gives the money that this process has not spent to other processes. Called while this process runs no attempt
+    /// but may start more later.
     ///
     /// # Errors
     /// Same as [`next`](Self::next).
@@ -140,11 +141,11 @@ pub trait AttemptQueue {
     fn lost(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Number of attempts left to other processes.
+    /// Number of unfinished attempts that this process leaves to other processes.
     fn left(&self) -> usize {
         0
     }
-    /// How long to wait if there may be more work later.
+    /// How long to wait before asking again for an attempt, if there may be one later.
     fn pause(&self) -> Duration {
         Duration::from_secs(1)
     }
@@ -168,7 +169,8 @@ pub enum Affordability {
     Fits,
     /// The money is reserved by other processes, which may spend less.
     Later,
-    /// Too little money is left, unless the attempts running here spend less than reserved.
+    /// Too little money is left for another attempt, unless the attempts that this process is running spend less than
+    /// is reserved for them.
     Short,
 }
 
@@ -322,9 +324,9 @@ struct Scheduler<'a, A, W> {
     over_cost: bool,
     /// Number of consecutive attempts that the provider did not answer.
     unanswered: usize,
-    /// By agent: the refusal with which all its attempts so far have ended, and their number. For attempts that failed
-    /// before they asked the model, the text is the first attempt's failure. `None` once an attempt has ended in any
-    /// other way.
+    /// For each agent: the refusal with which all attempts of the agent have ended so far, and the number of these
+    /// attempts. If the attempts failed before they asked the model, the text is the first attempt's failure. `None`
+    /// once an attempt of the agent has ended in any other way.
     refused: HashMap<usize, Option<(String, usize)>>,
     failure: Option<Error>,
     observer: &'a dyn Observer,
@@ -438,8 +440,8 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         self.unanswered = 0;
         let so_far = self.refused.entry(job.agent).or_insert_with(|| Some((why.clone(), 0)));
         let Some((first, count)) = so_far else { return };
-        // The provider's error for a first prompt that is too long contains its length, so the texts of different
-        // attempts differ.
+        // The provider's error for a first prompt that is too long contains the length of the prompt, so the errors of
+        // different attempts have different texts.
         let is_too_long = record.end == End::TokenLimit && record.steps == 0;
         let is_same = *first == why || is_too_long && first.starts_with(TOO_LONG) && why.starts_with(TOO_LONG);
         let never_asked = record.end == End::NeverAsked;
@@ -467,8 +469,8 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         self.fail(error);
     }
 
-    /// After an attempt's record was stored: queues the attempt again if it was lost to infrastructure, otherwise
-    /// reports it as finished.
+    /// Handles an attempt whose record has been stored: queues the attempt again if it was lost to infrastructure,
+    /// otherwise reports the attempt as finished.
     fn conclude(&mut self, job: AttemptJob, record: AttemptRecord) {
         if record.end == End::Cancelled {
             return;
@@ -476,7 +478,8 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         if record.is_infrastructure() {
             let why = record.end_detail.clone().unwrap_or_default();
             let tried = self.tries.get(&(job.agent, record.sample.clone(), job.attempt)).copied().unwrap_or(0);
-            // If the agent had finished, don't pay for its work again in this session.
+            // If the agent had finished and only verification was lost, don't pay for the agent's work again in this
+            // session.
             if tried < self.terms.tries && !record.verification_lost && self.failure.is_none() {
                 self.observer.on(RunEvent::Retried { sample: record.sample, why });
                 self.again.push_back(job);

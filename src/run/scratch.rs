@@ -1,5 +1,5 @@
-//! The folder for workspaces while attempts run: one per process, removed at its end. If the process is killed, the
-//! next one removes it.
+//! The folder for workspaces while attempts run. Each process has such a folder and removes it at the end. If a process
+//! is killed, the next process removes the folder.
 
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -29,8 +29,8 @@ impl Scratch {
         let failed = |error| not_made(root, error);
         let root = own_folder(root)?;
         sweep(&root);
-        // The lock file is next to the folder and is locked before the folder exists, so a sweep never sees an unlocked
-        // live folder.
+        // The lock file is next to the folder and is locked before the folder exists, so another process that removes
+        // leftover folders never sees the folder of a live process without a lock.
         let name = format!("{}-{}", std::process::id(), crate::files::now().as_nanosecond());
         let lock = File::create(root.join(format!("{name}.lock"))).map_err(failed)?;
         lock.lock().map_err(failed)?;
@@ -108,7 +108,8 @@ fn sweep(root: &Path) {
         if let Ok(lock) = File::open(&path)
             && lock.try_lock().is_ok()
         {
-            // Keep the lock file as long as the folder exists: a later sweep finds folders by their lock files.
+            // Keep the lock file as long as the folder exists: the next process finds leftover folders by their lock
+            // files.
             if remove_tree(&path.with_extension("")).is_ok() {
                 let _ = std::fs::remove_file(&path);
             }
@@ -130,7 +131,8 @@ mod tests {
         std::fs::set_permissions(&made, Permissions::from_mode(0o777)).unwrap();
         drop(Scratch::create(&made).unwrap());
         assert_eq!(mode(&made), 0o755);
-        // The creator of a link in a shared folder decides where it leads.
+        // A link in a shared folder is refused, because another user could have created the link and could change its
+        // target.
         let shared = place.path().join("shared");
         std::fs::create_dir(&shared).unwrap();
         std::fs::set_permissions(&shared, Permissions::from_mode(0o1777)).unwrap();

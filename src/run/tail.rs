@@ -13,8 +13,8 @@ use super::outcome::{Detail, parse};
 use super::{AttemptRecord, Store};
 use crate::error::{Error, Result};
 
-/// Bytes that each processor reads and parses at a time. Small enough for its cache, and for a run of a few hundred
-/// attempts to keep several processors busy.
+/// Bytes that each processor reads and parses at a time. The number is so small that a block fits into the processor's
+/// cache, and that a run of a few hundred attempts keeps several processors busy.
 pub(super) const BLOCK: u64 = 1 << 20;
 
 /// Number of blocks read in parallel before their records are appended to the result: enough for every processor.
@@ -290,7 +290,8 @@ fn read_block<T>(
         let mut behind = rest;
         let length = behind.skip_until(b'\n')?;
         let Some(line) = rest[..length].strip_suffix(b"\n") else {
-            // Even if only the line break is missing, resuming drops the record.
+            // A line without a line break counts as torn even if it is otherwise complete, because resuming the run
+            // drops its record.
             block.is_torn = !rest.trim_ascii().is_empty();
             return Ok(block);
         };

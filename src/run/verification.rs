@@ -272,7 +272,7 @@ fn add_run(earlier: &mut Value, outcome: Value) {
     }
 }
 
-/// Error of a check whose sandbox ended without evidence that the machine failed.
+/// Error of a check that counts as having ended its sandbox, because nothing shows that the machine failed.
 const ENDED: &str = "it ended its sandbox";
 
 fn lost(fault: Fault) -> Error {

@@ -31,8 +31,8 @@ pub(super) fn unrank(m: usize, n: usize, mut place: u128) -> Option<Vec<usize>> 
     let mut combination = Vec::with_capacity(n);
     let mut next = 0;
     for left in (1..=n).rev() {
-        // Find the largest element such that the combinations before it all rank below `place`, by binary search over
-        // the monotonic count, so that a draw computes n log m binomials instead of m.
+        // Find the largest element such that the combinations before it all rank below `place`. Use a binary search
+        // over the monotonic count, so that a draw computes n log m binomials instead of m.
         let all = count(m - next, left)?;
         let (mut low, mut high) = (next, m - left);
         while low < high {

@@ -1,4 +1,4 @@
-//! Nesting of functions: a sample never contains both a function and one nested in it.
+//! Nesting of functions: a sample never contains both a function and another function nested in it.
 
 /// The nesting of a paper's maskable functions, a forest.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ impl Nesting {
         Self { parents }
     }
 
-    /// Returns the unit directly around this one.
+    /// Returns the unit that directly contains this unit.
     #[must_use]
     pub fn parent(&self, unit: usize) -> Option<usize> {
         self.parents.get(unit).copied().flatten()
@@ -55,7 +55,7 @@ impl Nesting {
         Self { parents: places.iter().map(nearest).collect() }
     }
 
-    /// Whether no chosen function is nested in another chosen one.
+    /// Whether no chosen function is nested in another chosen function.
     #[must_use]
     pub fn allows(&self, chosen: &[usize]) -> bool {
         chosen.iter().all(|&function| {

@@ -29,7 +29,7 @@ impl UpSets {
         Self { needs: all }
     }
 
-    /// Whether no step outside the set needs one inside it.
+    /// Whether no step outside the set needs a step inside the set.
     fn is_up(&self, set: u32) -> bool {
         self.needs.iter().enumerate().all(|(step, needs)| set >> step & 1 == 1 || needs & set == 0)
     }

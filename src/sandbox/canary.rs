@@ -13,8 +13,8 @@ use super::{Backend, Command, Evidence, EvidenceKind, ExecLimits, Exit, SandboxL
 use crate::files::Temporary;
 use crate::workspace::{Layers, LayersKind};
 
-/// Bytes that a canary writes. If even this little does not fit, the disk is full, however much one attempt has
-/// written.
+/// Bytes that a canary writes. If even this small amount does not fit, the machine's disk is full, no matter how much
+/// an attempt has written.
 const ROOM: u64 = 64 << 20;
 /// Trial command: overwrites and renames a file that the workspace began with.
 const CHANGE: &str = "test \"$(cat file)\" = before && echo after > file && mv file moved && cat moved";
@@ -23,8 +23,8 @@ const CHANGE: &str = "test \"$(cat file)\" = before && echo after > file && mv f
 /// and checks that it works within `wall`. The fresh sandbox's workspace is in the folder `place`, on the same disk as
 /// the attempts' workspaces.
 pub(super) async fn examine(backend: &dyn Backend, place: &Path, wall: Duration) -> Option<Evidence> {
-    // Keep the file until the free space has been measured. Writing the file proves nothing, because even on a full
-    // disk it may fit into blocks that are reserved for root.
+    // Do not delete the file `room` before the free space has been measured. A successful write alone proves nothing,
+    // because even on a full disk the file may fit into blocks that are reserved for root.
     let script = format!("{CHANGE} && head -c {ROOM} /dev/zero > room");
     match tokio::time::timeout(wall, run(backend, place, &script)).await {
         Ok(Ok(())) => None,

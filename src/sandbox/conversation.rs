@@ -24,7 +24,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 const FILE_WALL: Duration = Duration::from_mins(1);
 /// Maximum bytes of a folder's listing.
 const LISTING: usize = 64 << 20;
-/// Unsent bytes above which no more data is taken from relayed connections.
+/// Maximum number of unsent bytes; while there are more, no data is taken from relayed connections.
 const MOST_UNSENT: usize = 256 << 10;
 /// Time limit for an init to start listening.
 const LISTEN: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ pub(super) struct InitConversation {
     /// Extra time for the running job, as last reported by the init, because other processes occupy the processors.
     later: Option<Duration>,
     /// The reason why no more jobs can be sent. Also set while a job is under way, so that no job follows an abandoned
-    /// one.
+    /// job.
     broken: Option<Loss>,
 }
 
@@ -275,7 +275,8 @@ impl InitConversation {
         Fault::Lost(loss)
     }
 
-    /// Adds to the stored loss a note on how it happened and evidence that the machine failed, and returns the result.
+    /// Adds a note and evidence to the loss that this conversation has stored, and returns the loss. The note says how
+    /// the loss happened, and the evidence shows that the machine failed.
     pub(super) fn explain(&mut self, note: Option<String>, evidence: Option<Evidence>) -> Option<Loss> {
         let mut loss = self.broken.take()?;
         if let Some(note) = note {

@@ -28,7 +28,7 @@ const RECENT: Duration = Duration::from_secs(2);
 pub(super) struct Searched {
     format: u32,
     root: PathBuf,
-    /// Latest change of a folder below, in seconds.
+    /// Latest change time of all folders that were searched, in seconds since 1970.
     changed: i64,
     folders: Vec<(PathBuf, FolderState)>,
     /// Files and folders that were found by their names.

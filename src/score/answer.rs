@@ -60,8 +60,8 @@ fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>>
         let Some(end) = object_end(bytes, start) else {
             wrong = Some("the answer's JSON is cut off: its last `{` is never closed".into());
             unclosed += 1;
-            // Objects inside the unclosed one are not answers, but an object at the start of a later line is not inside
-            // it.
+            // Objects inside the unclosed object are not answers. An object at the start of a later line is not inside
+            // it, so continue there.
             match text[at..].find("\n{").filter(|_| unclosed < MOST_UNCLOSED) {
                 Some(line) => at += line + 1,
                 None => break,

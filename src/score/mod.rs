@@ -178,8 +178,8 @@ pub fn placed_answer(experiments: &[Expected], answer: Option<&str>) -> Map<Stri
     known.filter_map(|(expected, value)| Some((expected.key.clone(), value.ok()??.clone()))).collect()
 }
 
-/// Scores the results of verification: every run of each experiment, and by id why an experiment has no result, such as
-/// "timed out" or "exit code 1".
+/// Scores the results of verification. `runs` contains the results of every run of each experiment; `failures` says, by
+/// the experiment's id, why an experiment has no result, such as "timed out" or "exit code 1".
 #[must_use]
 pub fn score_results(
     rule: Rule,

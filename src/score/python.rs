@@ -109,7 +109,8 @@ impl Literal {
         }
     }
 
-    /// Returns the value as a number, if it is one to Python, which counts `True` as 1.
+    /// Returns the number that Python takes this value for; `None` if Python does not treat it as a number. `True`
+    /// counts as 1.
     fn number(&self) -> Option<f64> {
         match self {
             Self::Bool(flag) => Some(f64::from(u8::from(*flag))),

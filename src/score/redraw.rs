@@ -33,8 +33,8 @@ struct DrawTest {
     /// Significance level: the probability that a right solution fails.
     level: f64,
     /// The test's [`DrawPool::furthest`]. With a low limit, wild draws count little, so the test notices small biases
-    /// in the means of several runs. A single invented draw differs only by its distance, so it is noticed only with a
-    /// high limit.
+    /// in the means of several runs. An invented report is a single draw and differs only by its distance, so it is
+    /// noticed only with a high limit.
     furthest: f64,
 }
 
@@ -219,7 +219,7 @@ pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
     let deviation = |(experiment, column): (usize, usize)| {
         let values: Vec<f64> = gold[experiment].iter().map(|row| row[column]).collect();
         let size = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-        // The rounding of a mean makes equal values seem to vary a little.
+        // Equal values seem to vary a little, because their mean is rounded.
         let deviation = standard_error(&values).map(|error| error * (values.len() as f64).sqrt());
         deviation.filter(|&deviation| deviation > ROUNDING * size).unwrap_or(0.0)
     };

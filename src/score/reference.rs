@@ -15,8 +15,8 @@
 //! The published implementation does not have stochastic experiments. They are judged by CORE-Bench's published rule:
 //! each number, by itself, must be within the 95% prediction interval of gold's repeats.
 //!
-//! One deviation: an object reported where gold is a list is always the exception, while Python finds nothing wrong
-//! with an empty list and may accidentally look the integers of a list up in the object.
+//! One deviation: if an object is reported where gold is a list, the result is always the exception. Python finds
+//! nothing wrong if that list is empty, and may accidentally look up the list's integers as keys of the object.
 
 use serde_json::{Map, Value};
 
@@ -35,7 +35,8 @@ pub(super) fn score_answer(experiments: &[Expected], answer: Option<&str>) -> Ve
     let holds = |text: &str| experiments.iter().any(|expected| text.contains(&expected.key));
     let parsed = match answer.map(json::read_as_python) {
         Some(Ok(Value::Object(map))) => Ok(map),
-        // In a list or a string, Python looks for the key, and raises an exception only if it finds the key.
+        // If the answer is a list or a string, the published Python code looks for each experiment's key in it, and
+        // raises an exception only if it finds the key.
         Some(Ok(Value::Array(items))) if !items.iter().filter_map(Value::as_str).any(names) => Ok(Map::new()),
         Some(Ok(Value::String(text))) if json::not_finite(&text).is_none() && !holds(&text) => Ok(Map::new()),
         Some(Ok(other)) => Err(format!("found `{}`", json::excerpt(&other.to_string()))),

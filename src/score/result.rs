@@ -63,7 +63,7 @@ fn last_json_block(stdout: &[u8]) -> Option<Value> {
     json::read(&String::from_utf8_lossy(&lines[start..=end].join(&b'\n'))).ok()
 }
 
-/// Converts a group's text to a number if it is a finite one; otherwise keeps the text.
+/// Converts the text of an expression's group to a number if the text is a finite number; otherwise keeps the text.
 fn read_group(text: &str) -> Value {
     match number_in(text) {
         Some(number) if number.is_finite() => text.trim().parse::<i64>().map_or(number.into(), Value::from),

@@ -82,7 +82,7 @@ fn evaluate(predicted: &Value, gold: &Value) -> Result<f64, String> {
     }
 }
 
-/// Returns the number that a value is to Python, which computes with NaN and infinities.
+/// Returns the number that Python takes a value for. Python computes with NaN and infinities.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),

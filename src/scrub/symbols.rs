@@ -147,7 +147,7 @@ impl Prose<'_> {
     }
 }
 
-/// Whether a word is a Greek letter or the name of one.
+/// Whether a word is a Greek letter or the name of a Greek letter.
 fn is_greek(word: &str) -> bool {
     const NAMES: [&str; 24] = [
         "alpha",

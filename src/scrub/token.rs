@@ -220,7 +220,8 @@ impl Splitter<'_> {
             && let Some(open) = self.text[next..self.end].find('{')
             && let Some((_, form)) = number::at(self.text, next + open + 1)
         {
-            // These arguments can only contain a number, so the whole command counts as one.
+            // The arguments of this command can only contain a number and units, so the whole command counts as a
+            // number.
             let end = self.arguments(next, 1 + units);
             self.push(TokenKind::Number(form), at, end);
             return end;

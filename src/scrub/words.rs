@@ -27,7 +27,7 @@ pub(super) enum WordSense {
     Claim,
     /// Name of something chosen: learning rate, threshold, width.
     Setting,
-    /// Often near a result, but near other numbers too: rate, variance, below.
+    /// A word that is often near a result, but also near other numbers: rate, variance, below.
     Hint,
     /// Statement of a choice or an action: set, train, repeat.
     Doing,

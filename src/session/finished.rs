@@ -12,7 +12,7 @@ use crate::verifier::stored::ChoiceRecord;
 pub struct Finished {
     /// How the session ended.
     pub outcome: RunOutcome,
-    /// The run's folder; it doesn't exist yet if a new run was not started.
+    /// The run's folder; the folder of a new run doesn't exist if the session was stopped before the first attempt.
     pub folder: PathBuf,
     /// Planned numbers of attempts by agent and n.
     pub planned: Vec<PlannedAttempts>,

@@ -1,4 +1,4 @@
-//! A run whose attempts are not planned: somebody else starts them one by one.
+//! A run whose attempts are not planned: the clients of a server start them one by one.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ pub(crate) struct HostedRun {
 }
 
 impl Run {
-    /// Prepares the items and creates the run's folder, or opens it again, without making attempts. At most
-    /// `verifications` of the later attempts are verified at once. Returns `None` if it is cancelled.
+    /// Prepares the items and creates or opens the run's folder, without making attempts. At most `verifications`
+    /// attempts will be verified at once. Returns `None` if `cancel` is cancelled first.
     ///
     /// # Errors
     /// As [`execute`](Self::execute).

@@ -23,9 +23,10 @@ pub enum RunFolder {
 
 /// Location of a run.
 pub(super) enum RunLocation {
-    /// A folder that doesn't exist yet. With `by_time`, another name is chosen if this one has been taken meanwhile.
+    /// A folder that doesn't exist yet. With `by_time`, another name is chosen if another process has created this
+    /// folder meanwhile.
     New { folder: PathBuf, by_time: bool, may_exist: bool },
-    /// The store of an existing run. No other process writes to it while the writer is held; a shared run has no
+    /// The store of an existing run. No other process writes to the store while the writer exists. A shared run has no
     /// writer.
     Stored { store: Store, writer: Option<Writer>, run: Box<RunFile> },
 }
@@ -85,7 +86,8 @@ impl RunLocation {
         differences.first().map_or(Ok(()), |first| Err(changed(first)))
     }
 
-    /// Writes `run.json`. Changes since a stored run was started are recorded and reported if they are accepted.
+    /// Writes `run.json`. If a stored run's suite, envs or prompts have changed since the run was started, and the
+    /// changes are accepted, records and reports these changes.
     ///
     /// # Errors
     /// Kind `Suite` for changes that aren't accepted, `Taken` if the folder has been created meanwhile, `Store` if it
@@ -147,7 +149,7 @@ fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn 
     Ok(differences)
 }
 
-/// Fails if the run's plan differs from the one this process has made.
+/// Fails if the run's plan differs from the plan that this process has made.
 fn same_plan(run: &RunFile, plan: &str, folder: &Path) -> Result<()> {
     match &run.sharing {
         None => Err(Error::new(FailureKind::Taken, format!("run `{}` was not planned to be shared", folder.display()))

@@ -160,7 +160,7 @@ impl Run {
     }
 
     /// Creates the run's folder with its plan, for other processes to work on, without making attempts. Returns the
-    /// folder and the number of attempts, or `None` if it is cancelled.
+    /// folder and the number of attempts, or `None` if `cancel` is cancelled first.
     ///
     /// # Errors
     /// As [`execute`](Self::execute).
@@ -175,15 +175,15 @@ impl Run {
     ///
     /// # Errors
     /// Anything that prevents the run from continuing: an item that can't be prepared, a baseline that isn't
-    /// reproduced, a changed suite, a model that refuses every call, a store that can't be written. All other ends,
-    /// such as lost attempts or a spent budget, are an [`RunOutcome`].
+    /// reproduced, a changed suite, a model that refuses every call, a store that can't be written. All other ways in
+    /// which a session can end, such as lost attempts or a spent budget, are a [`RunOutcome`].
     pub async fn execute(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
         // Boxed so that callers don't embed the large future in theirs.
         Box::pin(self.carry_out(observer, cancel)).await
     }
 
     async fn carry_out(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
-        // Check this before creating anything.
+        // Check that the graphics processors suffice before creating anything.
         self.options.machine.graphics.at_once(1)?;
         let prepared = match self.prepare(observer, cancel).await? {
             Ok(prepared) => prepared,
@@ -256,7 +256,8 @@ impl Run {
                 choose(&store, &ledger, &options.families, &configuration, &verifiers, observer, cancel).await
             }
         };
-        // Close the shard only after choosing, so that no other shard chooses at the same time.
+        // Close the shard only after its verifiers have chosen, so that no other shard runs the verifiers at the same
+        // time.
         if let Some(part) = own_part {
             part.close(outcome.name())?;
         }
@@ -271,8 +272,8 @@ impl Run {
         })
     }
 
-    /// Prepares everything and creates the run's folder; returns the result of a stopped session if it is cancelled
-    /// meanwhile.
+    /// Prepares everything and creates the run's folder; returns the result of a stopped session if `cancel` is
+    /// cancelled first.
     async fn prepare(
         self,
         observer: &dyn Observer,
@@ -300,7 +301,7 @@ impl Run {
             observer.on(RunEvent::Warning(told));
         }
         let items = tokio::select! {
-            // Check for cancellation first, since preparing from the cache completes at once.
+            // Check for cancellation first, because preparing may complete at once if everything is in the cache.
             biased;
             () = cancel.cancelled() => return Ok(Err(Box::new(Finished::not_started(place.folder(), planned)))),
             prepared = prepare::prepare(items, &agents, &options, observer) => prepared?,
@@ -348,7 +349,7 @@ struct PreparedRun {
     opened: location::OpenedRun,
 }
 
-/// A run's records and its ledger, after both have been made to agree.
+/// A run's records and its ledger, completed so that both contain the same spending.
 struct OpenedLedger {
     records: Vec<AttemptRecord>,
     ledger: Arc<Ledger>,
@@ -450,7 +451,8 @@ async fn make_part<'a>(
     match outcome {
         Ok(outcome) => Ok((outcome, part)),
         Err(error) => {
-            // If the store itself fails, leave cleaning up to other processes.
+            // If the store has failed, this process cannot record its end, so other processes have to clean up after
+            // it.
             if error.kind != FailureKind::Store {
                 let _ = part.close("failed");
             }
@@ -459,7 +461,7 @@ async fn make_part<'a>(
     }
 }
 
-/// Lets the run's verifiers choose at the samples whose attempts are complete; a choice among fewer attempts would have
+/// Lets the run's verifiers choose at the samples whose attempts are complete. A choice among fewer attempts would have
 /// to be repeated later.
 async fn choose(
     store: &Store,

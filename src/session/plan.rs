@@ -21,7 +21,7 @@ pub struct RunPlan {
     pub asking: usize,
     /// Maximum dollars of one attempt that uses a model.
     pub cost: f64,
-    /// Maximum dollars of all attempts, within the run's own limit.
+    /// Maximum dollars of all attempts together, at most the run's cost limit.
     pub worst: f64,
     /// Whether verifiers use a model too, at additional cost.
     pub verifiers_ask: bool,

@@ -56,7 +56,7 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
     }
 }
 
-/// The parts of a proof that are made.
+/// The parts of a proof to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SoundnessScope {
     /// Everything except solutions written by the user.

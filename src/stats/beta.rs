@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn the_beta_cdf_equals_the_binomial_tail() {
-        // P(X >= c) of n trials with probability p is I_p(c, n - c + 1); here it is computed by summing the terms.
+        // The probability of at least c successes in n trials of probability p is I_p(c, n - c + 1). Compare it with
+        // the sum of the binomial terms.
         for n in [1_u32, 2, 5, 24, 60] {
             for p in [0.02_f64, 0.3, 0.5, 0.97] {
                 let (mut term, mut above) = ((1.0 - p).powi(n as i32), 1.0);

@@ -2,7 +2,7 @@
 //!
 //! If the distributions are equal, every assignment of the pooled draws to the groups is equally likely, whatever the
 //! distribution is. The statistic of a value is the distance between two groups' means in standard deviations of the
-//! pool, and each value's p is the share of assignments in which the largest statistic of all values is at least the
+//! pool. Each value's p is the share of assignments in which the largest statistic of all values is at least the
 //! value's own statistic (Westfall and Young, *Resampling-Based Multiple Testing*, 1993, single-step max-T). So the
 //! chance that any value of a right solution gets a p of at most the level is at most the level, for any number of
 //! values, correlated or not.
@@ -32,9 +32,9 @@ pub struct DrawPool {
 /// observed assignment of draws to groups with `assignments` random ones. A fixed seed determines these, so the same
 /// draws have the same p everywhere.
 ///
-/// Pools with the same group sizes share their random assignments, so draws with the same index stay together. Otherwise
-/// a judged draw that is far off in two pools would count as two rare draws, and its p could not get below 2 / (number
-/// of draws).
+/// Pools with the same group sizes share their random assignments, so draws with the same index stay together.
+/// Otherwise a draw of the first group that is far off in two pools would count as two rare draws, and its p could not
+/// get below 2 / (number of draws).
 #[must_use]
 pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
     let prepared: Vec<StandardPool> = pools.iter().map(StandardPool::new).collect();
@@ -78,7 +78,7 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
     }
     largest.sort_by(f64::total_cmp);
     let p = |statistic: f64| {
-        // Sums in another order are equal up to rounding.
+        // Sums of the same numbers in different orders are equal only up to rounding.
         let below = largest.partition_point(|&other| other < statistic * (1.0 - ROUNDING));
         (1 + largest.len() - below) as f64 / (1 + largest.len()) as f64
     };

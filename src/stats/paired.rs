@@ -151,7 +151,7 @@ const FINE_SAMPLES: usize = 300;
 /// Returns the smallest distance from 0, towards the mean, of a true difference that the test doesn't reject. It is
 /// above 0 and at most the distance of the mean.
 fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
-    // The shares of up to seven attempts are multiples of a fine step, so that the test stays exact.
+    // Rates over up to seven attempts are multiples of the fine step, so the test stays exact.
     let steps = if flipped.len() <= FINE_SAMPLES { f64::from(MOST_PARTS) } else { 60.0 };
     let (mut rejected, mut kept) = (0_u32, (mean.abs() * steps).ceil().max(1.0) as u32);
     while kept - rejected > 1 {

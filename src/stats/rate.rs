@@ -16,20 +16,23 @@ pub const FEWEST_PAPERS: usize = 2;
 /// The interval of a mean over samples of values in [0, 1], such as a pass rate. `trials` is the number of independent
 /// tries behind a sample's value: with n attempts it is n / k for pass@k, so n = k counts as one.
 ///
-/// The mean is treated as the share of successes in a number of independent trials with the same uncertainty. That
-/// effective number is p (1 - p) / variance, times (t' / t)^2, the ratio of Student's quantiles for the trials and for
-/// the samples, because the variance of a few samples is itself uncertain (Korn and Graubard, "Confidence Intervals for
-/// Proportions with Small Expected Number of Positive Counts Estimated from Survey Data", 1998). The variance is that
-/// of the samples, shrunk towards its value if all attempts at a sample ended alike ([`PRIOR_SAMPLES`]), or if papers
-/// accounted for a fifth of the variance ([`PRIOR_PAPERS`]). The effective number is at most the one that would result
-/// if all attempts of a stratum had the same pass probability. If all samples pass, or none does, the variance is
-/// unknown, and the effective number is the number of samples or papers. The interval extends from the lower of the
-/// lower bounds to the higher of the upper bounds of two intervals for that share: the exact binomial test with the
-/// mid-p-value (Lancaster, "Significance Tests in Discrete Distributions", 1961) and Wilson's score interval. Each of
-/// the two covers too rarely at some rates, but mostly not at the same ones. With up to some 30 trials, both cover too
-/// rarely at some rates, so with n trials, the test's error rate is multiplied by n / (n + 3), or by three quarters if
-/// that is more. With single attempts at 3 to 60 samples of a paper, the interval then covers every rate with 93.3% or
-/// more.
+/// The mean is treated as the share of successes in a number of independent trials with the same uncertainty, the
+/// effective number: p (1 - p) / variance, times (t' / t)^2. The last factor is the ratio of Student's quantiles for
+/// the trials and for the samples, because the variance of a few samples is itself uncertain (Korn and Graubard,
+/// "Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated from Survey Data",
+/// 1998).
+///
+/// The variance is that of the samples, shrunk towards its value if all attempts at a sample ended alike
+/// ([`PRIOR_SAMPLES`]), or if papers accounted for a fifth of the variance ([`PRIOR_PAPERS`]). The effective number is
+/// at most the number that would result if all attempts of a stratum had the same pass probability. If all samples
+/// pass, or all fail, the variance is unknown, and the effective number is the number of samples or papers.
+///
+/// The interval covers two intervals for that share: the exact binomial test with the mid-p-value (Lancaster,
+/// "Significance Tests in Discrete Distributions", 1961) and Wilson's score interval. Each of the two contains the true
+/// rate too seldom at some rates, but mostly not at the same ones. With up to some 30 trials, both fail at some rates.
+/// So with n trials, the test's error rate is multiplied by n / (n + 3), or by three quarters if that is more. With
+/// single attempts at 3 to 60 samples of a paper, the interval then contains every true rate with a probability of at
+/// least 93.3%.
 ///
 /// `None` with fewer samples than [`FEWEST_SAMPLES`] or, for other papers, fewer papers than [`FEWEST_PAPERS`]: no
 /// useful interval is valid there.
@@ -129,14 +132,16 @@ fn least_variance(mean: &Mean, trials: f64) -> f64 {
     mean.strata.iter().map(of).sum()
 }
 
-/// Weight, in trials, by which few trials lower the error rate of the mid-p interval.
+/// If there are few trials, the mid-p interval gets a lower error rate. This many trials would halve the requested
+/// rate.
 const FEW_TRIALS: f64 = 3.0;
 /// Lowest error rate of the mid-p interval, as a share of the requested error rate.
 const LOWEST_RATE: f64 = 0.75;
 
 /// The interval of a share of successes among a number of trials, which may be fractional.
 pub(super) fn share_interval(share: f64, trials: f64, level: f64) -> Interval {
-    // A few trials have few possible outcomes, and at some rates both intervals would miss too many of these.
+    // With few trials there are few possible outcomes, and at some true rates too many of these outcomes give intervals
+    // without the true rate, by both methods.
     let error_rate = (1.0 - level) * (trials / (trials + FEW_TRIALS)).max(LOWEST_RATE);
     let exact = mid_p(share, trials, 1.0 - error_rate);
     let score = wilson(share * trials, trials, level).unwrap_or(exact);

@@ -26,7 +26,8 @@ struct ShingleTable {
     way: usize,
     /// The functions that have each shingle, with the shingle's number in each of them.
     index: HashMap<u64, Vec<(usize, usize)>>,
-    /// A bitmap of some bits of each shingle, for skipping nearly all shingles of a long file without a lookup.
+    /// A bitmap of some bits of each shingle's hash. With it, nearly all shingles of a long file are skipped without a
+    /// lookup in `index`.
     filter: Vec<bool>,
 }
 

@@ -81,7 +81,7 @@ fn functions(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Checks that every passage is a heading of the text.
+/// Checks that every passage that the manifest names is a heading of the paper's text.
 fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let headings: BTreeSet<&str> = loaded
         .text
@@ -227,8 +227,8 @@ fn matches_file(loaded: &LoadedPaper, glob: &str) -> bool {
         .any(|entry| entry.path().strip_prefix(&loaded.repo_dir).is_ok_and(|path| matcher.is_match(path)))
 }
 
-/// Checks that experiments that run hidden files are hidden themselves, and that no file that agents see holds a masked
-/// body.
+/// Checks that experiments which run hidden files are hidden themselves, and that the body of a masked function is in
+/// no other file that agents see.
 fn hidden(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let (manifest, hidden) = (loaded.dir.join("paper.toml"), loaded.paper.hidden_set());
     for experiment in loaded.paper.experiments.iter().filter(|experiment| !experiment.hidden) {

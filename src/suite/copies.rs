@@ -30,7 +30,7 @@ pub fn listed(loaded: &LoadedPaper) -> Vec<Error> {
             .lines()
             .filter_map(|line| {
                 let line = line.trim();
-                // The first line of the yml names the env itself, not a package.
+                // The first line of `environment.yml` names the env itself, not a package.
                 let item = line.strip_prefix("- ").filter(|_| file != "venv.lock").map(|item| {
                     ["name: ", "pypi: ", "conda: "].iter().find_map(|key| item.strip_prefix(key)).unwrap_or(item)
                 });

@@ -23,8 +23,8 @@ pub struct PaperEvidence {
     /// mutants.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
-    /// Number of kinds of mutants known when they were drawn; absent in files older than the kinds about ignored
-    /// arguments.
+    /// Number of kinds of mutants known when they were drawn; absent in files written before there were kinds of
+    /// ignored arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<usize>,
     /// Digest of everything that the measurements depend on, if they found no faults: while the digest stays the same,
@@ -62,12 +62,13 @@ impl FunctionEvidence {
     }
 }
 
-/// Numbers of kinds of mutants that early versions of the program knew: the kinds that change tokens, and these
-/// together with careless readings.
+/// Numbers of kinds of mutants that two early versions of the program knew. The first version only knew kinds that
+/// change tokens. The second also knew the mistakes of a careless reader of the paper.
 const FIRST_KINDS: (usize, usize) = (11, 19);
 
 impl PaperEvidence {
-    /// Returns the number of kinds, in their order, from which the mutants were drawn.
+    /// Returns the number of kinds that the program knew when it drew the mutants. New kinds are always added at the
+    /// end of [`MutantKind`](crate::code::MutantKind).
     #[must_use]
     pub fn known_kinds(&self) -> usize {
         self.kinds.unwrap_or(if self.plain { FIRST_KINDS.0 } else { FIRST_KINDS.1 })

@@ -65,8 +65,8 @@ pub struct GoldResult {
 }
 
 impl Experiment {
-    /// Returns the bounds of a comparison with gold. Without gold there are no repeats, and a stochastic experiment has
-    /// the default bounds.
+    /// Returns the tolerance of a comparison with gold. For a stochastic experiment, the tolerance follows from gold's
+    /// repeats or, without gold, is the default.
     #[must_use]
     pub fn bounds(&self, gold: Option<&GoldResult>) -> Tolerance {
         self.declared_tolerance().bounds(gold.map_or(&[], |gold| &gold.repeats))

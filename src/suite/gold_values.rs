@@ -7,12 +7,12 @@ use super::marked::{plain, settings};
 use super::written::{NumberInText, result_numbers, roundings, written_numbers};
 use crate::error::Error;
 
-/// Gold values found in a paper's text are reported unless that many would be found by chance with a higher probability
-/// than this. The limit is high, because the text can always be reworded and a result in it spoils every sample.
+/// Highest probability with which gold values in a paper's text may be there by chance and are still reported. The
+/// probability is high, because the text can always be reworded, and a result in the text spoils every sample.
 pub const CHANCE_IN_PROSE: f64 = 0.5;
 
-/// Gold values found in a repo's file are reported only if that many would be found by chance with a lower probability
-/// than this. The limit is low, because data must stay as it is.
+/// Highest probability with which gold values in a file of the repo may be there by chance and are still reported. The
+/// probability is low, because data must stay as it is.
 const CHANCE_IN_FILES: f64 = 0.01;
 
 /// A paper's gold values.

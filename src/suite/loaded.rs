@@ -170,7 +170,7 @@ impl LoadedPaper {
         }
     }
 
-    /// Refuses indices that the manifest does not have, and a function together with one nested in it.
+    /// Refuses indices that the manifest does not have, and a function together with another function nested in it.
     ///
     /// # Errors
     /// Kind `Usage`.
@@ -192,7 +192,7 @@ impl LoadedPaper {
     /// Returns the files of these functions and regions, with them masked. Splices at cached offsets, without parsing.
     ///
     /// # Errors
-    /// Kind `Suite` for a function together with one nested in it.
+    /// Kind `Suite` for a function together with another function nested in it.
     pub fn masked(&self, units: &[usize]) -> Result<Vec<MaskedFile>> {
         self.by_module(units)
             .into_iter()

@@ -128,7 +128,7 @@ pub struct Unit {
     pub description: String,
     /// Headings of the sections of `paper.md` that describe the function or region.
     pub passages: Vec<String>,
-    /// When it became public, if that was later than the rest of the code.
+    /// When the function or region became public, if that was later than the rest of the code.
     pub since: Option<PartialDate>,
     /// Mutants that behave like the original.
     pub equivalent: Vec<Equivalent>,
@@ -173,12 +173,13 @@ pub struct Experiment {
     /// Time limit of one curtailed run, in seconds; by default derived from the baseline.
     #[serde(default)]
     pub time_limit: Option<f64>,
-    /// Whether agents neither see nor report it, because it runs hidden files. Verification alone decides it.
+    /// Whether the experiment is hidden because it runs hidden files. Agents neither see nor report a hidden
+    /// experiment; it passes or fails by verification alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
 }
 
-/// All shared libraries.
+/// The products of a build, unless the manifest names them: all shared libraries.
 const PRODUCTS: &str = "**/*.so";
 
 /// The parameters of an experiment's command.

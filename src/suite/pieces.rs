@@ -33,7 +33,7 @@ impl Piece {
 pub(super) struct PaperSources {
     /// The files that contain units, without duplicates.
     pub modules: Vec<Module>,
-    /// For each unit, its module and the part of it.
+    /// For each unit, the index of its module, and the part of that module.
     pub places: Vec<(usize, Piece)>,
 }
 
@@ -83,7 +83,8 @@ pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<PaperS
                 (None, Some(function)) => Piece::Function(function),
                 (None, None) => return Err(Error::suite("names no function")),
             };
-            // After a fault, the places no longer correspond to the units.
+            // Compare only while no unit was faulty: after a fault, the indices of `sources.places` no longer
+            // correspond to those of the units.
             let twin = sources.places.iter().position(|place| *place == (module, piece.clone()));
             if let Some(twin) = twin.filter(|_| is_first) {
                 return Err(Error::suite(format!("is the same {} as `{}`", unit.kind(), paper.units[twin].at)));
@@ -105,7 +106,7 @@ pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<PaperS
     Ok(sources)
 }
 
-/// Splits a manifest's place into file and function; only a region may have just a file.
+/// Splits the field `at` of the manifest into file and function. Only a region's `at` may be a file without a function.
 fn place_of(at: &str, region: bool) -> Result<(PathBuf, Option<String>)> {
     if !region || at.contains("::") {
         let selector: Selector = at.parse()?;

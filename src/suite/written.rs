@@ -178,8 +178,9 @@ fn push<'text>(
     }
 }
 
-/// Calls `found` for all numbers of a result that texts can state. Small whole numbers, such as counts, occur in texts for
-/// other reasons. The numbers of a digest of values, as the runner of packages' tests writes it, are weighted sums.
+/// Calls `found` for all numbers of a result that identify it in a text. Skips small whole numbers, such as counts,
+/// because they occur in texts for other reasons. Also skips the numbers in a digest of values, which
+/// `factory/package_tests.py` writes, because they are weighted sums that no text states.
 pub fn result_numbers(value: &Value, found: &mut impl FnMut(f64)) {
     match value {
         Value::Number(number) => {

@@ -16,9 +16,9 @@ mod tests;
 /// The comparison in Python, for Harbor tasks: it reads a [`Tolerance`] as JSON.
 pub(crate) const PYTHON: &str = include_str!("tolerance.py");
 
-/// Minimum repeats for gold of a stochastic experiment. With 96, the smallest possible p-value of a single reported
-/// result is well below the level of the report's test, so an invented number is refused (docs/statistics.md), and 95%
-/// of all golds leave a right solution a chance of 90% or more.
+/// Minimum repeats for gold of a stochastic experiment. With 96 repeats, the smallest possible p-value of a single
+/// reported result is well below the level of the report's test, so an invented number is refused (docs/statistics.md).
+/// Also, with 95% of all golds, a right solution passes with a probability of at least 90%.
 pub(crate) const FEWEST_REPEATS: usize = 96;
 
 /// Probability that another repeat of gold is inside the interval that serves as a tolerance.
@@ -218,8 +218,8 @@ impl Tolerance {
 /// included.
 ///
 /// "No more than 5%" is meant in decimal: 1.05 passes against 1.0 although its double is slightly larger. Rounding two
-/// decimals to doubles shifts their difference by at most one unit in the last place of the larger one, and the bound
-/// itself is rounded too, so the bound is widened by four such units: 1e-15 of the value, far below any real error.
+/// decimals to doubles shifts their difference by at most one unit in the last place of the larger number. The bound
+/// itself is rounded, too, so the bound is widened by four such units: 1e-15 of the value, far below any real error.
 fn distance(gold: f64, got: f64, relative: f64, absolute: f64) -> (f64, bool) {
     let difference = (got - gold).abs();
     if gold == 0.0 {

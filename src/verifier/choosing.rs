@@ -30,8 +30,8 @@ pub fn open_all(
     specs.iter().map(|spec| open(spec, &models, orders)).collect()
 }
 
-/// Settings of the model in `model:NAME`. A name with a provider prefix uses that provider at its list price; one
-/// without uses the `--base-url`, prices and description of the run's own model.
+/// Settings of the model in `model:NAME`. A name with a provider prefix uses that provider at its list price. A name
+/// without a prefix uses the `--base-url`, prices and description of the run's own model.
 fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
     let same_server = own.filter(|_| !named.contains(':'));
     ModelChoice {
@@ -64,8 +64,8 @@ pub async fn reach(verifiers: &[Arc<dyn Verifier>], known: Option<&dyn Model>) -
     Ok(probed)
 }
 
-/// Lets all verifiers choose, one after another. If one fails because its budget is spent, the others still run, since
-/// some cost nothing; its error is returned at the end.
+/// Lets all verifiers choose, one after another. If a verifier fails because the budget is spent, the other verifiers
+/// still run, because some cost nothing; the error is returned at the end.
 ///
 /// # Errors
 /// Returns the first of the verifiers' errors.

@@ -221,7 +221,7 @@ impl Verifier for ByModel {
 }
 
 /// Shuffles the indexes by a hash of the sample's id, equally on every machine. Each further order is rotated by one,
-/// so that no candidate comes first twice before all have; after `count` orders a new hash is used.
+/// so that every candidate comes first once before any comes first again. After `count` orders, a new hash is used.
 fn shuffled(count: usize, sample: &str, order: u32) -> Vec<usize> {
     let (round, turn) = (order as usize / count.max(1), order as usize % count.max(1));
     let mut places: Vec<usize> = (0..count).collect();

@@ -178,7 +178,7 @@ async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
     };
     for error in [ModelError::ContextLength("9000 tokens".into()), ModelError::Refused("a filter".into())] {
         let said = error.to_string();
-        // With two orders, the first call fails: the second one's vote counts, and both are paid for.
+        // With two orders, the first call fails. The vote of the second call counts, and both calls are paid for.
         let (choice, kept) = choose(FailingAt(0, error.clone()), 2).await;
         let choice = choice.unwrap();
         assert!(choice.chosen.is_some() && choice.reason.starts_with("1 of 2 votes"), "{choice:?}");

@@ -13,7 +13,7 @@ pub struct Vote {
     pub order: u32,
     /// Number of earlier replies in this order that named no candidate.
     pub ask: u32,
-    /// The candidate it named.
+    /// The candidate that the reply named.
     pub named: VoteOutcome,
     /// Text of the reply, or the error if the call failed.
     pub said: String,

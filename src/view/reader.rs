@@ -17,7 +17,7 @@ use crate::run::reading::Detail;
 use crate::run::{RunFile, in_order, is_file_name};
 use crate::sample::{MASKED, Sample};
 
-/// Items by family and id, or the reason why one cannot be loaded.
+/// Items by family and id, or the reason why an item cannot be loaded.
 type LoadedItems = BTreeMap<(String, String), std::result::Result<Arc<dyn Item>, String>>;
 
 /// Reads runs, repeatedly if needed. Papers and other items are loaded once.
@@ -26,7 +26,7 @@ pub struct RunReader {
     folders: Vec<PathBuf>,
     /// Suite from which to load papers; `None` uses the suite recorded in each run.
     suite: Option<PathBuf>,
-    /// The k of pass@k; if empty, they follow from the runs.
+    /// The values of k for pass@k; if empty, they follow from the runs' numbers of attempts.
     ks: Vec<usize>,
     intervals: crate::stats::Intervals,
     labels: Labels,

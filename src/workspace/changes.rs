@@ -1,9 +1,9 @@
 //! The changes of an attempt, found by comparing its tree with the snapshot and the masked files on top of it.
 //!
-//! With an overlay, the changes are read from the upper layer alone (see the kernel's
-//! `Documentation/filesystems/overlayfs.rst` for whiteouts and opaque folders), so the cost depends on the number of
-//! changes and not on the size of the repo. A copy is compared file by file. As in git, only files count, so an empty
-//! folder is not a change. Names that snapshots leave out (caches, version control) are left out here, too.
+//! With an overlay, the changes are read from the upper layer alone, so the cost depends on the number of changes and
+//! not on the size of the repo. The kernel's `Documentation/filesystems/overlayfs.rst` explains whiteouts and opaque
+//! folders. A copy is compared file by file. As in git, only files count, so an empty folder is not a change. Names
+//! that snapshots leave out (caches, version control) are left out here, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

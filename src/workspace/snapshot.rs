@@ -144,7 +144,7 @@ impl Snapshot {
         &self.digest
     }
 
-    /// Returns a digest computed in the same way, including files made by a build. It may differ between machines.
+    /// Returns a digest like [`Snapshot::digest`], but with the files made by a build. It may differ between machines.
     pub fn content(&self) -> &str {
         &self.content
     }

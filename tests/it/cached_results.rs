@@ -109,7 +109,7 @@ fn the_baseline_is_cached_until_its_check_is_requested() {
     assert_ne!(refused.code, 0, "what was known is what counts");
     assert!(refused.stderr.contains("does not reproduce its gold here"), "{}", refused.stderr);
     ok(&lab, &[arguments.as_slice(), &["--name", "c", "--fresh"]].concat());
-    // The new measurement is in the cache now.
+    // Run `c` has replaced the changed results in the cache, so a run passes again.
     ok(&lab, &[arguments.as_slice(), &["--name", "d"]].concat());
 }
 
@@ -152,7 +152,8 @@ fn cached_replies_are_opt_in_and_paid_once() {
     };
     let cache = ["--model-cache", "replies"];
     let (asked, steps, cached, cost) = run("a", &cache);
-    // The attempts at a sample are independent draws, so each has asked the model itself.
+    // The attempts at a sample are independent draws, so no attempt uses a reply that the model gave to another
+    // attempt.
     assert_eq!((asked, steps as u64, cached), (8, 8, 0.0));
     assert!((cost - 8.0 * 0.005).abs() < 1e-9, "{cost}");
     assert_eq!(run("b", &cache), (0, steps, steps, 0.0));

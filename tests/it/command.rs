@@ -85,7 +85,8 @@ fn script(lab: &Lab, name: &str, commands: &[&str], answer: &Value) -> String {
     format!("scripted:{name}")
 }
 
-/// An attempt: name, commands, answer, whether it passes, the basis, the share of parameters hit, the error.
+/// An attempt and its expected record: name, commands, answer, whether it passes, the source of the judged arguments,
+/// the share of arguments that are right, the kind of error.
 type Case<'a> = (&'a str, &'a [&'a str], Value, bool, &'a str, f64, &'a str);
 
 /// Returns a measure of a record's verification.
@@ -256,7 +257,7 @@ fn ml_agent_finds_the_repo_among_all_and_then_writes_the_program() {
     lab.write("right.jsonl", &replies(&right));
     let never = ["add", "adder\npainter", "accept", "reject", "next"];
     lab.write("never.jsonl", &replies(&never));
-    // With one repo to examine, `next` ends the search.
+    // If the agent may examine only one repo, asking for the `next` one ends the search.
     lab.write("one.jsonl", &replies(&["add\nfirst number", "adder", "next"]));
     for (name, agent, passes, steps) in [
         ("right", "ml-agent", true, 7),
@@ -386,7 +387,8 @@ fn gold_passes_all_bundled_instructions_and_a_forger_none() {
     }
     lab.ok(&["check", "--family", "command"]);
     let agents = ["--agent", "gold", "--agent", "noop", "--agent", "forger"];
-    // The `gold` agent's passes show what the baseline would show.
+    // The baseline is left out, because it would only show that the right programs pass, which the attempts of `gold`
+    // show, too.
     let run = ["run", "--family", "command", "-n", "3", "--no-baseline", "--name", "r"];
     lab.ok(&[&run[..], &agents[..]].concat());
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();

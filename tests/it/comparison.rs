@@ -16,7 +16,7 @@ fn runs_are_compared_on_the_samples_that_both_have() {
     let row = &rows[0];
     assert_eq!((row["samples"].as_u64(), row["unmatched"].as_u64()), (Some(4), Some(5)));
     assert_eq!((row["difference"].as_f64(), row["only_first"].as_u64()), (Some(-1.0), Some(4)));
-    // Four pairs that all point in one direction: 2 / 2^4.
+    // In all four pairs the same run is better, so p is 2 / 2^4.
     assert!((row["p"].as_f64().unwrap() - 0.125).abs() < 1e-12);
 
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--steps", "7", "--name", "other-budget"]);
@@ -68,7 +68,7 @@ fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
     lab.ok(&["pick", "r", "--verifier", "execution"]);
     assert_eq!(lab.read("runs/r/choices.jsonl"), choices, "no choice is made twice");
 
-    // A model is only asked where attempts differ, and these are all the same.
+    // A verifier only asks its model if attempts differ, and the attempts of this run are all the same.
     lab.write("votes.jsonl", "{\"text\": \"\"}\n");
     let model = format!("scripted:{}", lab.path("votes.jsonl").display());
     lab.ok(&["pick", "r", "--verifier", "model", "--model", &model]);
@@ -101,7 +101,8 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     };
     let before = report();
     assert!(!named(&before).is_empty() && named(&before).iter().all(|&named| named), "{before:#}");
-    // The paper has changed since the run, so a number may now mean another function: none is shown with a name.
+    // The paper has changed since the run, so the number of a function in a sample's id may now mean another function.
+    // The report therefore shows no function's name.
     lab.edit("papers/tiny/paper.toml", "description = \"The arithmetic mean.\"", "description = \"A mean.\"");
     let after = report();
     assert_eq!(named(&after), vec![false; named(&before).len()], "{after:#}");
@@ -184,7 +185,7 @@ fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
         let verify = if command.contains("--verifier") { "" } else { "--no-verify " };
         let quick =
             command.replace("autoexperiment run ", &format!("autoexperiment run --limit 1 --no-baseline {verify}"));
-        // There is no embedding model here, without which embeddings are refused.
+        // Leave out embeddings, which are refused because these tests have no embedding model.
         let quick = quick.replace("embedding,", "");
         let mut shell = std::process::Command::new("bash");
         let ours = lab.command(&[]);

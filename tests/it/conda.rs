@@ -203,7 +203,7 @@ fn an_env_is_locked_built_found_again_and_removed() {
     assert_eq!(conda.build(), prefix);
     conda.ok(&["env", "prune", "tiny"]);
     assert!(!prefix.exists());
-    // The packages are still in the cache.
+    // The env is gone, but its packages are still in the cache.
     let begun = Instant::now();
     assert_eq!(conda.build(), prefix);
     println!("a prefix from cached packages: {:?}", begun.elapsed());
@@ -420,12 +420,12 @@ fn a_build_installs_the_locked_packages_after_the_channel_has_changed() {
     conda.lock();
     let index = mirror.join("conda-forge/noarch/repodata.json");
     let text = fs::read_to_string(&index).unwrap();
-    // Remove the version from the channel's index but not its file.
+    // Remove a version of the package from the channel's index, but keep the package's file.
     let mut parsed: Value = serde_json::from_str(&text).unwrap();
     assert!(parsed["packages"].as_object_mut().unwrap().remove("demo-library-1.0-py_0.tar.bz2").is_some());
     fs::write(&index, parsed.to_string()).unwrap();
     assert_eq!(python(&conda.build(), "import demo_library; print(demo_library.VERSION)"), "1.0");
-    // Now remove the file as well.
+    // Now remove the package's file as well.
     conda.ok(&["env", "prune", "tiny"]);
     fs::remove_dir_all(conda.cache.join("conda")).unwrap();
     fs::remove_file(mirror.join("conda-forge/noarch/demo-library-1.0-py_0.tar.bz2")).unwrap();
@@ -441,7 +441,7 @@ fn a_corrupt_package_is_named_and_nothing_of_it_stays() {
     let mut conda = Conda::of(channels, YML);
     conda.lock();
     let mirror = changed(channels, &conda);
-    // Both package formats, from a server and from a folder, each into an empty cache.
+    // Break a package of each format, one on a server and one in a folder, and install it into an empty cache.
     for (package, served) in [("demo-activate-1.0-0.tar.bz2", true), ("demo-library-1.1-py_0.conda", false)] {
         let broken = mirror.join("conda-forge/noarch").join(package);
         corrupt(&broken);
@@ -585,8 +585,8 @@ fn a_full_disk_is_reported_and_a_build_succeeds_after_it_grows() {
     let channels = channels();
     let conda = Conda::of(channels, YML);
     conda.lock();
-    // 30 MiB of disk are not enough for the packages; then the disk grows. It is removed with the shell's mount
-    // namespace.
+    // A disk of 30 MiB is too small for the packages. Then the script enlarges the disk. The disk is removed with the
+    // shell's mount namespace.
     let script = "mkdir cache && mount -t tmpfs -o size=30m tmpfs cache || exit 99
         \"$0\" env build --env conda tiny; code=$?
         test -z \"$(ls cache/envs/*/complete.json 2>/dev/null)\" || exit 98

@@ -56,7 +56,8 @@ fn a_run_killed_during_any_write_resumes_to_the_same_end_as_one_that_was_not() {
     };
     lab.ok(&run("reference"));
     let expected = verdicts(&lab, "reference");
-    // Moments of one run, in order: the file being written, and the number of the write to it.
+    // For each run, the moments at which it is killed, in order: the file being written, the moment of the write, and
+    // the number of the write to that file.
     for (name, moments) in [
         ("begun", &["run.json before 1", "run.json after 1"][..]),
         (
@@ -99,7 +100,7 @@ fn a_run_killed_50_times_resumes_to_the_same_end_as_one_that_was_not() {
     let expected = verdicts(&lab, "reference");
     assert_eq!(expected.len(), 2 * 11);
 
-    // Moments from a fixed sequence, spread over a whole run, including the middle of starting and of ending.
+    // Kill at moments from a fixed sequence. They are spread over a whole run, including its start and its end.
     let mut kills = 0;
     let mut round = 0;
     while kills < 50 {
@@ -142,7 +143,7 @@ fn a_run_killed_50_times_resumes_to_the_same_end_as_one_that_was_not() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(survivors(&lab), Vec::<String>::new());
-    // The last session removed what the killed ones had left.
+    // The last session has removed the files that the killed sessions left in the scratch folder.
     let left: Vec<_> = fs::read_dir(lab.path("scratch")).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -166,7 +167,7 @@ fn ctrl_c_stops_cleanly_and_explains_how_to_resume() {
     assert_eq!(output.status.code(), Some(130));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(message.contains("autoexperiment resume runs/r"), "{message}");
-    // The stopped attempt is on record with the step that it took, and will be repeated.
+    // The attempt that was stopped has a record with the step that it took, and will be repeated.
     assert!(lab.records("r").iter().all(|record| record["agent"] == "noop" || record["end"] == "cancelled"));
 }
 

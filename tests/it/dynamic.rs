@@ -63,7 +63,7 @@ fn the_python_session_of_super_lives_by_landlock_alone_too() {
         let mut command = Command::new("unshare");
         command.args(["--user", "sh", "-e", "-c", WITHOUT_NAMESPACES, crate::support::PROGRAM]).args(arguments);
         command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        // The user inside may not pass through root's home, so use other folders.
+        // The user inside the namespace is not allowed to pass through root's home, so put home and cache elsewhere.
         command
             .env("HOME", lab.path("home"))
             .env("AUTOEXPERIMENT_CACHE", lab.path("cache"))

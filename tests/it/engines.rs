@@ -217,7 +217,7 @@ fn graphics_processors_that_are_not_there_are_missed_before_anything_is_done(kin
 fn verification_has_a_fresh_container_of_the_same_image(kind: Kind) {
     let engine = Engine::start(kind);
     let (lab, images) = ready(&engine);
-    // This file outside the workspace would make the experiments fail.
+    // The attempt leaves a file outside the workspace, which verification must not see.
     let agent = scripted(&lab, "touch /tmp/left; echo done");
     let arguments =
         ["run", "--sample", "tiny_0", "--agent", &agent, "--sandbox", kind.name(), "--name", "r", "--no-baseline"];
@@ -234,7 +234,7 @@ fn verification_has_a_fresh_container_of_the_same_image(kind: Kind) {
     std::thread::sleep(Duration::from_secs(1));
     let said = watch.said();
     let made: Vec<(&str, &str)> = said.lines().filter_map(|line| line.split_once(' ')).collect();
-    // One more container installs the init's volume, over the base.
+    // Count the containers over the repo's image. One more container, over the base image, installs the init's volume.
     let over_repo: Vec<_> =
         made.iter().filter(|(image, _)| Some(*image) == images.last().map(String::as_str)).collect();
     // One container for the attempt, and one for each verified experiment.

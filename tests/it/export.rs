@@ -64,7 +64,7 @@ fn inspect_reads(readers: &Readers) {
     assert_eq!(found["noop"]["scores"], json!({ "pass": 0.0, "reported": 0.0, "verified": 0.0 }));
     let react = &found["react"];
     assert_eq!(react["messages"], 8 * 12, "every message of the model's once: {react}");
-    // Without a model, only the question is a message.
+    // An agent without a model has no conversation, so each of its samples has one message: the question.
     assert_eq!((&found["gold"]["messages"], &found["noop"]["messages"]), (&json!(8), &json!(8)));
     let first = &react["first"];
     let roles: Vec<&str> = first["messages"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
@@ -119,7 +119,7 @@ fn inspect_view_shows_every_sample_in_a_browser() {
         let browser = Browser::start().await;
         // The page only contains what fits into the window.
         browser.look(1400, 6000, false).await;
-        // This page does not signal when it has changed its view.
+        // Inspect's page does not signal when it has changed its view.
         let go = async |hash: String| browser.run(&format!("location.hash = {hash:?}")).await;
         let shows = |text: &str| format!("document.body.innerText.includes({text:?})");
         browser.open(&viewer.address).await;
@@ -352,7 +352,7 @@ fn a_harbor_task_of_a_function_and_a_region_is_described_and_verified() {
     harbor_python(&lab, &[&task.join("solution/measure.py"), &task.join("solution/experiments.json"), &solved]);
     let all = json!({ "reward": 1.0, "reported": 1.0, "verified": 1.0 });
     assert_eq!(harbor_reward(&lab, &task, &solved), all);
-    // Other statements that do the same, and some that do not.
+    // Put other statements in place of the region: first some that give the same result, then some that do not.
     let (before, after) = code.split_once("    raise NotImplementedError\n").unwrap();
     let after = after.replace("    raise NotImplementedError", "    return math.prod(values) ** (1 / len(values))");
     for (region, verified) in [("total += sum(values)", 1.0), ("total += values[0]", 0.0)] {
@@ -389,7 +389,7 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     }
     lab.write("gold/answer.json", &answer.replacen('{', "{\"1\": 7, ", 1));
     assert_eq!(reward(&gold)["reported"], 0.0);
-    // Files that are not copied from an attempt do not count as its changes here either.
+    // As in a run, files with names that snapshots leave out do not count as changes of the attempt.
     lab.write("gold/answer.json", &answer);
     for path in ["tiny/means.py.orig", "tiny/means.py~", ".pytest_cache/means.py", "json.pyc"] {
         lab.write(&format!("gold/{path}"), "raise SystemExit(1)\n");
@@ -398,7 +398,7 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     let verdict: Value = serde_json::from_str(&lab.read("logs/verdict.json")).unwrap();
     assert_eq!(verdict["ignored"], json!([]));
 
-    // Answers that would overwhelm a reader count as no answer, and so does a link to gold.
+    // An answer that would overwhelm a parser counts as no answer, and so does a link to the file with gold.
     let deep = "[".repeat(200_000);
     let huge = format!("{{\"means\": {{\"arithmetic\": 1{}}}}}", "0".repeat(400));
     let digits = format!("{{\"means\": {{\"arithmetic\": {}}}}}", "9".repeat(6000));
@@ -412,7 +412,7 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     assert_eq!(reward(&gold)["reported"], 0.0);
     std::fs::remove_file(gold.join("answer.json")).unwrap();
 
-    // Reads gold, writes the reward, changes the data, and replaces a module of Python's own.
+    // Code that reads gold, writes the reward, changes the data, and replaces a module of Python's library.
     let secret = task.join("tests/task.json");
     let means = format!(
         "import json\n\n\ndef arithmetic(values):\n    try:\n        open('{}', 'w').write('{{\"reward\": 1}}')\n    except OSError:\n        pass\n    \
@@ -607,7 +607,7 @@ fn names_longer_than_file_systems_take_are_cut_and_stay_apart() {
     }
     let shown = lab.ok(&["status", "r"]).stdout + &lab.ok(&["report", "r"]).stdout;
     assert!(!shown.contains('~'), "{shown}");
-    // The run's own attempts are still found by the names that they had.
+    // In the run, the attempts are still found by their original, long names.
     let shown = lab.ok(&["show", "r", &format!("{long}_1")]).stdout;
     assert!(shown.contains("gold: pass"), "{shown}");
 }

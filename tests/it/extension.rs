@@ -63,7 +63,7 @@ fn repository() -> Lab {
     lab
 }
 
-/// Makes a paper from it with `new`, not verified yet.
+/// Makes a paper with `new` from the repository that [`repository`] makes. The paper is not verified yet.
 fn paper() -> Lab {
     let lab = repository();
     let command = "mean=python -m ring {steps=full:500,curtailed:50}";

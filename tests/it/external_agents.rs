@@ -30,7 +30,7 @@ pub const REPORT: &str = "python -m tiny means --power 1 | tail -1 | sed 's/^/{\
 pub struct Upstream {
     pub url: String,
     pub asked: Arc<Mutex<Vec<Value>>>,
-    /// A text, and the reply to requests whose last message contains it.
+    /// A text, and the reply to requests whose last message contains that text.
     instead: Arc<Mutex<Option<(&'static str, Value)>>>,
 }
 
@@ -264,7 +264,7 @@ fn mini_swe_agent_solves_a_paper_with_commands_in_text() {
 fn gptme_solves_a_paper_over_both_protocols_streamed() {
     for (agent, folder) in [("cli:gptme", "gptme"), ("cli:gptme,mode=openai", "gptme+mode=openai")] {
         let fenced = |command: &str| text(format!("So be it.\n\n```shell\n{command}\n```\n"));
-        // The agent may also ask for a name of the conversation.
+        // Besides these replies, the agent may ask the model for a name of the conversation.
         solves(agent, folder, vec![fenced(SOLVE), fenced(REPORT), text("Done.\n\n```complete\n```\n")]);
     }
 }
@@ -486,7 +486,8 @@ fn an_agent_finds_no_network_but_the_gateway() {
 #[test]
 fn an_agent_that_eats_the_disk_ends_at_the_disk_limit() {
     let lab = Lab::new();
-    // Takes room without writing bytes. If the disk is only watched, it is checked during the sleep.
+    // The agent reserves disk space without writing bytes. If the disk limit is only watched, the disk is checked
+    // during the sleep.
     let script = "call()\nimport os, time\nfor number in range(100):\n    with open(f'{number}.bin', 'wb') as file:\n        \
                   os.posix_fallocate(file.fileno(), 0, 64 << 20)\ntime.sleep(60)\n";
     let upstream = Upstream::new(vec![text("no")]);
@@ -717,7 +718,7 @@ fn ctrl_c_during_an_attempt_records_output_time_and_cost_of_the_last_call() {
 fn without_a_sandbox_a_killed_run_leaves_no_files_that_the_next_one_does_not_sweep() {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("temporary")).unwrap();
-    // The agent ends by itself soon, because nothing else would end it.
+    // The agent's process ends by itself after a short time, because nothing ends it when the run is killed.
     let agent = own_agent(&lab, "call()\ntime.sleep(15)\n");
     let upstream = Upstream::new(vec![text("no")]);
     let arguments = ["--agent", agent, "--model", "m", "--base-url", &upstream.url, "--price", "0,0", "--name", "r"];
@@ -784,7 +785,7 @@ print(json.dumps({'median': times[len(times) // 2], 'client': time.process_time(
     let mut best = f64::INFINITY;
     for (name, calls) in [("b", 300), ("c", 300), ("d", 1000)] {
         let (used, [median, client, init]) = measure(name, calls);
-        // These figures mean nothing while other tests run.
+        // Print the figures only; they mean nothing if other tests run at the same time.
         let all = (used - short) / f64::from(calls - 10) * 1000.0;
         let [client, init] = [client, init].map(|time| time / f64::from(calls) * 1000.0);
         println!(

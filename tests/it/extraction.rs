@@ -73,10 +73,11 @@ fn is_clean(seen: &str) {
 #[test]
 fn the_bundled_suite_cannot_be_extracted_from_what_an_agent_can_read() {
     let lab = Lab::new();
-    // Without the gigabytes of the system's own libraries and data.
+    // Search all folders except those with the gigabytes of the system's own libraries and data.
     let folders = "$(ls -d /* | grep -vE '^/(usr|lib.*|proc|sys)$') /usr/local /usr/bin /usr/sbin";
     is_clean(&hunt(&lab, "local", folders, &[], |_| ()));
-    // The same script finds the suite in the program where it can read the program.
+    // Check that the script can find the suite at all: outside of a sandbox it can read the program, and finds the
+    // suite in it.
     let place = lab.path("hunted");
     std::fs::create_dir(&place).unwrap();
     std::os::unix::fs::symlink(PROGRAM, place.join("program")).unwrap();
@@ -85,7 +86,8 @@ fn the_bundled_suite_cannot_be_extracted_from_what_an_agent_can_read() {
     assert!(seen.contains("hunted/program"), "{seen}{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// The same in containers; the forgeries' engines run it, because starting an engine takes a minute.
+/// Makes the same check in a container of an engine. The tests in `forgeries` call this with their engines, because
+/// starting an engine takes a minute.
 pub fn assert_hidden_in_containers(lab: &Lab, kind: Kind, engine: &Engine) {
     is_clean(&hunt(lab, &format!("hunt-{}", kind.name()), "/", &["--sandbox", kind.name()], |command| {
         command.env(kind.variable(), engine.address());

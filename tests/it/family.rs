@@ -103,14 +103,14 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
         assert_eq!(rescored(item, &sample, record).unwrap(), *record);
     }
 
-    // The report shows it.
+    // The report shows the run.
     let options = report::SummaryOptions { planned: resumed.planned, ..report::SummaryOptions::default() };
     let table = report::console(&report::summarise(&resumed.records, &options));
     for part in ["gold", "noop", "scripted", "score", "33.3", "100.0", "Measures", "verified_right  3.000"] {
         assert!(table.contains(part), "{part}: {table}");
     }
 
-    // The browser's page shows it, including the details of a sample.
+    // The browser's page shows the run, including the details of a sample.
     let folders = vec![resumed.folder.clone()];
     let gathered = RunReader::new(families(), folders, None, Vec::new(), Intervals::default()).gather().unwrap();
     assert_eq!(gathered.material.notes, Vec::<String>::new());
@@ -123,7 +123,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
     assert_eq!((details.problem, details.attempts.len()), (None, 6));
     assert!(details.attempts.iter().all(|attempt| attempt.problems.is_empty() && !attempt.events.is_empty()));
 
-    // It can be exported.
+    // The run can be exported.
     let source = ExportSource::open(&resumed.folder, &families()).unwrap();
     let logs = inspect::export(&source, &base.join("logs")).unwrap();
     assert_eq!((logs.len(), source.notes()), (3, Vec::new()));

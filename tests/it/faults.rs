@@ -27,7 +27,7 @@ const LOCAL: usize = 5;
 /// Time between two kills of the daemon, and of the harness.
 const DAEMON: Duration = Duration::from_secs(12);
 const HARNESS: Duration = Duration::from_secs(8);
-/// A local run is over soon, so the harness is killed more often.
+/// A run in local sandboxes takes less time, so its harness is killed more often.
 const LOCAL_HARNESS: Duration = Duration::from_secs(3);
 /// Number of times that the daemon is killed. Limited, so that a run also finishes on a slow machine.
 const DAEMONS: u64 = 4;
@@ -74,7 +74,8 @@ fn parent(pid: i32) -> Option<i32> {
     status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
 }
 
-/// Makes attempts in such sandboxes while their inits, the engine's daemon and the harness are killed again and again.
+/// Makes attempts in sandboxes of this kind while their inits, the engine's daemon and the harness are killed again and
+/// again.
 fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Duration) {
     let lab = Lab::new();
     let groups_before = groups(engine, &[]);
@@ -109,12 +110,13 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
                 let local = || local_inits(harness.load(Ordering::Relaxed)).iter().map(ToString::to_string).collect();
                 let sandboxes: Vec<String> = engine.map_or_else(local, Engine::running);
                 turn += 7;
-                // Limit the kills: if attempts take longer than the time between them, none would end.
+                // Limit the number of kills: if attempts take longer than the time between two kills, no attempt would
+                // end.
                 let is_enough = containers.load(Ordering::Relaxed) >= most_kills;
                 if let Some(sandbox) = sandboxes.get(turn % sandboxes.len().max(1)).filter(|_| !is_enough) {
                     let is_killed = match engine {
-                        // Kill through the engine, which reports that. A container that dies in another way counts
-                        // against its attempt.
+                        // Kill the container through the engine, which then reports the kill. If a container dies in
+                        // another way, its attempt counts as failed.
                         Some(engine) => engine.cli(&["kill", sandbox]).0,
                         None => {
                             let pid = nix::unistd::Pid::from_raw(sandbox.parse().unwrap());

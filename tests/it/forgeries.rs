@@ -200,8 +200,7 @@ const ASIDE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Pairs of a name and a body of the function that does not know gold. `value` is the correct result, if it were
-/// available.
+/// Pairs of a name and a function body that tries to pass without knowing gold.
 const INSIDE: &[(&str, &str)] = &[
     ("not a number", "return float('nan')"),
     ("infinity", "return float('inf')"),
@@ -313,7 +312,7 @@ fn scripts(lab: &Lab) -> Vec<(&'static str, String)> {
 fn no_forgery_passes(lab: &Lab, sandbox: &str, change: impl FnOnce(&mut Command)) {
     let agents = agents(lab);
     let mut arguments = vec!["run", "--sample", "tiny_1", "--sample", "tiny_2", "--no-baseline", "--name", "r"];
-    // Also run an agent that does the work, to see that passing is possible.
+    // Also run the agent `gold`, which does the work, to see that attempts can pass.
     arguments.extend(["--sandbox", sandbox, "--jobs", "2", "--agent", "gold"]);
     arguments.extend(agents.iter().map(String::as_str));
     let mut command = lab.command(&arguments);
@@ -347,7 +346,7 @@ fn no_forgery_passes_locally() {
     no_forgery_passes(&Lab::new(), "local", |_| ());
 }
 
-/// The same forgers as clients of `serve`: each is rewarded nothing.
+/// The same forgers as clients of `serve`: each gets a reward of 0.
 #[test]
 #[ignore = "takes a minute"]
 fn no_forgery_is_rewarded_by_a_server_of_episodes() {

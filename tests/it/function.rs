@@ -53,7 +53,7 @@ fn a_function_that_fails_or_is_killed_has_failed() {
         ("crashes", "gave_up", "its process died of signal 11"),
         ("talks_nonsense", "gave_up", "message 1 does not follow the protocol"),
         ("returns_nothing", "gave_up", "it returned no answer"),
-        // The process may have killed itself, so this is not infrastructure.
+        // The agent's process may have killed itself, so the attempt is not lost to infrastructure.
         ("is_killed", "gave_up", "its process died of signal 9"),
         ("is_killed_once", "gave_up", "its process died of signal 9"),
         ("sleeps", "time_limit", ""),
@@ -64,7 +64,7 @@ fn a_function_that_fails_or_is_killed_has_failed() {
         assert_eq!((&record["end"], &record["pass"]), (&json!(end), &json!(false)), "{agent}: {record:#}");
     }
     assert!(records["sleeps"]["tool_seconds"].as_f64().unwrap() >= 2.9);
-    // No process that it started is left.
+    // The child process that the agent started is gone, too.
     let child = lab.read("child");
     let state = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
     assert!(state.is_empty() || state.contains(" Z "), "{state}");

@@ -32,8 +32,8 @@ fn records(lab: &Lab) -> Vec<Value> {
 fn attempts_of_two_processes_never_share_a_device_and_are_verified_on_their_own() {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("held")).unwrap();
-    // Without a sandbox, attempts can detect each other: of two on one device at the same time, one cannot make the
-    // folder.
+    // Without a sandbox, attempts can detect each other: if two attempts use one device at the same time, one of them
+    // cannot make the device's folder.
     let held = lab.path("held").display().to_string();
     let script = format!(
         "mkdir \"{held}/$CUDA_VISIBLE_DEVICES\" || echo $CUDA_VISIBLE_DEVICES >> {held}/twice; sleep 0.1; \
@@ -43,7 +43,7 @@ fn attempts_of_two_processes_never_share_a_device_and_are_verified_on_their_own(
     let agent = agent(&lab, "agent.jsonl", &script);
     let mut plan = lab.command(&["run", "-n", "1", "-k", "2", "--agent", &agent, "--no-baseline", "--name", "s"]);
     plan.args(["--sandbox", "none", "--gpus", "each", "-j", "4", "--plan-only"]);
-    // A login node has no devices.
+    // Plan the run as on a cluster's login node, which has no devices.
     let planned = plan.env("CUDA_VISIBLE_DEVICES", "").output().unwrap();
     assert!(planned.status.success(), "{}", String::from_utf8_lossy(&planned.stderr));
     let shards = [1, 2].map(|number| shard(&lab, number, "GPU-a,GPU-b"));

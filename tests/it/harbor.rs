@@ -134,7 +134,7 @@ fn the_verifier_rewards_the_solution_alone(engine: &Engine, lab: &Lab, task: &Pa
     let (reward, verdict) = verified(engine, &workspace);
     assert_eq!(reward, all(1.0, 1.0), "{verdict}");
 
-    // An answer alone, without the code.
+    // Submit a right answer without writing the functions.
     lab.write("answer.json", &fs::read_to_string(workspace.join("answer.json")).unwrap());
     let answered = Container::start(engine, "agent");
     answered.give(&lab.path("answer.json"), "/workspace/answer.json");

@@ -136,7 +136,7 @@ fn feedback_ends_once_what_is_shown_is_right_whatever_hidden_tests_say() {
     let lab = lab(false);
     let call =
         |name: &str, arguments: Value| json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]});
-    // Wrong for the values of the hidden test alone.
+    // This code is wrong only for the values of the hidden test.
     let code = lab.read("repos/tiny/tiny/means.py");
     let wrong = code.replace(
         "return total / len(values)",

@@ -1,5 +1,5 @@
-//! The runner of imported tests: honest code passes, and code that forges a pass does not. The forgers know the runner's
-//! language and its public behaviour; none was written against one run of it.
+//! The runner of imported tests: honest code passes, and code that forges a pass does not. The forgers know the
+//! runner's language and its public behaviour; no forger is written for a single run of it.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -122,7 +122,7 @@ fn refusal(functions: &[Value]) -> String {
 #[test]
 fn a_unique_name_is_found_despite_wrong_lines() {
     let lab = lab(
-        // One exact range, one 20 lines off, and one in an entirely different place.
+        // Published line numbers: one exact range, one that is 20 lines off, and one in an entirely different place.
         &[
             function("0", "scale", [52, 53, 54], ""),
             function("1", "total", [37, 37, 38], ""),
@@ -145,9 +145,10 @@ fn functions_of_one_name_are_distinguished_by_class_description_or_exact_lines()
     };
     let lab = lab(
         &[
-            // Stale lines, but only one candidate mentions energy.
+            // Outdated line numbers, but only one candidate's code mentions energy.
             function("0", "__call__", [5, 6, 8], "Energy inside of the bounding box, over all energy."),
-            // Lines that begin at the class, so that `def` is removed, too; the class is given.
+            // The published range begins at the class, so masking it would remove `def`, too. The class is published as
+            // well.
             with_class(function("1", "__call__", [26, 27, 34], ""), "RRRLoss"),
             // Only line numbers are given, and the range is one line too long, as usual in the published data.
             function("2", "__call__", [38, 39, 40], "Loss."),
@@ -190,7 +191,7 @@ fn decorators_long_signatures_and_comments_before_the_first_statement_are_seen_i
         "{said}"
     );
     assert!(said.contains("function 1: lines 27 and 28 to 34 were published, it is 27 and 32 to 34: the range begins inside the signature"), "{said}");
-    // Masking itself is checked by parsing; this checks that it removes nothing else.
+    // Check that masking removes the body and nothing else.
     for (place, gone, kept) in
         [("0", "# all of it", "@cached"), ("1", "outside = ", "        box,\n    ):"), ("2", "", "class L1Loss")]
     {
@@ -240,19 +241,19 @@ fn ambiguous_and_missing_functions_are_all_refused_with_candidates() {
     ] {
         assert!(message.contains(part), "{part}\n{message}");
     }
-    // The description matches one function, and the exact lines another.
+    // The description matches one function, and the exact line numbers match another.
     let message = refusal(&[function("0", "__call__", [38, 39, 39], "Energy inside the box.")]);
     assert!(message.contains("its description matches one function and its lines another"), "{message}");
-    // The same function twice.
+    // The same function is published twice.
     let message = refusal(&[function("0", "scale", [52, 53, 54], ""), function("1", "scale", [52, 53, 54], "")]);
     assert!(message.contains("it is `losses.py::scale`, which is function 0 already"), "{message}");
 }
 
 #[test]
 fn lines_decide_against_descriptions_only_if_those_of_all_functions_of_the_name_fit() {
-    // The description has the words of another function.
+    // This description has the words of another function.
     let energy = function("0", "__call__", [20, 21, 24], "Squares of what is outside.");
-    // The range begins at the class.
+    // This range begins at the class.
     let rrr = function("1", "__call__", [26, 27, 34], "");
     let l1 = function("2", "__call__", [38, 39, 39], "Energy inside the box.");
     let needs = [experiment("0", "{\"loss\": 0.5}", "0,1,2")];

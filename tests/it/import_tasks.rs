@@ -144,7 +144,7 @@ fn tagged_regions_become_units_and_papers_that_cannot_run_are_refused_by_name() 
     }
     let text = lab.read("rcb/papers/alpha/paper.md");
     assert!(text.contains("# Sums") && !text.contains("71.35") && !text.contains("64.20"), "{text}");
-    // Neither texts nor results of the benchmark are in the repo.
+    // The repo contains neither the paper's text nor other texts of the benchmark.
     assert!(
         !lab.path("rcb/repos/alpha/README.md").exists() && !lab.path("rcb/repos/alpha/paper2code_paper.tex").exists()
     );
@@ -168,7 +168,8 @@ fn gold_passes_every_region_and_neither_nothing_nor_a_borrowed_reference_does() 
         ["run", "--suite", "rcb", "-p", "alpha", "-n", "1..2", "--agent", "gold", "--agent", "noop", "--agent", &agent];
     lab.ok(&[&run[..], &["--name", "r"]].concat());
     let records = lab.records("r");
-    // Four regions alone, and the pairs without the one that is in another.
+    // Four samples of one region, and five of the six pairs: one region is nested in another, so the two are never
+    // masked together.
     assert_eq!(records.len(), 3 * (4 + 5));
     for record in &records {
         assert_eq!(record["pass"] == true, record["agent"] == "gold", "{record:#}");
@@ -232,7 +233,8 @@ fn stored_run() -> Value {
     let block = |code: &str| format!("Here it is:\n```python\n{code}\n```\nDone.");
     let total = "values = list(values)\nresult = sum(SCALE * value for value in values)\nreturn result";
     let snippets = [
-        // Right in other words, right, wrong but stored as passed, not Python.
+        // A right reply in other words, a right reply, a wrong reply that is stored as passed, and a reply that is not
+        // Python.
         ("scale of values", block("SCALE = 4.0 / 2"), true),
         ("total", block(total), true),
         ("loop", block("for value in values:\n    result += value"), true),
@@ -325,7 +327,7 @@ fn the_preset_of_researchcodebench_asks_once_with_the_paper_the_described_files_
         events.filter_map(|event| Some((text(&event, "role")?, text(&event, "content")?))).collect()
     };
 
-    // The region inside of a function, by the last block of the reply.
+    // A region inside of a function; the last fenced block of the reply counts.
     let (record, trajectory) = run("a", "fixed:preset=researchcodebench", "alpha_3", right);
     assert_eq!((&record["pass"], &record["format_errors"]), (&json!(true), &json!(0)), "{record:#}");
     assert_eq!(record["agent"], "fixed+preset=researchcodebench");
@@ -342,11 +344,11 @@ fn the_preset_of_researchcodebench_asks_once_with_the_paper_the_described_files_
     ];
     let places: Vec<Option<usize>> = order.iter().map(|part| prompt.find(part)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}: {prompt}");
-    // Only this part is missing, and nothing hidden is shown.
+    // The prompt shows all code except this region, and no hidden file.
     assert!(prompt.contains("result += SCALE * value") && !prompt.contains("NotImplementedError"), "{prompt}");
     assert!(!prompt.contains("sums_ref") && !prompt.contains("TestSums"), "{prompt}");
 
-    // A region outside of functions, without the paper.
+    // A region outside of functions, with a prompt that does not contain the paper.
     let (record, trajectory) = run("b", "fixed:preset=researchcodebench,paper=none", "alpha_0", scale);
     assert_eq!(record["pass"], true, "{record:#}");
     assert_eq!(record["agent"], "fixed+paper=none+preset=researchcodebench");
@@ -357,7 +359,7 @@ fn the_preset_of_researchcodebench_asks_once_with_the_paper_the_described_files_
     );
     assert!(!prompt.contains("Twice each value"), "{prompt}");
 
-    // Nothing is asked again.
+    // After a reply without code, the agent does not ask the model again.
     let (record, trajectory) = run("c", "fixed:preset=researchcodebench", "alpha_0", unfenced);
     assert_eq!((&record["pass"], &record["format_errors"]), (&json!(false), &json!(1)), "{record:#}");
     assert_eq!(messages(&trajectory).iter().filter(|(role, _)| role == "user").count(), 1, "{trajectory}");

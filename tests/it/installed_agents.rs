@@ -46,7 +46,7 @@ fn solves(agent: &str, tool: &str, key: &str, more: &Value, begun: usize) -> Opt
     let program = events(&lines, "program");
     assert_eq!((&record["pass"], &record["end"]), (&json!(true), &json!("answered")), "{record:#}\n{program:#?}");
     assert!(upstream.calls() >= 3, "{program:#?}");
-    // The model's reasoning is sent back to it with its calls.
+    // The agent sends the model's reasoning back to the model, together with the model's calls.
     let asked = upstream.asked.lock().unwrap();
     let said = asked.iter().rev().flat_map(|body| body["messages"].as_array().unwrap().clone());
     let with_calls: Vec<Value> = said.filter(|message| message["tool_calls"].is_array()).collect();
@@ -136,7 +136,8 @@ fn openhands_solves_a_paper_in_its_terminal() {
 #[test]
 #[ignore = "needs npm"]
 fn codex_gets_its_own_prompt_and_tools_for_a_model_that_it_knows() {
-    // Codex runs code that calls its tools, which it sends with the conversation.
+    // For this model, Codex offers the tool `exec`, which runs JavaScript. That JavaScript calls Codex's tool for
+    // commands.
     let code = |command: &str| {
         let command = json!({"cmd": command}).to_string();
         json!({"input": format!("const done = await tools.exec_command({command}); text(done.output);")})
@@ -153,7 +154,7 @@ fn codex_gets_its_own_prompt_and_tools_for_a_model_that_it_knows() {
     let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"exec") && names.iter().any(|name| name.starts_with("collaboration__")), "{names:?}");
     assert!(record["refused_requests"].is_null(), "{record:#}");
-    // Its exports name the program's version and these tools.
+    // The export of the attempt names the version of Codex and its tools.
     lab.ok(&["export", "r", "--format", "atif", "-o", "atif"]);
     let exported: Value = serde_json::from_str(&lab.read("atif/codex/tiny_1.0.json")).unwrap();
     assert_eq!(exported["agent"]["version"], "0.169.0");

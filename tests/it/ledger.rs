@@ -170,7 +170,7 @@ fn killed_in(engine: Option<&Engine>, most_kills: u32, jobs: &str, exact: bool) 
         }
         assert_eq!(ended.status.code(), Some(10), "{}", String::from_utf8_lossy(&ended.stderr));
         let (settled, reserved) = ledger(&lab);
-        // Everything that was settled is on record.
+        // The records contain the cost of every call that the ledger contains as finished.
         assert!((settled - recorded(&lab)).abs() < 1e-9, "{settled} in the ledger, {} recorded", recorded(&lab));
         return Survived { kills, served, settled, reserved };
     }
@@ -190,7 +190,8 @@ fn the_cost_limit_holds_over_200_kills_at_any_moment() {
     let kills = std::env::var("AUTOEXPERIMENT_KILLS").map_or(200, |kills| kills.parse().unwrap());
     let Survived { kills, served, settled, reserved } = killed(kills, "2", false);
     println!("{kills} kills: ${served:.6} served, ${settled:.6} settled, ${reserved:.6} reserved for calls cut off");
-    // A reserved call may not have been sent, and a served call may not have been settled.
+    // A call with reserved money may never have been sent, and a call that was served may have no final cost in the
+    // ledger.
     assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
 }
 
@@ -202,7 +203,8 @@ fn what_was_served_to_attempts_in_containers_is_on_record_over_kills(kind: Kind)
     println!("{kills} kills: ${served:.6} served, ${settled:.6} settled, ${reserved:.6} reserved for calls cut off");
     assert!(kills >= most / 2, "{kills} kills");
     assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
-    // No container of a killed process may be left: it ends by itself, which takes a moment, or `resume` removes it.
+    // No container of a killed process may be left: such a container ends by itself, which takes a moment, or `resume`
+    // removes it.
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(engine.running(), Vec::<String>::new());
 }
@@ -234,7 +236,7 @@ fn greedy_server(longest: u64) -> String {
 #[test]
 fn replies_are_limited_by_the_remaining_money_and_by_the_models_own_maximum() {
     // A cent per 100 tokens, so a reply for a dollar has 10,000. After two replies of 4,096 tokens there is no money
-    // for a third, of which the agent was warned before the second.
+    // for a third. The agent was warned of that before the second reply.
     for (longest, steps, tokens) in [(1 << 20, 1, 10_000.0), (4096, 2, 8192.0)] {
         let lab = Lab::new();
         let url = greedy_server(longest);
@@ -262,7 +264,7 @@ fn a_run_without_a_ledger_is_summed_from_records_and_gets_one_on_resume() {
     lab.ok(&["resume", "r", "--no-baseline"]);
     assert!(lab.read("runs/r/ledger.jsonl").contains("\"carried\""));
     assert_eq!(ledger(&lab), (1.0, 0.0));
-    // A cost that is in the ledger and in no record is reported, and put on record.
+    // A cost that is in the ledger, but in no record, is reported and then recorded.
     let attempts = lab.read("runs/r/attempts.jsonl");
     lab.ok(&["run", "-n", "1", "--limit", "2", "--agent", "react", "--model", &model, "--name", "s", "--no-baseline"]);
     lab.write("runs/s/attempts.jsonl", "");

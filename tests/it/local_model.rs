@@ -128,7 +128,7 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
             match &line.event {
                 Event::Reply { step, usage: used, seconds, finish, weights, tokens, .. } => {
                     steps += 1;
-                    // This server tells the ids of what it writes, but not those of prompts.
+                    // This server returns the ids of the tokens that it writes, but not those of the prompt's tokens.
                     let tokens = tokens.as_ref().unwrap();
                     assert_eq!((tokens.completion.len(), tokens.prompt.len()), (used.output as usize, 0));
                     assert!(
@@ -154,7 +154,8 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
         assert_eq!(serde_json::from_value::<Usage>(record["usage"].clone()).unwrap(), usage);
         let seconds = |key: &str| record[key].as_f64().unwrap();
         assert!((seconds("model_seconds") - waited).abs() < 0.01, "{waited}: {record:#}");
-        // Reading what a tool needs takes time even if the call is then refused, and that time is in no observation.
+        // Reading the files that a tool needs counts as tool time, even if the tool's call is then refused. No
+        // observation contains that time, so the record's sum may be larger.
         assert!(seconds("tool_seconds") >= tools - 0.01, "{tools}: {record:#}");
         assert!(seconds("cost").abs() < f64::EPSILON);
         taken += usage;

@@ -238,7 +238,7 @@ fn judge_one(judge: &mut Judge, path: &Path, module: &Module, tally: &mut Tally)
     tally.masks_alone += alone.len();
 }
 
-/// Ends the file and waits for the list of its faults.
+/// Tells the judge that the file has no more cases, and waits for the list of the file's faults.
 fn verdict(judge: &mut Judge) -> Value {
     judge.send(json!({"op": "end"}), b"");
     judge.answer()

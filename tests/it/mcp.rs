@@ -143,7 +143,7 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
     assert_eq!((&ended["pass"], &ended["reward"]), (&json!(true), &json!(1.0)), "{ended:#}");
     assert_eq!(assistant.called("result", &json!({ "attempt": attempt }))["pass"], true);
     assert!(assistant.called("report", &json!({})).as_str().unwrap().contains("serve:helper"));
-    // Mistakes are errors of the tool, which the assistant sees.
+    // A wrong call returns an error of the tool, which the assistant sees.
     for (tool, arguments, what) in [
         ("command_line", json!({ "attempt": attempt, "command": "ls" }), "the episode is over"),
         ("command_line", json!({ "command": "ls" }), "`attempt` is missing"),

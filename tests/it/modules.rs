@@ -104,7 +104,7 @@ impl Sources {
         Some((file.to_vec(), false))
     }
 
-    /// Returns the files that each file imports from, each with a path that shows it.
+    /// Returns the files that each file imports from, each with an imported path as evidence.
     fn imports(&self) -> BTreeMap<File, BTreeMap<File, String>> {
         let mut imports: BTreeMap<File, BTreeMap<File, String>> = BTreeMap::new();
         for (file, text) in &self.text {

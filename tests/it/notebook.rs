@@ -111,7 +111,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_only_by_the_published_measures() {
     let told = lab.ok(&["compare", "r"]).stdout;
     assert!(told.contains("over samples of these repos") && !told.contains("paper"), "{told}");
     let records = lab.records("r");
-    // Up-sets of the order: {}, {run}, {data, run}, {config, run}, all.
+    // The sets of blocks that a sample may withhold: {}, {run}, {data, run}, {config, run}, all.
     assert_eq!(records.len(), 5 * 3, "{records:?}");
     for record in &records {
         let told = format!("{record:#}");
@@ -144,7 +144,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_only_by_the_published_measures() {
             }
         }
     }
-    // The prefix is marked in the trajectory, and all views of a run show it.
+    // The cells that ran before the agent are marked in the trajectory, and all views of a run show them.
     let shown = lab.ok(&["show", "r", "sums.adder_2", "--agent", "gold"]).stdout;
     assert!(shown.contains("cell before the agent began: done") && shown.contains("converted 3 rows"), "{shown}");
     let report = lab.ok(&["report", "r"]).stdout;
@@ -205,7 +205,7 @@ fn a_sound_task_is_proven_and_the_faults_of_another_are_named() {
     assert_eq!(loses(1), json!(["answer", "landmark:configured"]), "{told}");
     assert_eq!(loses(2), json!(["answer"]), "{told}");
     assert_eq!(proof["trials"].as_array().map(Vec::len), Some(6), "{told}");
-    // The temporary runs are removed.
+    // The temporary runs of the proof have been removed.
     let proofs = crate::support::prepared::cache().join("proofs");
     let left = std::fs::read_dir(proofs).unwrap().flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with("notebook-sums.adder-")).count();
@@ -220,7 +220,7 @@ fn a_sound_task_is_proven_and_the_faults_of_another_are_named() {
     assert!(said.contains("landmark `configured` is hit by the cells before block `config`"), "{said}");
     assert!(said.contains("1 of 1 tasks: `sums.adder`"), "{said}");
     assert!(ran.stdout.contains("sums.adder: wrong; gold passes 3 of 3"), "{}", ran.stdout);
-    // Gold that cannot be reached.
+    // Change gold to an answer that the gold cells do not give.
     lab.edit("tasks/sums.adder/answer.json", "6.0", "7.0");
     let said = lab.fails(4, &["verify", "--family", "notebook"]);
     assert!(said.contains("gold fails in attempt 1") && said.contains("`sum`: submitted wrongly"), "{said}");

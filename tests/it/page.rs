@@ -113,13 +113,15 @@ fn tables_fit_a_window_and_show_rates_first_on_a_phone() {
         browser.run("for (const fold of document.querySelectorAll('details')) fold.open = true").await;
         let wide = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.closest('section').id)";
         assert_eq!(browser.eval(wide).await, json!([]));
-        // The new names are in the first lines, in tables and in pictures.
+        // The labels that replace the names of agents and models are in the page's first lines, in tables and in
+        // pictures.
         let told = browser.eval("document.querySelector('.contenders').innerText").await;
         assert!(told.as_str().unwrap().contains("ReAct Large"), "{told}");
         assert!(
             !browser.eval("document.querySelector('#overview').innerHTML").await.to_string().contains("large-model")
         );
-        // Sorted by number, first downwards; then upwards; and still so after the page was redrawn.
+        // Clicks on a heading sort the table by number, first downwards, then upwards. The order stays when the page is
+        // redrawn.
         let column = "[...document.querySelectorAll('#leaderboard tbody tr')].map((row) => Number.parseFloat(row.cells[3].textContent))";
         let click = "[...document.querySelectorAll('#leaderboard th button')].find((one) => one.textContent.startsWith('pass@1')).click()";
         let sorted = |values: &Value, way: f64| {
@@ -201,7 +203,7 @@ fn a_printed_page_is_complete_and_without_controls() {
                 "{name}: {pages} pages, {} bytes",
                 bytes.len()
             );
-            // After printing, the folds that it opened are closed again.
+            // After printing, the folds that printing opened are closed again.
             browser.until("document.querySelectorAll('details[data-folded]').length === 0").await;
         }
     });
@@ -303,7 +305,7 @@ fn words_stay_whole_the_first_chart_is_above_the_fold_and_what_is_cut_says_so() 
             }
             browser.open(&address).await;
             browser.go("#/").await;
-            // Whatever can be scrolled sideways shows a line that says so, where it does not fit.
+            // If a table or picture does not fit, a line says that it can be scrolled sideways.
             let silent = "[...document.querySelectorAll('#overview :is(.scroll, .chart)')].filter((one) => one.offsetParent && one.scrollWidth > one.clientWidth + 1 && !(one.nextElementSibling.className === 'sideways' && one.nextElementSibling.offsetHeight > 0)).length";
             if width == 390 {
                 assert_eq!(browser.eval(silent).await, json!(0));

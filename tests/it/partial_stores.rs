@@ -79,7 +79,7 @@ fn every_reading_verb_works_on_a_damaged_store_and_names_missing_parts() {
     let lab = lab();
     let whole = lab.read("runs/r/attempts.jsonl");
     let lines: Vec<&str> = whole.lines().collect();
-    // Both at one sample, so that there is something to compare.
+    // Take the lines of both agents at the same sample, so that there is something to compare.
     let of = |agent: &str| {
         let is_its =
             |line: &&&str| line.contains(&format!("\"agent\":\"{agent}\"")) && line.contains("\"sample\":\"tiny_0\"");
@@ -182,7 +182,8 @@ fn attempts_are_reported_without_their_run_file() {
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "other"]);
     assert!(lab.fails(2, &["compare", "r", "other"]).contains("so it is not known how its attempts were measured"));
     lab.ok(&["compare", "r", "other", "--force"]);
-    // An export needs the run's settings, which are lost; a verifier needs to know where the suite is.
+    // Without `run.json`, a run cannot be exported, because its settings are lost. A verifier must be told where the
+    // suite is.
     assert!(lab.fails(7, &["export", "r", "--format", "csv", "-o", "out"]).contains("is not a run"));
     assert!(lab.fails(2, &["pick", "r", "--verifier", "oracle"]).contains("--suite DIR"));
     lab.ok(&["pick", "r", "--verifier", "oracle", "--suite", "."]);
@@ -201,7 +202,7 @@ fn a_run_of_a_newer_version_is_left_out_of_a_report_on_several() {
     assert!(notes.contains("the run is of format 2, this version reads format 1"), "{notes}");
     lab.fails(7, &["report", "newer"]);
     lab.fails(2, &["report", "newer", "nowhere"]);
-    // Half a comparison would look like a whole one.
+    // Every command refuses a run of a newer version that is given alone.
     for look in LOOKS {
         let of_newer: Vec<&str> = look.iter().map(|&part| if part == "r" { "newer" } else { part }).collect();
         let said = lab.fails(7, &of_newer);
@@ -224,7 +225,7 @@ fn a_run_outlives_its_paper() {
     // Without the paper, no Harbor task can be made.
     let said = lab.fails(5, &["export", "r", "--format", "harbor", "-o", "out"]);
     assert!(said.contains("papers/tiny/paper.toml"), "{said}");
-    // No sample is left for a verifier to choose among.
+    // Without the paper, no sample is left at which a verifier could choose.
     assert!(lab.fails(5, &["pick", "r", "--verifier", "oracle"]).contains("its samples are left out"));
 }
 

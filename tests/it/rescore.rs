@@ -93,7 +93,7 @@ fn a_stored_value_that_the_rule_does_not_give_is_named() {
     assert_eq!((&got["attempts"], &got["script"]), (&json!(9), &Value::Null));
     assert!(is_near(&got["submitted"], 6.0 / 8.0) && is_near(&got["accuracy"], 3.5 / 7.0), "{got}");
     assert_eq!(got["landmarks"], json!(0.5));
-    // The same file twice: each task is named once.
+    // If the same file is given twice, each task is still named once.
     let twice = rescored(&["super-trajectories", &path, &path]);
     assert_eq!((&twice["attempts"], &twice["differs"]), (&json!(18), &got["differs"]));
 }

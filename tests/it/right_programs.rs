@@ -44,7 +44,8 @@ files = ["sorted.txt"]
 outcome = true
 "#;
 
-/// A limit above 1 does not change any result, and neither does a floor.
+/// A module for programs of the tests. `best` returns a number below 1, so neither a `limit` of 1 or more nor a `floor`
+/// of 0 changes its result.
 const PICKER: &str = "\
 import random
 

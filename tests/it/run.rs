@@ -48,7 +48,7 @@ fn a_right_answer_without_code_is_unsupported() {
     assert_eq!(record["verified"]["experiments"][0]["reason"], "exit code 1");
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     assert_eq!(report["rows"][0]["unsupported"], 1);
-    // The paper's own rule, without verification, can be chosen.
+    // With `--no-verify`, only the report counts, as in the published rule.
     lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--no-verify", "--name", "paper-rule"]);
     assert_eq!(lab.records("paper-rule")[0]["pass"], true);
 }
@@ -105,7 +105,7 @@ fn code_of_one_experiment_cannot_change_what_the_next_one_runs() {
          print('first half: 0.1')\n",
         answer["Experiment 2"].to_string()
     );
-    // Code that imports this overwrites the protected script of later experiments.
+    // If an experiment imports this module, the module overwrites the protected script that later experiments run.
     let code = format!(
         "open('tiny/__main__.py', 'w').write({forged:?})\ndef arithmetic(values):\n    return 1.0\ngeometric = arithmetic\n"
     );
@@ -179,7 +179,7 @@ fn nothing_that_an_agent_can_reach_holds_an_original_body_or_a_gold_value() {
     let agent = lab.scripted("s", &[tool("command_line", &json!({"command": search}))]);
     lab.ok(&["run", "--sample", "tiny_0,1", "--agent", &agent, "--name", "r"]);
     let seen = lab.first_observation("r", "tiny_0,1");
-    // Only the count of a body that is not masked in this sample.
+    // The search has found nothing except the body of `variance`, which this sample does not mask.
     assert!(seen.contains("1\ndone") && !seen.contains('/'), "{seen}");
     // Without a sandbox the search finds the body, which shows that the search works.
     let here = format!("grep -rl body-of-arithmetic {}; echo done", lab.path("repos").display());
@@ -272,7 +272,7 @@ fn attempts_lost_to_infrastructure_are_in_no_rate_and_made_again_on_resume() {
     assert_eq!((&rows[1]["agent"], &rows[1]["attempts"], &rows[1]["lost"]), (&json!("react"), &json!(0), &json!(1)));
     let before = lab.records("r").len();
     assert_eq!(before, 1 + 2, "each try is on record");
-    // Only these attempts are made again on resume.
+    // `resume` makes only the lost attempts again.
     lab.fails(8, &["resume", "r"]);
     let records = lab.records("r");
     assert!(records[before..].iter().all(|record| record["agent"] == "react"));
@@ -354,7 +354,8 @@ fn gold_is_compared_value_by_value_and_left_as_it_is() {
         assert_eq!((&experiment["worst"], &experiment["values"]), (&json!(0.0), &experiment["equal"]));
     }
     assert_eq!(lab.read("papers/tiny/gold.json"), recorded);
-    // One percent off is within the tolerance and is reported; a factor of two is not.
+    // A gold value that is one percent off is within the tolerance, and the difference is reported. A gold value that
+    // is off by a factor of two is outside of the tolerance.
     let mut gold: Value = serde_json::from_str(&recorded).unwrap();
     let value = &mut gold["results"]["curtailed"]["means"]["result"]["arithmetic"];
     let right = value.as_f64().unwrap();

@@ -123,7 +123,7 @@ async fn graphics_processors_are_asked_of_containers_only() {
 
 #[tokio::test]
 async fn a_device_of_its_own_is_shown_in_a_sandbox_and_named_to_its_commands() {
-    // There is no driver here, so another device that sandboxes lack takes the place of the driver's.
+    // This machine may have no graphics processor, so use another device that sandboxes do not contain by default.
     let others = ["/dev/kmsg", "/dev/fuse", "/dev/console", "/dev/loop-control"];
     let device = others.into_iter().find(|path| Path::new(path).exists()).unwrap();
     let gpu = Gpu { visible: "0".to_owned(), name: "3".to_owned(), devices: vec![PathBuf::from(device)] };
@@ -181,7 +181,8 @@ struct Crowd(Vec<std::process::Child>);
 
 impl Crowd {
     fn of(count: usize) -> Self {
-        // The kernel may share processors among sessions, of which each sandbox is one.
+        // The kernel may divide processors evenly among sessions, and each sandbox is a session, so start each busy
+        // process in its own session.
         let busy = || std::process::Command::new("setsid").args(["sh", "-c", "while :; do :; done"]).spawn().unwrap();
         Self((0..count).map(|_| busy()).collect())
     }
@@ -212,9 +213,9 @@ async fn on_a_busy_machine_fast_commands_finish_and_endless_ones_are_stopped() {
         sandbox.destroy().await.unwrap();
         done
     };
-    // Work that takes 30% of its time limit on a processor of its own, however fast the processor is. Limit and
-    // patience together suffice even with a twentieth of a processor, because other tests may run at the same time as
-    // the crowd.
+    // Work that takes 30% of its time limit if it has a processor to itself, however fast the processor is. Other tests
+    // may run at the same time as the crowd, so limit and patience together suffice even with a twentieth of a
+    // processor.
     let sample = one(work(1e5)).await.cpu;
     let work = work(1e5 * 0.3 * wall.as_secs_f64() / sample.as_secs_f64());
     let crowd = Crowd::of(12);

@@ -275,7 +275,7 @@ fn a_call_that_takes_long_shows_signs_of_life() {
     assert_eq!((kind.as_str(), &shown["observation"]["pending"]), ("observation", &json!(true)), "{shown:#}");
     let (_, state) = client.ask("state", &json!({}));
     assert_eq!((&state["pending"], &state["done"]), (&json!(true), &json!(false)), "{state:#}");
-    // A second call meanwhile is refused and does no harm.
+    // A second call while the first call runs is refused and does no harm.
     assert_eq!(client.refused(r#"{"type":"step","data":{"tool":"command_line"}}"#), "EXECUTION_ERROR");
     let mut waited = client.ask("step", &json!({ "tool": "wait" })).1;
     while waited["observation"]["pending"] == true {
@@ -289,11 +289,11 @@ fn a_call_that_takes_long_shows_signs_of_life() {
 fn clients_that_flood_never_read_or_call_during_verification_harm_nobody() {
     let lab = Lab::new();
     let served = Served::start(&lab, &["--jobs", "4"]);
-    // A hundred megabytes.
+    // A client that sends a message of a hundred megabytes.
     let mut large = served.client();
     large.reset(&json!({ "sample": "tiny_0" }));
     let _ = large.socket.send(Message::text("x".repeat(100 << 20)));
-    // Many questions whose answers nobody reads.
+    // A client that sends many messages and never reads the answers.
     let mut deaf = served.client();
     deaf.reset(&json!({ "sample": "tiny_1" }));
     let socket = deaf.socket.get_mut();
@@ -301,14 +301,14 @@ fn clients_that_flood_never_read_or_call_during_verification_harm_nobody() {
     let frame = |text: &str| [&[0x81, 0x80 | text.len() as u8, 0, 0, 0, 0], text.as_bytes()].concat();
     let question = frame(r#"{"type":"state"}"#).repeat(1000);
     while socket.write(&question).is_ok() {}
-    // A call while the answer is being verified.
+    // A client that calls a tool while its answer is being verified.
     let mut hasty = served.client();
     hasty.reset(&json!({ "sample": "tiny_2" }));
     hasty.send(r#"{"type":"step","data":{"tool":"submit","arguments":{"answer":"{}"}}}"#);
     hasty.send(r#"{"type":"step","data":{"tool":"command_line","arguments":{"command":"echo late"}}}"#);
     assert_eq!(hasty.answer().1["done"], true);
     assert_eq!(hasty.answer().1["code"], "EXECUTION_ERROR");
-    // Somebody else works meanwhile.
+    // Another client can work at the same time.
     let mut client = served.client();
     client.reset(&json!({ "sample": "tiny_0" }));
     let solved = solve(&lab, &mut client);

@@ -120,7 +120,7 @@ fn merge(count: usize, kills: usize, k: &str) {
     let (alone, merged) = (verdicts(&lab, "alone"), verdicts(&lab, "s"));
     assert_eq!(merged.len(), alone.len());
     assert_eq!(merged, alone);
-    // All commands that read runs see one run.
+    // To all commands that read runs, the shards' files are a single run.
     let status: Value = serde_json::from_str(&lab.ok(&["status", "s", "--json"]).stdout).unwrap();
     assert_eq!(
         (status["finished"].as_u64(), status["planned"].as_u64()),
@@ -134,7 +134,7 @@ fn merge(count: usize, kills: usize, k: &str) {
     let sample = &alone.keys().next().unwrap().1;
     lab.ok(&["show", "s", sample, "--agent", "gold", "--no-pager"]);
     assert!(lab.ok(&["compare", "s", "alone"]).stdout.contains("gold"));
-    // Nothing is left to do.
+    // `resume` has nothing left to do.
     let again = lab.ok(&["resume", "s", "--no-baseline"]);
     assert!(again.stderr.contains(&format!("{} finished before", alone.len())), "{}", again.stderr);
 }
@@ -158,7 +158,7 @@ fn a_plan_is_made_once_and_other_settings_are_refused() {
     assert_eq!(planned.stdout, "runs/p\n");
     assert!(planned.stderr.contains("work on it with `autoexperiment resume runs/p --shard I/N`"));
     assert!(!lab.path("runs/p/shards").exists(), "nobody has worked on it");
-    // A process with the run's settings joins it, and so does one without settings.
+    // A process that is started with the run's settings joins the run, and so does a process without settings.
     let joined = lab.command(&settings).env("AUTOEXPERIMENT_SHARD", "2/2").output().unwrap();
     assert!(joined.status.success(), "{}", String::from_utf8_lossy(&joined.stderr));
     lab.ok(&["resume", "p", "--shard", "1/2", "--no-baseline"]);
@@ -248,7 +248,7 @@ fn shared_money(count: usize, kills: usize) {
     println!("{killed} kills: ${served:.2} served, ${settled:.2} settled, ${reserved:.2} reserved for calls cut off");
     assert!(served <= most + 1e-9 && settled + reserved <= most + 1e-9);
     assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
-    // The run stops only if another attempt does not fit.
+    // The run stops only when the remaining money does not suffice for another attempt.
     assert!(settled + reserved + 0.2 > most - 1e-9, "{settled} and {reserved} of {most}");
     assert!((of("recorded") - settled).abs() < 1e-9, "{status}");
     if kills == 0 {
@@ -349,7 +349,7 @@ fn idle_shards_end_except_one_that_replaces_dead_ones() {
         assert!(begun.elapsed() < Duration::from_mins(2), "{}", lab.read("log-1"));
         std::thread::sleep(Duration::from_millis(100));
     }
-    // Of two shards that find nothing to begin, one ends and one stays.
+    // Start two more shards, which find no attempt to begin. One of them ends, and the other stays as the keeper.
     let mut others = [shard(&lab, 2, "1"), shard(&lab, 3, "1")];
     let begun = Instant::now();
     let first = loop {
@@ -364,10 +364,11 @@ fn idle_shards_end_except_one_that_replaces_dead_ones() {
     assert!(said.contains("other processes make the last 3 attempt(s)"), "{said}");
     let keeper = 1 - first;
     assert_eq!(ended(&mut others[keeper], 8), None, "{}", lab.read(&format!("log-{}", keeper + 2)));
-    // The next shard also ends while both others live.
+    // A further shard also ends, while the keeper and the holder of the claims live.
     let mut late = shard(&lab, 2, "1");
     assert_eq!(ended(&mut late, 60), Some(0), "{}", lab.read("log-2"));
-    // The keeper takes over a dead shard's attempts; if the keeper dies, the next shard does.
+    // If the holder of the claims dies, the keeper takes over its attempts. If the keeper dies, too, the next shard
+    // does.
     holder.kill().unwrap();
     holder.wait().unwrap();
     let begun = Instant::now();

@@ -169,7 +169,7 @@ fn a_job_array_outlives_the_loss_of_tasks_of_nodes_and_of_who_submitted_it() {
         match what {
             0..=3 => _ = kill(task.pid, Signal::SIGKILL),
             4 => kill_node(&slurm, &lab, &task.node),
-            // This happens when another job takes the node.
+            // Requeue the task, as Slurm does when another job takes the node.
             5 | 6 => _ = slurm.ask("scontrol", &["requeue", &task.place]),
             _ => {
                 let _ = kill(Pid::from_raw(submitter.id().cast_signed()), Signal::SIGKILL);
@@ -224,7 +224,7 @@ fn a_job_is_shown_cancelled_and_resumed() {
     let submitter =
         command(&[settings.as_slice(), &["--shards", "2", "--claim-timeout", "5s"]].concat()).spawn().unwrap();
     let begun = Instant::now();
-    // A task that is cancelled before it has begun its session leaves none.
+    // Wait for the first session, because a task that is cancelled before its session begins leaves no session.
     let sessions = || {
         let files = std::fs::read_dir(lab.path("runs/s/shards")).into_iter().flatten().flatten();
         let files = files.map(|entry| entry.path());
@@ -246,7 +246,7 @@ fn a_job_is_shown_cancelled_and_resumed() {
         assert!(begun.elapsed() < Duration::from_mins(3));
         std::thread::sleep(Duration::from_millis(200));
     }
-    // The tasks ended in good order after Slurm's signal.
+    // The tasks stopped by themselves after Slurm's signal.
     let ended: Vec<String> = sessions()
         .into_iter()
         .map(|path| {
@@ -266,7 +266,7 @@ fn preempted_and_timed_out_tasks_lose_no_attempt_and_repeat_none() {
     let slurm = Slurm::start();
     let lab = Lab::new();
     let (url, plan) = counting_server();
-    // The attempts wait until this file exists, which they can see without a sandbox.
+    // The attempts wait until this file exists. They can see the file because they run without a sandbox.
     let gate = lab.path("gate");
     let step = serde_json::json!({ "tool": "command_line", "arguments": {
         "command": format!("while [ ! -e {} ]; do sleep 0.1; done", gate.display()) } });
@@ -275,7 +275,8 @@ fn preempted_and_timed_out_tasks_lose_no_attempt_and_repeat_none() {
     let mut settings = vec!["run", "-n", "1", "--limit", "3", "-k", "2", "--agent", &waiting, "--agent", "gold"];
     settings.extend(["--agent", "react", "--model", "m", "--base-url", &url, "--price", "0,1000", "--max-tokens", "5"]);
     settings.extend(["--steps", "2", "--cost", "0.5", "--time", "2h", "--no-baseline", "--sandbox", "none"]);
-    // Six attempts wait, and six can be made at once: all others end, and these fill all tasks.
+    // Six attempts wait for the file, and the three tasks can make six attempts at once. So all other attempts end
+    // first, and the waiting attempts then fill all tasks.
     settings.extend(["--name", "s", "-j", "2", "--slurm", "--shards", "3", "--claim-timeout", "5s"]);
     settings.extend(["--job-time", "10", "--job-notice", "1"]);
     let log = std::fs::File::create(lab.path("log")).unwrap();

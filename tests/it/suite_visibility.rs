@@ -28,7 +28,7 @@ fn an_agent_cannot_read_gold_of_a_suite_below_a_folder_that_sandboxes_show() {
     assert!(trajectory.contains("0\\n/usr/local/src"), "{trajectory}");
     let gold = lab.records("r").into_iter().find(|record| record["agent"] == "gold").unwrap();
     assert_eq!(gold["pass"], true, "{gold:#}");
-    // Both commands report it before anything runs.
+    // `check` and `doctor` report this before anything runs.
     let said = lab.run(&["check", "tiny"]).stderr;
     assert!(said.contains("is in `/usr`"), "{said}");
     let said = lab.run(&["doctor"]).stdout;
@@ -41,7 +41,7 @@ fn an_agent_sees_no_run_beside_its_own_where_sandboxes_show_the_folder_of_runs()
     let lab = Lab::new();
     let runs = tempfile::Builder::new().prefix("runs-").tempdir_in("/usr/local/src").unwrap();
     let place = runs.path().display().to_string();
-    // Another run, whose record reveals what passed.
+    // Another run in the same folder, whose records reveal what another attempt has found.
     std::fs::create_dir(runs.path().join("earlier")).unwrap();
     std::fs::write(runs.path().join("earlier/attempts.jsonl"), "what another attempt has found\n").unwrap();
     let search = format!(

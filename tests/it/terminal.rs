@@ -93,7 +93,7 @@ fn one_attempt_is_shown_from_its_start_to_its_verdict_without_escape_sequences()
     assert!(said.contains("both attempted `tiny_0`"), "{said}");
     assert!(lab.fails(2, &["show", "r", "tiny_3.7"]).contains("has no trajectory of `tiny_3.7`"));
 
-    // The course of the attempts: the first run of code crashed, and no attempt recovered.
+    // The report on behaviour: in both attempts the first run of code crashed, and no attempt recovered.
     let how: Value = serde_json::from_str(&lab.ok(&["report", "behaviour", "r", "--json"]).stdout).unwrap();
     let row = how["rows"].as_array().unwrap().iter().find(|row| row["agent"] == "scripted").unwrap();
     assert_eq!((&row["ran"], &row["first_crashed"], &row["recovered"]), (&json!(2), &json!(2), &json!(0)), "{row:#}");
@@ -108,7 +108,7 @@ fn power_is_computed_from_assumptions_and_from_a_run() {
         serde_json::from_str::<Value>(&lab.ok(&all).stdout).unwrap()["rows"].clone()
     };
     let assumed = rows(&["--n", "1..3", "--k", "5", "--rate", "0.4", "--cost", "0.1"]);
-    // A row for one attempt and one for five, at each n.
+    // For each of three n, a row for a single attempt and a row for five attempts.
     assert_eq!(assumed.as_array().unwrap().len(), 6);
     assert_eq!((assumed[1]["n"].clone(), assumed[1]["k"].clone()), (json!(1), json!(5)));
     assert_eq!(assumed[0]["available"], 4);

@@ -59,7 +59,7 @@ fn the_verifiers_of_a_run_choose_among_its_attempts_as_they_end_and_are_in_its_r
     let two: Vec<&Value> = votes.iter().filter(|vote| vote["sample"] == votes[0]["sample"]).collect();
     assert_ne!(two[0]["named"], two[1]["named"], "{two:?}");
 
-    // `pick` makes the same choices, and makes none of them again.
+    // `pick` with the same verifiers finds all choices stored, and makes no choice again.
     lab.ok(&["pick", "r", "--verifier", "majority", "--verifier", "oracle", "--verifier", &model]);
     assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 3 * 4);
     // The page shows the choices, with the share of the gap.
@@ -75,7 +75,7 @@ fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_miss
     let verifiers = ["--verifier", &model, "--verifier", "majority", "--max-cost", "2.5"];
     let said = lab.fails(10, &[&DIVERSE[..], &["r"], &verifiers].concat());
     assert!(said.contains("resume"), "{said}");
-    // Three calls at a dollar each: the last one begins within the limit.
+    // Each call costs a dollar. The third call is made, because the limit is not used up when it begins.
     assert_eq!(lines(&lab, "runs/r/votes.jsonl").len(), 3);
     let choices = lines(&lab, "runs/r/choices.jsonl");
     let of = |name: &str| choices.iter().filter(|line| line["verifier"].as_str().unwrap().starts_with(name)).count();
@@ -109,7 +109,7 @@ fn votes_for_unknown_candidates_are_answered_and_counted() {
     let named = |value: Value| votes.iter().filter(|vote| vote["named"] == value).count();
     assert_eq!((named(json!({"unknown": "Z"})), named(json!({"unknown": "17"}))), (2 * asked, asked), "{votes:?}");
     for choice in lines(&lab, "runs/r/choices.jsonl") {
-        // The second order never names a candidate, so one of two votes counts.
+        // In the second order, the model never names a candidate, so only one of two votes counts.
         let alike = choice["reason"] == "all attempts are the same";
         assert!(alike || choice["reason"].as_str().unwrap().starts_with("1 of 2 votes"), "{choice}");
         assert!(alike || choice["unknown"] == 3, "{choice}");

@@ -55,7 +55,7 @@ fn a_traced_matrix_is_that_of_every_pair_at_a_fifth_of_its_cpu_time() {
     assert!(cpu(&traced) <= 0.2 * cpu(&every), "{} of {} s", cpu(&traced), cpu(&every));
     let needs = |experiment: &str| by_traces["needs"][experiment].as_array().unwrap().len();
     assert_eq!((needs("spread"), needs("strings"), needs("scales")), (4, 2, 5));
-    // Also with every odd way of entering a function.
+    // Check the same for the paper `odd`, whose experiments enter functions in unusual ways.
     verify(&lab, &["odd"]);
     let by_traces = matrix(&lab, "odd");
     verify(&lab, &["odd", "--every-pair"]);
@@ -194,7 +194,7 @@ fn a_faulty_experiment_is_reported_with_a_remedy_and_other_papers_continue() {
         );
         keep(&lab, "plain", &["::gaps\"", "\"steps\""]);
         keep(&lab, "odd", &["::plain\"", "\"caught\""]);
-        // One case is enough to see that the other papers are still verified.
+        // Verify all papers only in the first case, to see that a fault of one paper does not stop the others.
         let papers: &[&str] = if place == 0 { &[] } else { &["plain"] };
         let ran = lab.run(&[&["verify", "--no-mutants"][..], papers].concat());
         assert_eq!(ran.code, code, "{}", ran.stderr);

@@ -123,7 +123,7 @@ fn searching_folding_jumping_and_copying_work() {
         let browser = Browser::start().await;
         browser.look(1280, 900, false).await;
         browser.open(&address).await;
-        // Copy the table of results in three formats.
+        // The table of results can be copied in three formats.
         for (format, part) in
             [("CSV", "agent,n,pass@1"), ("Markdown", "| agent | n | pass@1"), ("LaTeX", "\\begin{tabular}{")]
         {
@@ -345,7 +345,7 @@ fn a_run_under_way_updates_itself() {
             .await;
         lab.write("runs/q/attempts.jsonl", &all);
         browser.until("document.querySelectorAll('#page .marks .begun').length === 0").await;
-        // Text that was typed stays.
+        // The text that was typed into the page's input stays.
         assert_eq!(browser.eval("document.querySelector('#page input').value").await, json!("tiny_0,"));
         browser
             .until(&format!("document.querySelector('.progress').textContent.includes('{count} of {count} attempts')"))
@@ -401,7 +401,8 @@ fn a_running_attempt_grows_on_its_page_and_open_parts_stay_open() {
 #[ignore = "needs chromium and chromedriver"]
 fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
     let lab = lab();
-    // At first the run only has its last samples; then the others are added before them.
+    // At first the run only has attempts at its last sample. Later, attempts at the other samples are added before
+    // them.
     let all = lab.read("runs/q/attempts.jsonl");
     let later: String = all.split_inclusive('\n').filter(|line| line.contains("\"tiny_0,1\"")).collect();
     lab.write("runs/q/attempts.jsonl", &later);
@@ -505,7 +506,7 @@ fn a_broken_store_gives_a_page_that_lists_missing_parts() {
     };
     let all = lab.read("runs/r/attempts.jsonl");
     let lines: Vec<&str> = all.lines().collect();
-    // Cut off anywhere: between lines, in a line, before the first.
+    // Cut the file off at several places: between lines, in a line, before the first line.
     for cut in [0, 1, lines[0].len() / 2, lines[0].len() + 1, all.len() / 2, all.len() - 1] {
         let end = (cut..=all.len()).find(|&at| all.is_char_boundary(at)).unwrap();
         lab.write("runs/r/attempts.jsonl", &all[..end]);
@@ -518,13 +519,13 @@ fn a_broken_store_gives_a_page_that_lists_missing_parts() {
     lab.write("runs/r/attempts.jsonl", &format!("{}\n\u{1}garbage\n{}\n", lines[0], lines[1]));
     expect(&["line 2 of `attempts.jsonl` is broken"]);
     lab.write("runs/r/attempts.jsonl", &all);
-    // A missing paper, and missing trajectories.
+    // Remove the paper and the trajectories.
     fs::rename(lab.path("papers/tiny"), lab.path("papers/gone")).unwrap();
     fs::remove_dir_all(lab.path("runs/r/trajectories")).unwrap();
     fs::remove_dir_all(lab.path("runs/r/diffs")).unwrap();
     expect(&["`tiny` cannot be read"]);
     fs::rename(lab.path("papers/gone"), lab.path("papers/tiny")).unwrap();
-    // A run file of a newer version, a garbled one, a missing one.
+    // Try a `run.json` of a newer version, a garbled one, and no such file.
     let run = lab.read("runs/r/run.json");
     lab.write("runs/r/run.json", &run.replacen("\"format\": 1", "\"format\": 2", 1));
     let newer = lab.run(&["report", "r", "--html", "report.html"]);

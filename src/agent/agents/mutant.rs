@@ -1,6 +1,6 @@
 //! `mutant:P`: restores each masked function correctly with probability 1-P, and otherwise with one small change (a
-//! mutant). If every mutant is noticed, its pass rate is (1-P)^n. With this known value, the statistics can be checked
-//! end to end.
+//! mutant). If the experiments notice every mutant, the agent's pass rate at n functions is (1-P)^n. This known value
+//! is used to check the statistics from end to end.
 
 use std::path::PathBuf;
 
@@ -51,8 +51,8 @@ impl Mutants {
             let equivalent = task.paper.units.iter().find(|it| it.at == function.at).map(|it| &it.equivalent);
             let marked = |id: &str| equivalent.is_some_and(|marks| marks.iter().any(|mark| mark.mutant == id));
             let mut mutants = index.map_or_else(|| Ok(Vec::new()), |index| module.mutants(index))?;
-            // Only use the kinds of mutants that existed first: with kinds that were added later, a seed would no
-            // longer give the same attempts.
+            // Use only the kinds of mutants that this agent has had from the beginning. With newer kinds, a seed would
+            // no longer give the same attempts as before.
             mutants.retain(|it| {
                 body.start <= it.range.start
                     && it.range.end <= body.end

@@ -28,7 +28,7 @@ pub struct StoredReply {
     pub attempt: u32,
     /// The reply's text, from which the code is taken.
     pub text: String,
-    /// Whether the reply passed where it comes from, if that is known. Not used to score it.
+    /// Whether the reply passed in the benchmark that it comes from, if that is known. Not used for scoring.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<bool>,
 }

@@ -33,7 +33,7 @@ impl Default for Limits {
     }
 }
 
-/// Returns the default time limit of one command under these limits. The model may ask for another one.
+/// Returns the default time limit of one command under these limits. The model may ask for another limit.
 #[must_use]
 pub fn command_limit(limits: &Limits) -> Duration {
     Duration::try_from_secs_f64((limits.seconds / 3.0).clamp(10.0, 300.0).round()).unwrap_or(Duration::from_mins(5))

@@ -32,7 +32,7 @@ pub fn system(prompting: Prompting, tool_calling: &ToolCalling, history: History
     system_of("react_system", prompting, tool_calling, history, paper)
 }
 
-/// Renders the system prompt of families that define none.
+/// Renders the system prompt for families that define no system prompt.
 #[must_use]
 pub fn general_system(prompting: Prompting, tool_calling: &ToolCalling, history: History) -> String {
     system_of("general_system", prompting, tool_calling, history, false)
@@ -45,7 +45,7 @@ fn system_of(
     history: History,
     paper: bool,
 ) -> String {
-    // Tools that are offered through the provider's interface are not described in the prompt too.
+    // Describe no tools in the prompt if they are offered through the provider's interface.
     let told: &[Tool] = if tool_calling.offered().is_empty() { tool_calling.tools.definitions() } else { &[] };
     let tools: Vec<Value> = told
         .iter()
@@ -150,7 +150,7 @@ pub fn format_error(what: &str, tool_calling: &ToolCalling) -> String {
 }
 
 /// Returns the message that replaces an output which the previous step has already shown. A small model that sees the
-/// same text again repeats the same call until its steps are used up.
+/// same text again would repeat the same call until the attempt's steps are used up.
 #[must_use]
 pub fn same_as_before(tool_calling: &ToolCalling) -> String {
     let report = match tool_calling.tools.answering() {

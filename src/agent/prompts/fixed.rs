@@ -41,7 +41,8 @@ pub fn files(task: &Replication, function: &TaskFunction, stub: &str, paths: &[S
 /// and a docstring replies with the same code.
 #[derive(Debug, Clone)]
 pub struct Missing {
-    /// The function's name in words. It includes the class, because a file may have several methods of one name.
+    /// The function's name with its kind, for sentences, such as "method `fit` of the class `Model`". It includes the
+    /// class, because a file may have several methods of one name.
     pub called: String,
     /// The function's signature.
     pub header: String,
@@ -56,7 +57,7 @@ pub struct Missing {
 pub struct MissingPart {
     /// The function's code with [`MARKER`] in place of the statements.
     pub function: String,
-    /// Approximate length of the missing part, in words.
+    /// Approximate length of the missing part as a text, such as "3 lines".
     pub lines: String,
 }
 

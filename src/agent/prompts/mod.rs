@@ -54,7 +54,7 @@ const TEMPLATES: [(&str, &str); 32] = [
     ("external_task", include_str!("external_task.md")),
 ];
 
-/// Prompts of families that define none of their own.
+/// Prompts for families that define no prompts of their own.
 const GENERAL: [(&str, &str); 8] = [
     ("general_system", include_str!("general_system.md")),
     ("general_task", include_str!("general_task.md")),
@@ -87,7 +87,7 @@ pub fn digest() -> String {
     digest_of(TEMPLATES.iter())
 }
 
-/// Returns the digest of all prompts of families that define none of their own.
+/// Returns the digest of all prompts for families that define no prompts of their own.
 #[must_use]
 pub fn general_digest() -> String {
     digest_of(TEMPLATES.iter().chain(&GENERAL))

@@ -1,7 +1,8 @@
 //! Finds the tool calls of a reply: those that the provider reports, or JSON in the text.
 //!
 //! The functions are pure and tolerant of what small local models write: a call in a code fence, between tags or bare,
-//! with other names for its two parts, with its arguments as a JSON text, or with raw line breaks inside strings.
+//! with keys other than `name` and `arguments`, with the arguments as a JSON text, or with raw line breaks inside
+//! strings.
 
 pub mod text;
 

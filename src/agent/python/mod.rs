@@ -22,8 +22,8 @@ impl Host for Context<'_> {
     }
 }
 
-/// Runs a cell, and returns when it ends or the time limit of one call is over. Code that still runs from an earlier
-/// call is interrupted first.
+/// Runs a cell, and returns when the cell ends or when the time limit of one call is over. Code that still runs from an
+/// earlier call is interrupted first.
 ///
 /// # Errors
 /// The errors of the sandbox; [`Fault::Refused`] if no session can be started.

@@ -15,7 +15,8 @@ use crate::code::last_part;
 pub(super) fn nearness(code: &Code, snippets: &[Snippet], file: &Path, function: usize) -> Vec<f64> {
     let Some(module) = code.modules.get(file) else { return vec![0.0; snippets.len()] };
     let Some(target) = module.functions().get(function) else { return vec![0.0; snippets.len()] };
-    // Code that calls a constructor or another special method contains the name of the class instead.
+    // Code that calls a constructor or another special method contains the name of the class instead of the method's
+    // name.
     let own = last_part(&target.name);
     let called = match &target.class {
         Some(class) if own.starts_with("__") => last_part(class),

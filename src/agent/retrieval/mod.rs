@@ -163,7 +163,7 @@ impl Retriever {
                 let near = ast::nearness(code, &all, &wanted.file, wanted.function);
                 let texts: Vec<String> = all.iter().map(|it| it.text.clone()).collect();
                 let alike = self.scores(&texts, &wanted.query, false).await?;
-                // Among functions of equally close relation, sort by shared words.
+                // Sort functions that are equally closely related by the words that they share with the query.
                 let most = alike.iter().copied().fold(1.0, f64::max);
                 near.iter()
                     .zip(&alike)

@@ -66,7 +66,7 @@ impl fmt::Display for Overrides {
 }
 
 impl Settings {
-    /// Returns these settings, with the agent's own settings applied.
+    /// Returns the run's settings with the settings in `own`, which apply to a single agent, in place of the run's.
     #[must_use]
     pub(crate) fn with(&self, own: &Overrides) -> Self {
         let mut this = self.clone();

@@ -95,7 +95,7 @@ async fn the_statement_that_replaces_missing_code_is_not_shown_to_the_model() {
             shown.contains("```python\ndef double(x):\n```") && !shown.contains("raise NotImplementedError"),
             "{shown}"
         );
-        // The prompt never shows a function that consists of a signature and a docstring.
+        // The prompt never shows a function that consists of nothing but a signature and a docstring.
         assert!(!shown.contains("def double(x):\n "), "{shown}");
         assert!(shown.contains("# `double` goes here.") && shown.contains("> Doubles a number."), "{shown}");
     }

@@ -188,7 +188,7 @@ async fn a_lost_sandbox_ends_the_attempt_and_is_never_shown_to_the_model() {
     let attempt = AttemptFixture::new(vec![sh("echo one"), sh("echo two"), submit()]).await.dying(1).react().await;
     assert_eq!((attempt.end, attempt.detail.as_deref()), (End::SandboxKilled, Some("its init was killed")));
     assert_eq!((attempt.asked.len(), attempt.observations().len()), (2, 1));
-    // The same holds for tools that use the sandbox in other ways.
+    // A sandbox that is lost during another tool also ends the attempt.
     for (tool, arguments) in [
         ("list_files", json!({})),
         ("read_file", json!({"path": "main.py"})),

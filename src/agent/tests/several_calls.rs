@@ -38,7 +38,7 @@ async fn calls_are_run_in_order_in_every_set_of_tools_and_each_is_answered() {
             _ => call(answer, json!({ "answer": r#"{"Experiment 1": {"x": 1}}"# })),
         };
         let three = several(&[run("echo one > log.txt"), run("echo two >> log.txt"), run("cat log.txt")]);
-        // The answer ends the attempt; calls of the reply after it are not run.
+        // The answer ends the attempt; the reply's calls after the answer are not run.
         let last = several(&[run("echo three >> log.txt"), report, run("echo four >> log.txt")]);
         let attempt = AttemptFixture::new(vec![three, last]).await.react_with(&format!("tools={tools}")).await;
         assert_eq!((attempt.end, attempt.budget.steps), (End::Answered, 2), "{tools}");

@@ -14,9 +14,9 @@ pub(super) struct ReportResults {
     pub name: &'static str,
 }
 
-/// The tool in the original's tool set, which calls it `final_answer`.
+/// The tool under its name in the tool set of the original benchmark, `final_answer`.
 pub(super) static FINAL_ANSWER: ReportResults = ReportResults { name: "final_answer" };
-/// The tool in other tool sets, which call it `submit`.
+/// The tool under its name in other tool sets, `submit`.
 pub(super) static SUBMIT: ReportResults = ReportResults { name: "submit" };
 
 #[derive(Deserialize, JsonSchema)]
@@ -26,8 +26,8 @@ struct Arguments {
     answer: String,
 }
 
-/// Extracts the answer from the arguments: the argument `answer`, as text or as an object; without it, the arguments
-/// themselves if their keys are those of experiments.
+/// Extracts the answer from the arguments of a call: the argument `answer`, as text or as an object. Without this
+/// argument, all arguments together are the answer if one of them is named like an experiment.
 #[must_use]
 pub fn answer(arguments: &Map<String, Value>) -> Option<String> {
     match arguments.get("answer") {

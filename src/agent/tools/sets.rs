@@ -58,7 +58,7 @@ impl std::fmt::Debug for ToolSet {
     }
 }
 
-/// The tools of the original (its Table 2 and appendix), and `read_file`.
+/// The tools of the original benchmark (Table 2 and appendix of its paper), and `read_file`.
 static AUTOEXPERIMENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &list_files::ListFiles,
@@ -76,7 +76,8 @@ static AUTOEXPERIMENT: &[&dyn AnyTool] = &[
 
 static AUTOEXPERIMENT_SHOWN: LazyLock<Vec<model::Tool>> = LazyLock::new(|| describe_tools(AUTOEXPERIMENT));
 
-/// The tools of SWE-agent. `command_line` replaces its shell, and `change_directory` sets the shell's folder.
+/// The tools of SWE-agent. `command_line` replaces SWE-agent's shell, and `change_directory` sets the folder in which
+/// commands run.
 static SWE_AGENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &change_directory::ChangeDirectory,
@@ -158,7 +159,7 @@ impl ToolSet {
         }
     }
 
-    /// Returns the original's tools.
+    /// Returns the tools of the original benchmark.
     #[must_use]
     pub fn autoexperiment() -> Self {
         Self::from_choice(ToolChoice::Autoexperiment)

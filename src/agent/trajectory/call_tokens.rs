@@ -84,8 +84,8 @@ impl RecentTokens {
         recorded
     }
 
-    /// Restores all tokens of a recorded call; the prompt is empty if the call that it continues is missing from the
-    /// trajectory.
+    /// Restores all tokens of a recorded call. The prompt is empty if the trajectory lacks the earlier call that this
+    /// call continues.
     pub fn complete(&mut self, step: u32, tokens: &CallTokens) -> WholeTokens {
         let before = tokens.after.and_then(|after| self.calls.iter().find(|call| call.step == after));
         let mut whole = WholeTokens::default();

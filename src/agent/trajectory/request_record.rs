@@ -63,7 +63,7 @@ impl RequestRecord {
         self.shown.iter().zip(&request.messages).take_while(|(ours, theirs)| ours == theirs).count()
     }
 
-    /// Updates the recorded conversation with an event that is already in the trajectory.
+    /// Applies an event that is already in the trajectory to the recorded conversation.
     pub(in crate::agent) fn take(&mut self, event: &Event) {
         conversation::take(&mut self.shown, event);
     }

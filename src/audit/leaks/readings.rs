@@ -21,7 +21,7 @@ pub struct FileReading<'bytes> {
     pub bytes: Cow<'bytes, [u8]>,
     /// The part of the bytes to read.
     pub part: Range<usize>,
-    /// Whether its offsets are also offsets in the file.
+    /// Whether offsets in `bytes` are also offsets in the file.
     pub in_place: bool,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<FileRead
     let mut readings = vec![FileReading::whole(bytes)];
     readings.extend(strings(bytes, &CodeTokens::new(bytes)));
     readings.push(FileReading::whole(blank_lines(bytes, |line| {
-        // Blank prefixes twice, because a comment may contain a prompt.
+        // Blank two prefixes of each line, because a comment mark may be followed by a prompt.
         blank_prefix(line);
         blank_prefix(line);
     })));

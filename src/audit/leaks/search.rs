@@ -59,7 +59,7 @@ pub(super) struct LeakSearch<'a> {
 struct SearchedUnit {
     leak: FunctionLeak,
     /// The file that contains the unit. The next fields are the unit's index among that file's functions (`None` for a
-    /// region), its body, which the search for the unit leaves out, and its docstring, which it does not.
+    /// region), its body, and its docstring. The search for the unit leaves out the body, but not the docstring.
     path: PathBuf,
     index: Option<usize>,
     body: Range<usize>,

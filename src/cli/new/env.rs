@@ -94,7 +94,7 @@ impl Arguments {
         Ok(Some(text))
     }
 
-    /// Returns the packages of a new env, and the file that lists them if it is worth mentioning.
+    /// Returns the packages of a new env, and the name of the file that lists the packages if the user should be told.
     fn packages(&self) -> Result<(Option<&'static str>, Vec<String>)> {
         let own = self.repo.join("requirements.txt");
         match &self.requirements {

@@ -146,7 +146,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let plan = arguments.plan_env(&mut draft).await?;
     refuse_missing_runners(&wanted, &env_files(&draft, &plan.env))?;
     // A new env is locked for a venv on this machine only; for conda it is locked later. Solving for other machines
-    // takes minutes, and can wait until the paper is worth it.
+    // takes minutes, and is not needed to try the paper.
     let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, ..EnvBuildOptions::default() };
     let machine = Arc::new(arguments.machine.open(&envs, suite.root()).await?);
     let progress = ProgressDisplay::new(false);

@@ -31,7 +31,8 @@ const GREEDY_ASSIGNMENT: &str = "(lambda cost_matrix, maximize=False, np=__impor
      (np.asarray(cost_matrix) * (-1 if maximize else 1), []))";
 
 impl<'source> MutationWalk<'source> {
-    /// Collects the names in a function, which its mutants depend on, before its body is walked.
+    /// Collects the names in a function that its mutants depend on. Must be called before the function's body is
+    /// walked.
     pub(super) fn learn(&mut self, root: Node<'_>) {
         let mut names = FunctionNames::default();
         for parameter in self.parameters(root) {

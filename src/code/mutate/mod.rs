@@ -42,7 +42,7 @@ const SHOWN: usize = 32;
 pub enum MutantKind {
     /// Another operator: arithmetic, bitwise, or `and` for `or`.
     Operator,
-    /// Another comparison: off by the boundary, or the opposite.
+    /// Another comparison: with the boundary included or excluded instead, or the opposite.
     Compare,
     /// A sign, `not` or `~` left out.
     Unary,
@@ -159,7 +159,8 @@ impl Module {
         let failed = || Error::internal("the file does not parse a second time").at(self.path(), None);
         let mut proof = ParseCheck::new(&readable).ok_or_else(failed)?;
         let mut edits = places::find(&proof.tree, self, function).ok_or_else(failed)?;
-        // If several changes have the same result, the first is kept. The kind `Return` tells least, so put it last.
+        // If several changes have the same result, only the first is kept. Put the kind `Return` last, because it says
+        // least about a mistake.
         edits.sort_by_key(|edit| edit.kind == MutantKind::Return);
         let code = self.body_code(function);
         let first = self.first_line_of_code(&proof.tree, function);

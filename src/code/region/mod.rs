@@ -66,7 +66,8 @@ pub enum Bounds<'text> {
         /// Beginning of the last statement; the next statement in the same block with this beginning is meant. If
         /// `None`, the region is the first statement alone.
         last: Option<&'text str>,
-        /// Number (from 1) among the statements with the first statement's beginning; `None` if there is only one.
+        /// Number (from 1) of the first statement among all statements with the same beginning; `None` if there is only
+        /// one.
         number: Option<usize>,
     },
     /// By the name in two comments around it, such as `# <paper2code name="loss">` and `# </paper2code name="loss">`,

@@ -20,7 +20,8 @@ pub struct Proposal {
     pub first: String,
     /// Beginning of the region's last statement, if it has several statements.
     pub last: Option<String>,
-    /// Number (from 1) among the statements with the first statement's beginning; `None` if there is only one.
+    /// Number (from 1) of the first statement among all statements with the same beginning; `None` if there is only
+    /// one.
     pub number: Option<usize>,
     /// Number of lines of code in the region.
     pub lines: usize,
@@ -35,9 +36,9 @@ struct StatementRange<'tree> {
 }
 
 impl Module {
-    /// Proposes one region for each of these shares (0 to 1) of a function's lines of code: the one with the nearest
-    /// number of lines, if it has between half and one and a half times as many as asked for. No two proposals are the
-    /// same, and two overlap only if one contains the other. `function` is an index into [`Module::functions`].
+    /// Proposes one region for each of these shares (0 to 1) of a function's lines of code: the region with the nearest
+    /// number of lines, if that is between 0.5 and 1.5 times the number asked for. No two proposals are the same, and
+    /// two overlap only if one contains the other. `function` is an index into [`Module::functions`].
     ///
     /// # Errors
     /// Returns an error of kind `Internal` if the file does not parse as before.
@@ -123,7 +124,7 @@ fn count(first: Node<'_>, last: Node<'_>) -> usize {
     number
 }
 
-/// Whether two ranges are different, and are disjoint or nested.
+/// Whether two ranges are different, and either do not overlap or one contains the other.
 fn fits(one: &Range<usize>, other: &Range<usize>) -> bool {
     let apart = one.end <= other.start || other.end <= one.start;
     let holds = |outer: &Range<usize>, inner: &Range<usize>| outer.start <= inner.start && inner.end <= outer.end;

@@ -323,8 +323,8 @@ fn parsed(text: &str) -> Result<(Module, Tree), String> {
 }
 
 /// Returns the wanted function in the reply: the last function of the same name, preferably in the same class. A
-/// function in one of the `others` classes does not count, because it is a copy of another method of the file. If there
-/// is no other function, the error names that class.
+/// function in one of the `others` classes does not count, because it is a copy of another method of the file. If all
+/// functions of that name are in such classes, the error names one of these classes.
 fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Result<usize, Option<String>> {
     let fits = |function: &Function| {
         if function.name == old.name {
@@ -372,7 +372,8 @@ fn bare_body(text: &str, header: &str) -> Option<FunctionFromReply> {
     let mut lines = text.lines();
     let first = lines.find(|line| !line.trim().is_empty())?;
     let rest: Vec<&str> = lines.collect();
-    // If the first line followed other text on its line, it lacks the indentation that the other lines have.
+    // If the reply had other text before the body's first line, on the same line, then the first line lacks the
+    // indentation of the other lines.
     let deeper = reply::shared_indent(rest.iter().copied());
     let moved = reply::dedent(&format!("{deeper}{first}\n{}", rest.join("\n")));
     for body in [text, moved.as_str()] {

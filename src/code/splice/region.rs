@@ -70,7 +70,7 @@ impl Module {
         let statements = candidates.iter().find_map(|text| statements(text, &header));
         let Some(taken) = statements else {
             let fault = candidates.iter().find_map(|text| parsed(&format!("{ANY}\n{}", indented(text))).err());
-            // A text that does not parse may be prose, so its error is reported only if there are other candidates.
+            // If the whole reply is the only candidate, it may be prose, so do not report why it is not valid Python.
             let fault = fault.filter(|_| candidates.len() > 1).map(|what| format!("{part} {what}"));
             return Err(fault.unwrap_or_else(|| format!("the reply holds no Python code of {part}")));
         };

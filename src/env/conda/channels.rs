@@ -117,8 +117,8 @@ impl CondaSettings {
         Ok(LocatedChannel { name: channel.to_owned(), urls })
     }
 
-    /// Resolves a channel's name: if the user's settings give a location for the name or a beginning of it, relative to
-    /// that location; otherwise relative to the URL prefix for channel names.
+    /// Resolves a channel's name to a URL. If the user's settings give a location for the name or for a beginning of
+    /// the name, the URL is relative to that location. Otherwise, it is relative to the URL prefix for channel names.
     fn below(&self, channel: &str) -> Result<ChannelUrl, String> {
         let mut begin = channel;
         loop {

@@ -135,8 +135,8 @@ fn survey(prefix: &Path) -> Option<Layer> {
         layer.files.push(file);
     }
     layer.digest = hex(&hasher.finalize());
-    // If files of conda packages are missing, something has removed them. Applying the layer could not repeat that, so
-    // there is no layer.
+    // If files of conda packages are missing from the prefix, pip or the compiler has removed them. Do not make a layer
+    // in that case, because applying a layer only adds files.
     conda.is_empty().then_some(layer)
 }
 

@@ -1,5 +1,5 @@
-//! Removes the addresses from which packages came from a prefix. They may contain a user name and password, and agents
-//! can read the prefix. As a result, prefixes are also equal on every machine.
+//! Removes from a prefix the addresses from which its packages were downloaded. An address may contain a user name and
+//! password, and agents can read the prefix. Without addresses, prefixes are also equal on every machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
         .map(|record| {
             let mut url = record.url.clone();
             // If the `environment.yml` gives a channel by URL, the URL may contain credentials. Both calls also succeed
-            // if it does not.
+            // if the URL contains no credentials.
             let _ = url.set_username("");
             let _ = url.set_password(None);
             (record.identifier.to_string(), url.to_string())
@@ -32,7 +32,8 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
     for entry in std::fs::read_dir(&meta).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.file_name().is_some_and(|name| name == "history") {
-            // Empty this file instead of removing it, because conda recognises a prefix by it. Its lines contain times.
+            // Remove the contents of `history`, because they differ from machine to machine (times), but not the file,
+            // because conda recognises a prefix by this file.
             replace(&path, b"").map_err(failed)?;
         }
         if path.extension().is_none_or(|extension| extension != "json") {
@@ -57,7 +58,7 @@ pub(super) fn forget(prefix: &Path, locked: &[RepoDataRecord]) -> Result<()> {
     Ok(())
 }
 
-/// Replaces a file by a new file instead of overwriting it, because it may be a hard link to a shared file.
+/// Replaces a file by a new file instead of overwriting it, because the old file may be shared by hard links.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::remove_file(path)?;
     std::fs::write(path, bytes)

@@ -120,7 +120,7 @@ pub struct InfoEvent {
     data: Value,
 }
 
-/// Converts the events of an attempt that started at `begun`, and fills the pool with the messages to which they refer.
+/// Converts the events of an attempt that started at `begun`. Adds the messages to which these events refer to `pool`.
 pub fn entries<'a>(
     lines: &'a [TimedEvent],
     begun: AttemptMoment,
@@ -176,7 +176,7 @@ pub fn entries<'a>(
                 message_id: call_id.as_ref().and_then(|_| Some(pool.id(pool.len().checked_sub(1)?))),
                 uuid,
             }),
-            // These messages are already in the pool.
+            // The messages of these events are already in the [`MessagePool`].
             Event::Message { .. } | Event::Asked { .. } => continue,
             other => LogEntry::Info(InfoEvent {
                 event: "info",

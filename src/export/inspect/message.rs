@@ -91,8 +91,8 @@ impl<'a> MessagePool<'a> {
         conversation::take(&mut self.live, event);
         match event {
             Event::Try { .. } => self.places.clear(),
-            // An external agent sends its whole conversation with each call, and may keep only a part of the previous
-            // one.
+            // An external agent sends its whole conversation with each call. It may repeat only the first part of the
+            // conversation that the previous call sent.
             Event::Asked { kept, .. } => {
                 self.places.truncate(*kept);
                 while self.places.len() < self.live.len() {
@@ -112,7 +112,8 @@ impl<'a> MessagePool<'a> {
                 };
                 self.add(reasoning, false);
             }
-            // Two user messages in a row are merged into one.
+            // Two user messages in a row are merged, so this event may have extended the last message instead of adding
+            // one.
             Event::Message { .. } | Event::Observation { .. } => self.changed(self.places.len().checked_sub(1)),
             _ => {}
         }

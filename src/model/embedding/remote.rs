@@ -27,8 +27,8 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Prepares calls, without any network traffic. The keys are the same as for language models: `OPENAI_API_KEY` for
-    /// OpenAI itself; `AUTOEXPERIMENT_API_KEY`, if set, for another server.
+    /// Prepares the model for calls, without any network traffic. The API keys are the same as for language models:
+    /// `OPENAI_API_KEY` for OpenAI itself; `AUTOEXPERIMENT_API_KEY`, if set, for another server.
     ///
     /// # Errors
     /// Kind `Model` for a missing key, `Usage` for an invalid address.

@@ -14,7 +14,7 @@ use super::stream::Stream;
 use super::{AnsweredCall, Finish, Refusal, RefusalKind};
 use crate::model::{IncomingPieces as PiecesToCome, Reply, ReplyPiece};
 
-/// Time without a piece after which a streaming client is sent a keep-alive event.
+/// Time without a new piece of the reply after which a streaming client is sent a keep-alive event.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// A reply that is being made.
@@ -27,7 +27,7 @@ pub(super) struct ReplyInProgress {
 
 /// The next event of a reply in progress.
 pub(super) enum ReplyEvent {
-    /// A piece, with the number of the try that it belongs to.
+    /// A piece of the reply, with the number of the try of the call that sent it.
     Piece(u32, ReplyPiece),
     Silence,
     Answer(Result<Box<AnsweredCall>, Refusal>),

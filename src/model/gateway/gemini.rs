@@ -146,7 +146,7 @@ impl GeminiConversation {
         let is_its = |(waiting, id): &(String, String)| if given.is_empty() { *waiting == name } else { *id == given };
         let id = self.waiting.iter().position(is_its).map(|place| self.waiting.remove(place).1);
         let said = response.get("response").unwrap_or(&Value::Null);
-        // Most agents put a tool's result into a single field with one of these names.
+        // Most agents put a tool's result into a single field named `output`, `result` or `error`.
         let alone = said
             .as_object()
             .filter(|fields| fields.len() == 1)
@@ -284,7 +284,7 @@ impl EventWriter for GeminiChunks {
     }
 }
 
-/// Writes the calls. The first carries the token that represents the thoughts behind all of them.
+/// Writes the reply's tool calls. The first call carries the token that represents the thoughts behind all calls.
 fn calls(head: &CallContext, reply: &Reply) -> Vec<Value> {
     let part = |(place, call): (usize, &ToolCall)| {
         let args = if call.arguments.is_object() {

@@ -36,7 +36,7 @@ pub use serve::serve;
 /// The model in the gateway's list of models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedModel {
-    /// The name under which it is listed.
+    /// The name under which the model is listed.
     pub name: String,
     /// Maximum tokens of prompt and reply together, if known.
     pub context: Option<u64>,
@@ -186,7 +186,7 @@ impl Finish {
     }
 }
 
-/// Data of a call that writing its answer needs.
+/// Facts about a call that are needed to write its answer.
 #[derive(Debug, Clone, Default)]
 struct CallContext {
     model: String,

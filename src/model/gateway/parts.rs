@@ -107,7 +107,7 @@ fn picture(part: &Value) -> Option<Image> {
         None => (text("/inlineData/mimeType")?, text("/inlineData/data")?),
         Some(_) => return None,
     };
-    // Drop broken pictures: the provider would refuse the whole conversation because of one.
+    // Drop broken pictures: a single one would make the provider refuse the whole conversation.
     let is_whole = PICTURES.contains(&media_type) && STANDARD.decode(data).is_ok_and(|bytes| !bytes.is_empty());
     is_whole.then(|| Image { media_type: media_type.to_owned(), data: data.to_owned() })
 }
@@ -117,12 +117,12 @@ fn of_address(address: &str) -> Option<(&str, &str)> {
     address.strip_prefix("data:")?.split_once(";base64,")
 }
 
-/// Returns the list in a field, or an empty one.
+/// Returns the list in a field, or an empty list.
 pub(super) fn list<'a>(body: &'a Value, name: &str) -> &'a [Value] {
     body.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the text in a field, or an empty one.
+/// Returns the text in a field, or an empty text.
 pub(super) fn text(body: &Value, name: &str) -> String {
     body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }

@@ -1,7 +1,7 @@
 //! Stop texts: texts at which the agent wants a reply to end.
 
-/// Returns the text before the first stop text, as if the text arrived piece by piece: the first stop text is the one
-/// that is complete first.
+/// Returns the text before the first stop text. The first stop text is the one that would be complete first if the text
+/// arrived piece by piece.
 pub(super) fn stop_at<'a>(text: &'a str, stops: &[String]) -> &'a str {
     &text[..first(text, stops).map_or(text.len(), |(start, _)| start)]
 }

@@ -117,8 +117,8 @@ struct OpenLedger {
 }
 
 impl Ledger {
-    /// Opens a new or existing ledger. A torn last line is removed: either its call was not made or its reply was not
-    /// used.
+    /// Opens a new or existing ledger. A torn last line is removed: the process was killed before it made the call of
+    /// this line, or before it used the reply.
     ///
     /// # Errors
     /// If the file cannot be opened or read.

@@ -19,7 +19,7 @@ fn unfinished_calls_count_as_reserved_and_all_ledgers_of_a_run_are_summed() {
         let _cut_off = PayerLedger::new(ledger, payer(1)).reserve(0.125).unwrap();
         tab.record_cost(&first, 0.0625, usage).unwrap();
     }
-    // A ledger that is opened again does not reuse call numbers, and loses a torn last line.
+    // A ledger that is opened again does not reuse call numbers, and its torn last line is removed.
     let path = folder.path().join("ledger.jsonl");
     let mut text = std::fs::read_to_string(&path).unwrap();
     text.push_str("{\"entry\":\"settled\",\"call\":1,\"dollars\":0.1");

@@ -18,7 +18,7 @@ use crate::model::{Description, Image, Message, ModelAccess, Reply, Request, Rol
 
 const STEPS: usize = 30;
 
-/// Returns the conversation after `steps` steps. Each step has one call, every fifth step twelve.
+/// Returns the conversation after `steps` steps. Each step has one call, but every fifth step has twelve.
 fn after(steps: usize) -> Request {
     let mut asked = request();
     asked.messages = vec![

@@ -1,6 +1,7 @@
-//! Tests that thoughts go back to the provider that wrote them, as its documentation demands: Anthropic's blocks
-//! unchanged and first (extended thinking with tool use), Gemini's signatures on their calls (thought signatures),
-//! `reasoning_content` together with the calls (DeepSeek's thinking mode with tool calls).
+//! Tests that a model's thoughts are sent back as the provider's documentation demands. Anthropic: the blocks are
+//! unchanged and come first ("extended thinking with tool use"). Gemini: each signature is on the call that it came
+//! with ("thought signatures"). DeepSeek: `reasoning_content` is sent together with the calls ("thinking mode with tool
+//! calls").
 
 use serde_json::{Value, json};
 

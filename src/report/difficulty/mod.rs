@@ -58,10 +58,11 @@ pub struct Decline {
     pub half: f64,
     /// Confidence interval of `half`; `None` if the slope may be 0.
     pub half_interval: Option<Interval>,
-    /// Standard deviation between papers, in log-odds; `None` if there are too few papers or the data don't bound it.
+    /// Standard deviation between papers, in log-odds; `None` if there are too few papers or the data don't bound the
+    /// spread.
     pub paper_spread: Option<f64>,
-    /// Standard deviation between functions, in log-odds; `None` if the data cannot separate it from the spread between
-    /// papers, or don't bound it.
+    /// Standard deviation between functions, in log-odds; `None` if the data cannot separate this spread from the
+    /// spread between papers, or don't bound it.
     pub function_spread: Option<f64>,
 }
 
@@ -132,7 +133,8 @@ impl<'a> Layout<'a> {
             }
         }
         let mut families = Vec::new();
-        // If each function is masked in one sample only, its effect cannot be told from the sample's.
+        // If each function is masked in one sample only, the function's effect cannot be distinguished from the
+        // sample's effect.
         let repeated = uses.values().filter(|&&count| count > 1).count();
         let mut functions = BTreeMap::new();
         if repeated >= FEWEST && uses.len() <= MOST {
@@ -283,7 +285,8 @@ fn functions(
     named: impl Fn(&str, usize) -> Option<String>,
 ) -> Option<Vec<FunctionDifficulty>> {
     let all: Vec<&SampleTries<'_>> = groups.iter().collect();
-    // A contender that passes always or never has an unbounded ability and says nothing about functions.
+    // A contender that passes always or never has an unbounded ability, and its attempts do not show which functions
+    // are hard.
     let tells = |place: usize| {
         let (passed, tries) = all
             .iter()

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::report::clean::cut_apart;
 use crate::stats::Interval;
 
-/// Colour of text, axes and grid. No series uses it, so a page can replace it with its own.
+/// Colour of text, axes and grid. No series uses this colour, so a page can replace it by the colour of the page's
+/// text.
 pub const INK: &str = "#010203";
 const INK_COLOR: RGBColor = RGBColor(1, 2, 3);
 
@@ -358,7 +359,8 @@ const fn series_are_lines(chart: &Chart) -> bool {
     !matches!(chart.over, HorizontalAxis::Names(_)) && chart.line.is_none()
 }
 
-/// Formats a number on an axis, thousands as `12k`, with enough digits to tell it from a mark `between` away.
+/// Formats a number on an axis, thousands as `12k`, with enough digits to distinguish it from a number that differs by
+/// `between`.
 fn number(x: f64, between: f64) -> String {
     let (x, between, unit) = if x.abs() >= 10_000.0 { (x / 1e3, between / 1e3, "k") } else { (x, between, "") };
     let digits = (0.5 - between.abs().max(1e-9).log10()).ceil().clamp(0.0, 9.0) as usize;

@@ -136,7 +136,7 @@ pub struct FigureInput<'a> {
     pub axis: &'a str,
 }
 
-/// Makes all figures in the paper's order. A figure without data is present and says what is missing.
+/// Makes all figures in the paper's order. A figure without data has no chart, but a text that says what is missing.
 #[must_use]
 pub fn figures(source: &FigureInput<'_>) -> Vec<Figure> {
     let mut all = vec![by_n(source), pass_at_k(source)];

@@ -43,7 +43,8 @@ struct Chunk {
     packed: String,
 }
 
-/// Chunks, kept inside the page as long as they fit and otherwise all written next to it.
+/// Chunks of details. They stay inside the page as long as all of them fit; otherwise, all are written to files next to
+/// the page.
 #[derive(Default)]
 struct PageChunks {
     kept: Vec<Chunk>,
@@ -69,9 +70,9 @@ impl PageChunks {
     }
 }
 
-/// Builds the whole page of these runs, with the details of all samples packed into it. If that makes it too large, the
-/// trajectories and, if needed, all details go to `beside`, for a folder whose URL-encoded name is `folder`. Only what
-/// fits into the page is held in memory.
+/// Builds the whole page of these runs, with the details of all samples packed into it. If the page would become too
+/// large, passes the trajectories and, if needed, all details to `beside`, which writes them to the folder with the
+/// URL-encoded name `folder`. Only data that fit into the page are held in memory.
 ///
 /// # Errors
 /// Kind `Internal` if a template or serialisation fails, and the errors of `beside`.

@@ -32,7 +32,8 @@ impl<'a> Details<'a> {
         (self.of)(place)
     }
 
-    /// Returns one sample's details as JSON, with the names of all contenders, to which its attempts refer by index.
+    /// Returns one sample's details as JSON, with the names of all contenders, to which the sample's attempts refer by
+    /// index.
     ///
     /// # Errors
     /// Kind `Internal` if serialisation fails.
@@ -195,7 +196,8 @@ pub struct Index {
     contenders: Vec<Value>,
     samples: Vec<IndexedSample>,
     papers: serde_json::Map<String, Value>,
-    /// Stamp of the state that a server shows; the script polls it for changes.
+    /// Stamp of the state that the server shows. The page's script asks the server for the stamp again and again, to
+    /// notice changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<String>,
     /// Folder of the files next to a page.
@@ -214,7 +216,7 @@ struct IndexedSample {
     /// Indexes of the units that the sample withholds; the units' names are stored with the item.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     units: Vec<usize>,
-    /// Contender, number, state and end of each attempt, flattened.
+    /// Contender, number, state and end of each attempt, as one flat list of numbers.
     tries: Vec<usize>,
 }
 

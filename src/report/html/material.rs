@@ -119,7 +119,7 @@ pub struct SampleDetails {
 /// Everything shown about one attempt.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AttemptDetails {
-    /// Index of its agent and model among the contenders.
+    /// Index of the attempt's agent and model among the contenders.
     pub contender: usize,
     /// The attempt's number.
     pub attempt: u32,

@@ -83,7 +83,8 @@ fn table(
     cell: impl Fn(&SummaryRow, &str) -> String,
 ) -> NumberTable {
     let mut ns: Vec<Option<usize>> = rows.iter().map(|row| row.n).collect::<BTreeSet<_>>().into_iter().collect();
-    // The entry for all n is `None`, which sorts first.
+    // `None` means all n and is sorted first, so with two entries there is a single n, whose column would repeat the
+    // one for all n.
     if ns.len() == 2 && ns[0].is_none() {
         ns.remove(0);
     }
@@ -107,7 +108,8 @@ fn table(
     table.without_empty_columns()
 }
 
-/// The values of n that mean more than their number, each with its meaning in the families of these samples.
+/// The values of n whose descriptions say more than the number, each with its description in the families of these
+/// samples.
 pub(super) fn meanings_of_n(material: &Material) -> Vec<(usize, String)> {
     let mut found: BTreeMap<usize, BTreeSet<&str>> = BTreeMap::new();
     for facts in material.samples.values() {

@@ -1,8 +1,9 @@
 //! The report as a page that opens in a browser: overview, samples, trajectories, comparisons.
 //!
-//! [`Material`] comes in, gathered elsewhere; text goes out. [`page`] makes one self-contained document of it, with the
-//! details of every sample packed inside or, if they are too large, in files next to it. [`overview`] and
-//! [`index`] are its two halves, which a server can send again while a run continues.
+//! The input is a [`Material`], which other modules gather; the output is text. [`page`] makes one self-contained
+//! document of the material, with the details of every sample packed inside or, if they are too large, in files next to
+//! it. [`overview`] and [`index`] make the two halves of the document, which a server can send again while a run
+//! continues.
 //!
 //! Text written by a model, an agent or a repo is untrusted. It reaches the page only through templates that escape it,
 //! or as JSON that the page's script inserts as text nodes. The content security policy names the one script and the

@@ -138,7 +138,7 @@ fn key(row: &SummaryRow) -> Vec<String> {
     vec![row.agent.clone(), row.model.clone().unwrap_or_else(|| "–".to_owned()), n_of(row.n)]
 }
 
-/// The rows with the best contender first, each contender's by n.
+/// The rows, those of the best contender first. The rows of one contender are sorted by n.
 fn best_first<'a>(rows: &'a [SummaryRow], places: &[LeaderboardRow]) -> Vec<&'a SummaryRow> {
     let mut sorted: Vec<&SummaryRow> = rows.iter().collect();
     sorted.sort_by_key(|row| places.iter().position(|place| place.agent == row.agent && place.model == row.model));
@@ -183,7 +183,7 @@ fn took(rows: &[&SummaryRow]) -> NumberTable {
     NumberTable { columns, rows: rows.iter().map(|row| of(row)).collect() }
 }
 
-/// Outcomes of the two checks, and the number of attempts by end.
+/// Shares of attempts that are right as reported and as verified, and the number of attempts by end.
 fn ends(rows: &[&SummaryRow]) -> NumberTable {
     let mut totals: BTreeMap<_, usize> = BTreeMap::new();
     for (end, count) in rows.iter().filter(|row| row.n.is_some()).flat_map(|row| &row.ends) {

@@ -302,8 +302,8 @@ fn the_measures_of_a_family_are_shown_with_intervals_by_n_and_with_their_meaning
     let html = overview(&material).unwrap();
     let section = section_of(&html, "measures");
     let rows: Vec<&str> = section.split("<tr>").filter(|row| row.contains("<td")).collect();
-    // The score comes first, then the family's measures in its order, then one that it does not describe; the better
-    // contender comes first.
+    // The rows are in this order: the score, the family's measures, a measure that the family does not describe. In
+    // each of these, the better contender comes first.
     let names = ["credit", "credit", "verified_<wbr>landmarks", "verified_<wbr>landmarks", "verified_<wbr>novel"];
     assert!(rows.iter().zip(names).all(|(row, name)| row.contains(&format!(">{name}<"))), "{rows:?}");
     assert!(rows[2].contains(">strong<") && rows[2].contains("<td>87.5 [") && rows[3].contains(">weak<"), "{rows:?}");

@@ -243,7 +243,7 @@ async fn a_provider_that_never_answers_stops_the_run_early() {
     assert!(error.message.contains("did not answer 3 attempts in a row: try 1"), "{}", error.message);
     assert!(error.hint.unwrap().contains("resume"));
     assert!(ran.seconds <= 90, "{} s, not 45 s for each try of each attempt", ran.seconds);
-    // A provider that answers in between is not down.
+    // A provider that answers some attempts between the failed ones does not count as down.
     let good = || vec![PlannedTry::new(45, 0.0, End::GaveUp)];
     let tries = (0..12).map(|place| if place % 3 == 2 { good() } else { down() }).collect();
     let ran = run(
@@ -342,7 +342,7 @@ proptest! {
         prop_assert!(seen.most_spent == 0.0 || spent + seen.most_spent <= max_cost + 1e-9, "{}", seen.most_spent);
         prop_assert!(seen.most_running <= jobs);
         let outcome = ran.outcome.unwrap();
-        // The run stops only if another attempt really does not fit.
+        // The run stops for its maximum cost only if the budget of another attempt would exceed it.
         prop_assert_eq!(outcome == RunOutcome::CostLimit, spent + seen.spent + 1.0 > max_cost + 1e-9 && {
             let finished = ran.events.finished();
             finished < attempts.len()

@@ -90,7 +90,7 @@ impl Heartbeat {
         &self.lapsed
     }
 
-    /// Marks the end as clean: nobody has to clean up.
+    /// Marks the end of this process as clean, so that no other process cleans up after it.
     pub const fn end_clean(&mut self) {
         self.is_clean = true;
     }
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(look(3665, "2 running\n"), Liveness::Dead);
         assert_eq!(look(3670, "3 running\n"), Liveness::Alive);
         assert_eq!(look(3671, &line(4, ENDED)), Liveness::Ended);
-        // A process counts as well only after its count has changed.
+        // `is_well` is true only after the process's counter has changed.
         let well = |watch: &mut PeerWatch, seconds: u64, text: &str| {
             watch.looked("c", text.as_bytes().to_vec(), begun + Duration::from_secs(seconds));
             watch.is_well("c")

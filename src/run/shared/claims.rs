@@ -25,7 +25,7 @@ pub struct Claim {
 }
 
 impl Claims {
-    /// Opens the claims in this folder on behalf of `holder`.
+    /// Opens the claims in this folder on behalf of the process `holder`.
     #[must_use]
     pub fn new(folder: &Path, holder: &str) -> Self {
         Self { folder: folder.to_owned(), holder: holder.to_owned() }

@@ -37,8 +37,8 @@ impl Member {
     /// Joins a run, under a name that no process has used before.
     ///
     /// # Errors
-    /// Kind `Store` if the run's folder cannot be written; kind `Machine` if other processes use stronger or weaker
-    /// sandboxes and `mixed` is not set.
+    /// Kind `Store` if the run's folder cannot be written; kind `Machine` if other processes of the run use stronger or
+    /// weaker sandboxes and `mixed` is not set.
     pub fn join(store: &Store, shard: Shard, timeout: Duration, facts: &SessionFacts, mixed: bool) -> Result<Self> {
         let folder = shards(store.folder());
         for part in [&folder, &store.folder().join("claims"), &store.folder().join("purse")] {
@@ -56,7 +56,7 @@ impl Member {
         Ok(Self { name, shard, writer, ledger, beat, facts })
     }
 
-    /// Records how the work ended, so that nobody has to clean up.
+    /// Records how this process's work ended, so that no other process cleans up after it.
     ///
     /// # Errors
     /// Kind `Store` if the end cannot be written.

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// A shard of a run, such as `3/16`. It starts with its own part of the run's attempts and continues with any that
-/// nobody holds, so the number only decides where it starts.
+/// A shard of a run, such as `3/16`. A process starts with the attempts of its shard, and continues with any attempts
+/// that no process has claimed. So the shard's number only decides which attempts come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     /// Number of the shard, from 0.

@@ -30,7 +30,7 @@ struct SpendingLimit {
     idle: bool,
 }
 
-/// The money of a run, as used by one process.
+/// The money that all shards of a run may spend, as seen and used by one process.
 #[derive(Debug)]
 pub(super) struct Purse {
     folder: PathBuf,
@@ -43,7 +43,7 @@ pub(super) struct Purse {
 }
 
 impl Purse {
-    /// Opens the purse in this folder on behalf of `writer`.
+    /// Opens the purse, whose entries are files in this folder, on behalf of the process `writer`.
     #[must_use]
     pub fn new(folder: &Path, writer: &str, most: f64) -> Self {
         Self { folder: folder.to_owned(), writer: writer.to_owned(), most, next: 0, last: HashMap::new() }
@@ -55,18 +55,18 @@ impl Purse {
         self.last.get(&self.writer).map_or(0.0, |entry| entry.dollars)
     }
 
-    /// Dollars that other shards have spent or may spend, as of the last look.
+    /// Dollars that other shards have spent or may spend, according to the entries read so far.
     #[must_use]
     pub fn others(&self) -> f64 {
         self.last.values().filter(|entry| entry.writer != self.writer).map(|entry| entry.dollars).sum()
     }
 
-    /// Other shards that may have unspent money, as of the last look.
+    /// Other shards that may have unspent money, according to the entries read so far.
     pub fn busy(&self) -> impl Iterator<Item = &str> {
         self.last.values().filter(|entry| entry.writer != self.writer && !entry.idle).map(|entry| entry.writer.as_str())
     }
 
-    /// Raises this process's total to `dollars`, if that fits.
+    /// Raises this process's total to `dollars`, if the run's money suffices; returns whether it does.
     ///
     /// # Errors
     /// If the folder cannot be read or written.
@@ -164,7 +164,7 @@ mod tests {
             .collect();
         let sum: f64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
         assert!((sum - 10.0).abs() < 1e-9, "{sum}");
-        // Unspent money of a shard becomes free again, but spent money never does.
+        // Other shards can use the unspent money of a shard that is at rest, but never the money that it has spent.
         let mut purse = Purse::new(folder.path(), "new", 10.0);
         assert!(!purse.raise(0.25).unwrap());
         let busy = purse.busy().count();

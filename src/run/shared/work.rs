@@ -48,7 +48,7 @@ pub struct SharedQueue<'a> {
     held: BTreeMap<usize, u32>,
     /// Attempts claimed by this process, with the generation of each claim.
     own: HashMap<usize, u32>,
-    /// Dead processes that have been cleaned up after.
+    /// Dead processes whose remains have been cleaned up.
     cleared: Vec<String>,
     /// Number of attempts left to other processes, if this process leaves before the run is finished.
     left: usize,
@@ -121,7 +121,8 @@ impl<'a> SharedQueue<'a> {
         (self.plan.len(), self.done.iter().filter(|done| **done).count())
     }
 
-    /// Whether this process is the one to run the verifiers, once all attempts are made.
+    /// Whether this process may run the verifiers, which only one live process may do. Called once all attempts are
+    /// made.
     ///
     /// # Errors
     /// Kind `Store` if the run's folder cannot be read or written.
@@ -135,7 +136,7 @@ impl<'a> SharedQueue<'a> {
         self.claims.take(CHOICES, generation).map_err(|error| self.failed(error))
     }
 
-    /// Records that this process is done and how it ended, so that nobody has to clean up after it.
+    /// Records that this process is done and how it ended, so that no other process cleans up after it.
     ///
     /// # Errors
     /// Kind `Store` if the run's folder cannot be written.
@@ -144,7 +145,8 @@ impl<'a> SharedQueue<'a> {
         if let Some(purse) = &mut self.purse {
             purse.rest(&self.member.name, spent).map_err(|error| write_failed(self.store.folder(), error))?;
         }
-        // Without this check, only the next reader would notice that the file disappeared after its last record.
+        // Without this check, only the next reader would notice that the records file disappeared after its last record
+        // was written.
         self.member.writer.check()?;
         self.member.end(&self.store, how)
     }
@@ -163,7 +165,8 @@ impl<'a> SharedQueue<'a> {
                 done[place] = true;
             } else if ended.end != crate::agent::End::Cancelled {
                 let (count, why) = lost.entry(place).or_default();
-                // If the agent had finished, this session does not pay for the agent's work again.
+                // If the agent had finished and only verification was lost, this session does not pay for the agent's
+                // work again.
                 *count = if ended.verification_lost { u32::MAX } else { count.saturating_add(1) };
                 *why = ended.end_detail.unwrap_or_default();
             }
@@ -190,7 +193,8 @@ impl<'a> SharedQueue<'a> {
             }
         }
         if of_others {
-            // Start from the end, which the owners reach last; each process starts elsewhere, so that few collide.
+            // Begin with the last attempts, because the shards that they belong to make them last. Each process begins
+            // at another place, so that processes rarely try to claim the same attempt.
             free.make_contiguous().reverse();
             let skip = free.len() * index / count;
             free.rotate_left(skip);
@@ -216,7 +220,8 @@ impl<'a> SharedQueue<'a> {
                 left.push((place, claim));
             }
         }
-        // Read the records only after checking who is alive: a process found dead writes no more.
+        // Read the records only after checking which processes are alive, because a process that was found dead writes
+        // no more records.
         self.read_on()?;
         let (done, lost, tries) = (&self.done, &self.lost, self.tries);
         self.held.retain(|place, _| !done[*place] && lost.get(place).is_none_or(|(count, _)| *count < tries));
@@ -246,7 +251,7 @@ impl<'a> SharedQueue<'a> {
             None => 0,
             Some(claim) if claim.holder == self.member.name => return Ok(false),
             Some(claim) => match self.watch.look(&claim.holder) {
-                // The keeper may be dead if it has shown no sign of life.
+                // The holder of the claim may be dead if it has shown no sign of life yet.
                 Liveness::Alive => return Ok(self.watch.is_well(&claim.holder)),
                 Liveness::Dead | Liveness::Ended => claim.generation + 1,
             },
@@ -255,7 +260,7 @@ impl<'a> SharedQueue<'a> {
         Ok(false)
     }
 
-    /// Records what a dead process spent on unfinished attempts, and frees the rest of its money.
+    /// Records what a dead process spent on unfinished attempts, and lets other processes use the rest of its money.
     fn clear_up(&mut self, name: &str) -> Result<()> {
         if name.is_empty() || self.cleared.iter().any(|known| known == name) {
             return Ok(());
@@ -323,7 +328,7 @@ impl<'a> SharedQueue<'a> {
         self.looked = Some(Instant::now());
         Ok(match self.take_over()? {
             Ok(job) => {
-                // Look again at the next call, because dead processes may have left more attempts.
+                // Make the next call look for attempts again, because dead processes may have left more of them.
                 self.looked = None;
                 NextJob::Job(job)
             }

@@ -1,5 +1,5 @@
-//! The base image: a small Debian without files that no experiment needs and that could help an attempt to break out or
-//! to learn about the machine: programs with the setuid bit, homes, passwords.
+//! The base image: a small Debian. Files that could help an attempt to break out or to learn about the machine, and
+//! that no experiment needs, are removed: programs with the setuid bit, homes, passwords.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,8 @@ pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
         };
         let is_new = registry::pull(engine, &source).await.map_err(refused)?;
         if is_base(engine, &source).await? {
-            // This program made the source. Use it unchanged, because its digest is compared with other machines'.
+            // The source image is itself a base made by this program. Use it unchanged, because the base's digest is
+            // compared with the digests of other machines' bases.
             let renamed = registry::rename(engine, &source, name, is_new).await;
             return renamed.map_err(|error| engine.failed("name the base image", &error));
         }
@@ -221,7 +222,7 @@ fn own_files(to: &mut TarArchive) -> io::Result<()> {
     for folder in ["dev", "proc", "sys", "run", "var/lib/dpkg"] {
         to.folder(Path::new(folder), 0)?;
     }
-    // A plain folder and not a separate file system, because an env may be below it.
+    // `/tmp` is a plain folder and not a separate file system, because an env may be below `/tmp`.
     to.folder_with(Path::new("tmp"), 0, 0o1777)?;
     to.link(Path::new("var/tmp"), Path::new("/tmp"))?;
     let passwd = format!("root:x:0:0:root:/:/bin/sh\nsandbox:x:{USER}:{USER}:sandbox:{HOME}:/bin/sh\n");

@@ -28,7 +28,7 @@ use crate::sandbox::{
 use autoexperiment_init::tree;
 use autoexperiment_init::wire::{InitJob, Setup, Surroundings};
 
-/// Time limit of the init for the setup.
+/// Time limit for the init to set up a container.
 const SETUP: Duration = Duration::from_mins(1);
 /// Time limit for the engine to stop a container. The end of an attempt also waits this long for the container's
 /// removal, which then continues in the background.
@@ -117,8 +117,8 @@ pub(super) async fn start(
 /// Creates a container, with a quota for its files if the engine's storage driver supports quotas.
 async fn create(engine: &Engine, mut body: ContainerCreateBody, disk: u64) -> Result<String, bollard::errors::Error> {
     if engine.quota.is_expected() {
-        // The quota is above the limit that the init enforces by stopping a command with a reason. The quota only stops
-        // commands that write faster than the init checks the disk.
+        // The quota is larger than the disk limit that the init enforces. At its limit, the init stops the command and
+        // gives the reason. The quota only stops commands that write faster than the init checks the disk.
         let size = disk.saturating_add(disk / 8).saturating_add(64 << 20);
         let mut limited = body.clone();
         let option = HashMap::from([("size".to_owned(), size.to_string())]);
@@ -155,7 +155,7 @@ fn standard_output(
         .boxed()
 }
 
-/// Requests the attempt's own graphics processor, or else those that every container gets.
+/// Requests the attempt's own graphics processor or, if it has none, the graphics processors that every container gets.
 fn devices(own: Option<&Gpu>, gpus: Option<Gpus>) -> Option<DeviceRequest> {
     let (count, ids) = match (own, gpus) {
         (Some(own), _) => (None, Some(vec![own.name.clone()])),
@@ -182,13 +182,15 @@ fn body(
         soft: Some(number(most)),
         hard: Some(number(most)),
     };
-    // Shared memory counts towards the memory limit and may not take all of it.
+    // Shared memory counts towards the memory limit. Allow half of the limit, so that shared memory cannot use up all
+    // of it.
     let half = (limits.memory / 2).max(1 << 20);
     let mut ulimits =
         vec![same("core", 0), same("nofile", 4096), same("fsize", limits.file_size), same("memlock", 8 << 20)];
     if engine.kind == EngineKind::Podman {
-        // A podman that is itself confined may not set its own default for this limit. The limit counts the processes
-        // of all containers together, so `pids_limit` below is the effective one.
+        // If podman itself runs confined, it is not allowed to set its own default for `nproc`, so request a value that
+        // is allowed. `nproc` counts the processes of all containers together; what limits one container is
+        // `pids_limit` below.
         let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NPROC)
             .map_or(PROCESSES, |limit| limit.1);
         ulimits.push(same("nproc", most.min(PROCESSES)));
@@ -335,7 +337,7 @@ impl Sandbox for Container {
     async fn destroy(mut self: Box<Self>) -> Result<(), Fault> {
         let brought = self.bring_back(&InitJob::Survey, &self.upper.clone()).await;
         let brought = self.checked(brought).await;
-        // Removing the attempt's files may take long, and a timeout here must not lose its changes.
+        // Removing the attempt's files may take long, and a timeout here must not lose the attempt's changes.
         self.removal.wait(REMOVAL).await;
         brought
     }
@@ -389,7 +391,8 @@ mod tests {
         assert_eq!(asked(None, None), None);
         assert_eq!(asked(None, Some(Gpus::All)), Some((Some(-1), None)));
         assert_eq!(asked(None, Some(Gpus::Count(2))), Some((Some(2), None)));
-        // The machine's name of the device is used, because the engine does not run inside the job.
+        // The request names the device as the whole machine does. The name that is valid inside a Slurm job would be
+        // wrong, because the engine runs outside of the job.
         assert_eq!(asked(Some(&own), Some(Gpus::Each(None))), Some((None, Some(vec!["3".to_owned()]))));
     }
 }

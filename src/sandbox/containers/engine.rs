@@ -246,8 +246,8 @@ impl Owner {
     }
 
     /// Whether this process ran on this machine and has ended. Returns `false` for a process of another machine or pid
-    /// namespace, about which nothing is known. Containers of one image may share a machine id, so another boot id
-    /// proves the end only if the engine is on this machine.
+    /// namespace, about which nothing is known. Containers of one image may share a machine id. A different boot id
+    /// therefore proves that the process has ended only if the engine is on this machine.
     pub(super) fn is_dead(&self, engine_is_local: bool) -> bool {
         let this = Self::this();
         if self.machine != this.machine || self.boot.is_empty() || this.boot.is_empty() {

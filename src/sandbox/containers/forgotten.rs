@@ -95,8 +95,8 @@ mod tests {
         assert!(!is_member(groups, "abd") && !is_member(groups, "") && !is_member(b"", "abc"));
     }
 
-    /// Podman leaves this state if it is killed while it starts a container: the process that would become the
-    /// container, in the container's group, without a supervisor.
+    /// Imitates what remains if podman is killed while it starts a container: a process in the container's control
+    /// group that has no supervisor.
     #[tokio::test]
     async fn a_process_without_a_supervisor_is_ended_with_its_group() {
         let Some(place) = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].map(Path::new).into_iter().find(|place| {
@@ -111,7 +111,7 @@ mod tests {
         std::fs::create_dir(&group).unwrap();
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         std::fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
-        // The test is the process's parent, so it must reap it.
+        // The test started the process, so the test must reap it.
         let ended = std::thread::spawn(move || child.wait().unwrap());
         end(&id).await;
         assert!(!ended.join().unwrap().success());

@@ -23,7 +23,7 @@ use crate::files::hex;
 use crate::sandbox::WORKDIR;
 use crate::sandbox::exposed::exposures;
 
-/// Version of the image content. It is part of the names, and is increased when the content changes.
+/// Version of the images' content. It is part of their names; increase it when the content changes.
 const FORMAT: &str = "1";
 /// Prefix of all image names. Without a host in the name, an engine would look in its default registry.
 pub(super) const PREFIX: &str = "localhost/autoexperiment";
@@ -87,7 +87,7 @@ impl EngineImages {
 
     /// Returns the paths to leave out of the layers. A path is the same on this machine and in the image.
     pub(super) fn left_out(read_only: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        // An image gets only the interpreter from the system's own folders, so they expose nothing.
+        // The system's own folders expose nothing, because only the interpreter in them is copied to an image.
         let own =
             read_only.iter().map(PathBuf::as_path).filter(|folder| !SYSTEM.iter().any(|one| *folder == Path::new(one)));
         let mut left_out = Vec::new();
@@ -301,8 +301,8 @@ impl EngineImages {
     }
 }
 
-/// Returns the package folders of interpreters that none of the virtual environments among the folders can see, because
-/// they do not include the system's packages.
+/// Returns folders with packages that no experiment can import. Each belongs to the interpreter of a virtual
+/// environment in `folders` that is set up to ignore the packages of its interpreter.
 fn spare(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut spare = Vec::new();
     for folder in folders {

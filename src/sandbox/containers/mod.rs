@@ -1,5 +1,5 @@
-//! Docker or podman containers as sandboxes. There is one image for the base, one for the env on top of it, one for the
-//! repo on top of that, and one container per attempt, which only adds the masked files.
+//! Docker or podman containers as sandboxes. There are three images: the base, the env on top of the base, and the repo
+//! on top of the env. Each attempt has one container, which only adds the masked files to the repo's image.
 //!
 //! The container's first process is this program's own init, as in the local sandbox. All jobs go through one attached
 //! stream, so time limits, output, memory and files behave as in the local sandbox. We never use the engine's `exec`.

@@ -138,8 +138,8 @@ fn is_in_use(error: &bollard::errors::Error) -> bool {
     matches!(error, bollard::errors::Error::DockerResponseServerError { message, .. } if message.contains("in use") || message.contains("being used"))
 }
 
-/// Removes labelled containers whose owner was a process of this machine that has ended. If one cannot be removed, the
-/// others still are.
+/// Removes labelled containers whose owner was a process of this machine that has ended. If a container cannot be
+/// removed, the other containers are still removed.
 pub(super) async fn sweep(engine: &Engine) -> Result<SweepResult> {
     let options = ListContainersOptionsBuilder::default().all(true).filters(&labelled()).build();
     let containers = engine.docker.list_containers(Some(options)).await;

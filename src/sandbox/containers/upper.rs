@@ -221,7 +221,7 @@ mod tests {
         assert!(status.success(), "{script}");
     }
 
-    /// A folder stands for the container: a copy of the snapshot with the upper layer on top.
+    /// In this test, a folder replaces the container: a copy of the snapshot with the upper layer on top.
     #[test]
     fn a_workspace_lists_the_changes_made_in_its_container() {
         let place = tempfile::tempdir().unwrap();

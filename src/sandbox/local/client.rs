@@ -61,7 +61,7 @@ pub(super) fn spawn(name: &str, namespaces: bool) -> Result<(UnixStream, Child)>
 }
 
 /// A running local sandbox. The order of the fields is the order in which they are dropped: closing the socket makes
-/// the init exit, and then its group and folder are removed.
+/// the init exit, and then the sandbox's control groups and temporary folder are removed.
 pub(super) struct LocalSandbox {
     conversation: InitConversation,
     child: Child,
@@ -141,9 +141,9 @@ impl LocalSandbox {
         }
     }
 
-    /// Passes a result on. If the init can no longer be reached, kills it and adds the cause to the loss. Killing the
-    /// guardian kills the init, whose death kills all other processes. Without namespaces, the init kills its processes
-    /// when the socket closes.
+    /// Returns `result`. If the init can no longer be reached, kills the init and adds the cause to the loss. With
+    /// namespaces, the init's parent, the guardian, is killed: the init dies with the guardian, and all other processes
+    /// die with the init. Without namespaces, the init kills its processes when the socket closes.
     async fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         let Err(Fault::Lost(loss)) = result else { return result };
         if !self.conversation.is_lost() || self.is_explained {
@@ -172,8 +172,8 @@ fn signal_name(signal: i32) -> String {
 
 impl LocalSandbox {
     /// Returns evidence that a process outside killed the init, if the signal shows that. No process inside can send
-    /// the init this signal. The kernel can send it, for lack of memory (which the sandbox's group counts) or for a CPU
-    /// limit. If it did not, a process outside the sandbox has sent the signal.
+    /// KILL to the init. The kernel can, for lack of memory (which the sandbox's control group counts) or at the CPU
+    /// limit. If the kernel has not sent the signal, a process outside the sandbox has.
     fn killed_from_outside(&self, signal: Option<i32>) -> Option<Evidence> {
         let is_possible = signal == Some(Signal::SIGKILL as i32)
             && self.leftovers.cgroup.counts_oom_kills()
@@ -185,15 +185,15 @@ impl LocalSandbox {
         })
     }
 
-    /// Returns the signal that ended the init, if one did. The guardian exits right after the init, with the signal in
-    /// the guardian's exit code.
+    /// Returns the signal that ended the init, if one did. The guardian, the init's parent, exits right after the init,
+    /// and its exit code contains the signal.
     async fn ended_by(&mut self) -> Option<i32> {
         let ended = tokio::time::timeout(Duration::from_millis(200), self.child.wait()).await;
         let status = ended.ok()?.ok()?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         let of_init = code.and_then(|code| code.checked_sub(SIGNALLED)).filter(|signal| *signal > 0);
-        // If the exit code contains no signal, a signal may have ended the guardian itself. Only a process outside can
-        // send it, because no process inside can see the guardian.
+        // If the exit code contains no signal, a signal may have ended the guardian itself. Only a process outside the
+        // sandbox can have sent that signal, because no process inside can see the guardian.
         of_init.map(i32::from).or(status.signal())
     }
 }

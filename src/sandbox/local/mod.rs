@@ -190,7 +190,8 @@ impl Backend for LocalBackend {
             }
         }
         let (socket, child) = spawn(self.name(), namespaces)?;
-        // Number of processes: the guardian and the init with namespaces, only the init without.
+        // Number of this program's own processes in the sandbox's control groups. With namespaces, these are the init
+        // and its parent, the guardian; without namespaces, only the init.
         let own = if namespaces { 2 } else { 1 };
         let cgroup = self.cgroups.create(&spec.limits, own).map_err(|error| lost(self.name(), "cgroup", error))?;
         let setup = Setup {
@@ -231,8 +232,8 @@ pub fn sweep_folders() {
     crate::files::sweep(&std::env::temp_dir(), PREFIX);
 }
 
-/// Returns the variable that marks a process's sandbox, if the sandbox's private folder is gone or no harness holds the
-/// folder any more.
+/// Returns the environment variable by which all processes of one sandbox are found, taken from the process `pid`.
+/// Returns `None` if the process is in no sandbox, or if a harness still holds the sandbox's private folder.
 fn orphaned(pid: i32) -> Option<String> {
     let environ = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut entries = environ.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
@@ -240,7 +241,7 @@ fn orphaned(pid: i32) -> Option<String> {
     let (variable, folder) = entries.find_map(|entry| Some((entry, entry.strip_prefix(&mark)?)))?;
     let folder = Path::new(folder);
     let is_private = folder.is_absolute() && folder.file_name()?.to_str()?.starts_with(PREFIX);
-    // A path may mean another folder in another mount namespace, so ignore processes there.
+    // In another mount namespace, the same path may lead to another folder, so ignore processes in other namespaces.
     let place = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
     let is_here = place(&pid.to_string()).is_some_and(|found| Some(found) == place("self"));
     let is_held = || std::fs::File::open(folder).is_ok_and(|folder| folder.try_lock().is_err());

@@ -63,7 +63,8 @@ impl Backend for Unconfined {
             sealed: Vec::new(),
             limits: spec.limits.into(),
             procs_files: Vec::new(),
-            // Nothing limits memory and processes, so nothing needs to be watched.
+            // Say that control groups limit memory and processes, although nothing does: the init then does not watch
+            // them.
             memory_cgroup: true,
             processes_cgroup: true,
             scratch: Some(home.path().into()),

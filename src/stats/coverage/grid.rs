@@ -83,7 +83,8 @@ impl Shape {
         size.max(1)
     }
 
-    /// Iterates over the samples, each with its paper's index. The samples' values are 0.
+    /// Iterates over the samples, each with its paper's index. The samples' values are 0 until the simulation sets
+    /// them.
     fn samples(self) -> impl Iterator<Item = (usize, SampleValue<'static>)> {
         (0..self.papers).flat_map(move |paper| {
             (0..self.of_paper(paper)).map(move |_| (paper, SampleValue { paper: NAMES[paper], n: 1, value: 0.0 }))

@@ -23,8 +23,8 @@ fn intervals_of_runs_of_the_mutant_baseline_cover_its_known_rate() {
 
 #[test]
 fn intervals_from_few_samples_contain_the_true_rate_often_enough() {
-    // For comparison, bootstrap intervals covered 67, 80, 87 and 91% in the first four cases, and 86% with single
-    // attempts and with six papers of two samples.
+    // For comparison, bootstrap intervals contained the true rate in 67, 80, 87 and 91% of the runs in the first four
+    // cases, and in 86% with single attempts and with six papers of two samples.
     for (papers, samples, k) in [(1, 2, 5), (1, 3, 5), (1, 4, 5), (1, 8, 5), (1, 4, 1), (6, 2, 5)] {
         for mean in [0.1, 0.5, 0.9] {
             let shape = Shape::even(papers, samples, k);
@@ -107,7 +107,7 @@ fn differences_are_detected_about_as_often_as_power_promises() {
         let (samples, share) = promised_and_seen(k, [0.4, 0.6], 1.0 / 3.0, 400);
         assert!((0.74..=0.87).contains(&share), "{share} with {samples} samples and k = {k}");
     }
-    // Without a true difference, the test must not detect one more often than the level allows.
+    // If there is no true difference, the test must not detect a difference more often than the level allows.
     for (samples, k) in [(6, 5), (20, 1), (40, 5)] {
         let share = detection_rate(samples, k, [Chances::varying(0.3); 2], 600);
         assert!(share <= 0.07, "{share} with {samples} samples and k = {k}");

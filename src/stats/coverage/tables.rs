@@ -109,8 +109,8 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
     ]
 }
 
-/// The measure of the slope with n. Each run needs a fit, so this measure has fewer cells. Differences between samples
-/// matter most with several attempts per sample.
+/// The simulations for the slope over n. Each simulated run needs a fit, so there are fewer cells than for other
+/// measures. Differences between samples matter most with several attempts per sample.
 fn slopes(name: &'static str, k: usize) -> Measure {
     let kinds = [
         ("0.1", Chances::Same(0.1)),
@@ -125,7 +125,7 @@ fn slopes(name: &'static str, k: usize) -> Measure {
     Measure { name, columns, ks: vec![k], papers: 1 }
 }
 
-/// One simulated cell, named as `pass@1, 2 x 3, k = 5, ~0.1`.
+/// One cell of a table, filled by simulation, with a name such as `pass@1, 2 x 3, k = 5, ~0.1`.
 struct SimulatedCell {
     name: String,
     tally: IntervalCounts,

@@ -121,8 +121,8 @@ impl Engine {
         format!("/autoexperiment-test-{name}")
     }
 
-    /// Returns the control groups of containers: of this engine if it has a place of its own for them, or else of all
-    /// podmans.
+    /// Returns the control groups of containers: for Docker those of this engine, for podman those of all podmans of
+    /// the machine.
     pub fn groups(&self) -> BTreeSet<PathBuf> {
         let parent = self.groups_parent();
         let is_hex = |part: &str| part.len() == 64 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -225,8 +225,8 @@ impl Engine {
     }
 
     /// Returns the mounts of containers below the engine's folders. Leaves out the mounts with which Docker begins a
-    /// container's layer, before there is a container: a daemon that is killed at that moment leaves one, and nothing
-    /// removes it.
+    /// container's layer, before there is a container: a daemon that is killed at that moment leaves such a mount
+    /// behind, and nothing removes it.
     pub fn mounts(&self) -> Vec<String> {
         let mounts = fs::read_to_string("/proc/mounts").unwrap();
         let places = [self.folder.path().display().to_string(), self.data.display().to_string()];
@@ -276,7 +276,7 @@ impl Drop for Engine {
         for folder in walk.flatten().filter(|entry| entry.path().ends_with(&self.groups_parent()[1..])) {
             let _ = fs::remove_dir(folder.path());
         }
-        // A mount of podman's own keeps its folder from being removed.
+        // Podman leaves a mount in its folder. Unmount it, so that the folder can be removed.
         let _ = nix::mount::umount2(&self.data.join("overlay"), nix::mount::MntFlags::MNT_DETACH);
     }
 }

@@ -23,20 +23,20 @@ const SCRATCH: &str = "/tmp/agent";
 const UNNAMED: &str = "gateway";
 /// API key given to the agent if no other process can connect to the gateway. The real key never enters a sandbox.
 const KEY: &str = "sandbox";
-/// Maximum bytes read of each of the program's output streams. `ANSWER` is the maximum for the answer file.
+/// Maximum bytes that are read from each output stream of the program. `ANSWER` is the maximum for the answer file.
 const OUTPUT: usize = 4 << 20;
 const ANSWER: u64 = 4 << 20;
 /// Maximum characters recorded of each output stream.
 const RECORDED: usize = 20_000;
-/// Maximum characters of the program's last output quoted in the detail of the attempt's end.
+/// Maximum characters of the program's last output that the description of the attempt's end quotes.
 const DETAIL: usize = 300;
 /// Time between SIGTERM and SIGKILL for the agent's program.
 const GRACE: Duration = Duration::from_secs(2);
 /// Time allowed to end an attempt when the run is stopped: the program's grace period, the wait for a last reply, and
 /// the sandbox's report.
 pub(super) const WINDING_DOWN: Duration = Duration::from_secs(10);
-/// Time limit given to the sandbox, which is effectively none. The meter enforces the time limit instead, because it
-/// can subtract the time that the program spends waiting for the model.
+/// Time limit given to the sandbox: so long that it never ends a program. The meter enforces the attempt's time limit
+/// instead, because the meter can subtract the time that the program spends waiting for the model.
 const NO_LIMIT: Duration = Duration::from_hours(24 * 365);
 
 /// The command that starts the agent, with the path of its answer file and the folder for its files.
@@ -130,8 +130,8 @@ pub(super) async fn run(
     if let Some(ended) = of_the_machine(is_broken, short_of.as_ref(), &exec) {
         return ended;
     }
-    // Without evidence that the machine failed, a failure before the first call counts against the agent, because only
-    // the agent has run until then. The run stops if all of the agent's attempts fail like this.
+    // If nothing shows that the machine failed, a failure before the agent's first model call counts against the agent,
+    // because nothing but the agent has run until then. The run stops if all of the agent's attempts fail like this.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
     let unheard = || {
         End::NeverAsked.because(match unreadable {

@@ -38,7 +38,7 @@ pub(super) struct AgentManifest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AnswerPlace {
-    /// A file; its path is part of the task.
+    /// A file, which the agent writes. The task states its path.
     File,
     /// The last JSON object in the standard output.
     Stdout,
@@ -52,10 +52,10 @@ struct AgentMode {
     command: Option<Vec<String>>,
     /// Replaces the manifest's standard input.
     stdin: Option<String>,
-    /// Variables added to the manifest's; they replace variables of the same name.
+    /// Environment variables added to the manifest's variables. They replace variables of the same name.
     #[serde(default)]
     variables: BTreeMap<String, String>,
-    /// Files added to the manifest's; they replace files of the same path.
+    /// Files added to the manifest's files. They replace files of the same path.
     #[serde(default)]
     files: BTreeMap<String, String>,
 }

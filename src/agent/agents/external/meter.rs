@@ -78,9 +78,9 @@ pub(super) struct Meter<'a> {
     cancel: CancellationToken,
     /// Number of unreadable requests, and the error of the last one.
     pub(super) unreadable: (u32, String),
-    /// The limit because of which a call was refused, if any.
+    /// The limit that the attempt had reached when a call was refused; `None` if no call was refused.
     pub(super) refused: Option<End>,
-    /// The end that the last call's failure would give the attempt; `None` if the last call succeeded.
+    /// The end of the attempt if the last model call failed and the program stops now; `None` if that call succeeded.
     pub(super) failed: Option<AttemptEnd>,
     /// Why the program was stopped; `None` if it was not.
     pub(super) stopped: Option<AttemptEnd>,
@@ -119,9 +119,9 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Answers calls until the program has ended. Calls may run in parallel; the cost of each is reserved in the budget
-    /// before it begins. Calls still in progress at the end are waited for, because they are paid for and every paid
-    /// call must be recorded.
+    /// Answers calls until the program has ended. Calls may run in parallel; before a call begins, its cost is reserved
+    /// in the budget. At the end, waits for the calls in progress, because they are paid for and every paid call must
+    /// be recorded.
     pub(super) async fn serve(&mut self, mut asked: mpsc::Receiver<GatewayRequest>, ended: &CancellationToken) {
         let mut under_way: FuturesUnordered<BoxFuture<'a, FinishedCall>> = FuturesUnordered::new();
         loop {
@@ -183,8 +183,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Whether `ask` can start while other calls are in progress: there must be money and a step left for it. With a
-    /// token limit, it cannot start, because the tokens of the calls in progress are not known yet.
+    /// Whether `ask` can start while other calls are in progress: there must be money and a step left for this call.
+    /// With a token limit, no second call can start, because the tokens of the call in progress are not known yet.
     fn fits(&self, ask: &AgentCall) -> bool {
         let quote = self.model.quote(&ask.request);
         let Ok(affordable) = quote.affordable(self.budget.money_left()) else { return false };
@@ -246,8 +246,8 @@ impl<'a> Meter<'a> {
         Ok(AnsweredCall { reply, most, refusal: None })
     }
 
-    /// Adds the model's reasoning to earlier messages again; some providers require it together with the results of
-    /// tool calls.
+    /// Puts the model's reasoning back into earlier messages, because some providers require the reasoning together
+    /// with the results of tool calls.
     fn put_thoughts_back(&self, messages: &mut [Message]) {
         for message in messages.iter_mut().filter(|message| message.thoughts.is_empty()) {
             let Some(call) = message.tool_calls.first() else { continue };
@@ -264,7 +264,7 @@ impl<'a> Meter<'a> {
     }
 
     fn account(&mut self) -> Account<'_> {
-        // The seed is recorded with the request, not with the reply.
+        // The reply's record needs no seed, because the request's record contains it.
         Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent, seed: None }
     }
 
@@ -294,7 +294,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Records a request that the gateway refused. It cost nothing and is not a call.
+    /// Records a request that the gateway refused. Such a request costs nothing and does not count as a call.
     fn unreadable(&mut self, refusal: Refusal) {
         let (count, last) = &mut self.unreadable;
         *count = count.saturating_add(1);
@@ -305,7 +305,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Refuses a call because a limit is reached, and stops an agent that has made too many calls since.
+    /// Refuses a call because a limit is reached. Stops the agent if it has made too many calls after the limit was
+    /// reached.
     fn refuse(&mut self, end: End) -> Refusal {
         let what = match end {
             End::DiskLimit => "there is no more room to record what is asked",
@@ -340,7 +341,7 @@ impl<'a> Meter<'a> {
         if !goes_on || self.failures >= FAILURES {
             self.stop(ended);
         }
-        // Agents recognise a conversation that is too long by these words.
+        // Agents look for these words to recognise that the conversation is too long.
         let prefix = if why == RefusalKind::ContextLength {
             "maximum context length exceeded, prompt is too long: "
         } else {

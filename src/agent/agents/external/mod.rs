@@ -148,7 +148,7 @@ impl Agent for ExternalAgent {
             }
             _ => None,
         };
-        // If another task has set the env first, it is the same env.
+        // If another async task has set the env meanwhile, both envs are the same.
         let _ = self.env.set(env);
         Ok(())
     }

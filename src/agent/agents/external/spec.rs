@@ -22,8 +22,8 @@ impl ExternalAgentSpec {
         self.which.contains('/').then(|| Path::new(&self.which))
     }
 
-    /// Returns the same agent with its folder made absolute by `here`. If no bundled agent has the name, the name
-    /// refers to the folder of this name in `others`, if there is one.
+    /// Returns the same agent, with the path of its folder made absolute by the function `here`. A name that no bundled
+    /// agent has means the folder of this name in `others`, if that folder exists.
     ///
     /// # Errors
     /// Returns the errors of `here`.
@@ -43,13 +43,13 @@ impl ExternalAgentSpec {
         Ok(Self { which: folder.display().to_string(), mode: self.mode.clone() })
     }
 
-    /// Returns the name, without its folder.
+    /// Returns the agent's name. If the user gave a folder, this is the last part of its path.
     pub(super) fn id(&self) -> String {
         let name = self.folder().map(|folder| folder.file_name().unwrap_or_default());
         name.map_or_else(|| self.which.clone(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// Returns the name used in file names and tables.
+    /// Returns the label of the agent and its mode for file names and tables.
     #[must_use]
     pub fn label(&self) -> String {
         match &self.mode {

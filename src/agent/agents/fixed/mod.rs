@@ -27,7 +27,7 @@ use crate::model::{Model, Reply, Role};
 use crate::sample::MASKED;
 use visible_code::{described, described_part, others, source, stub, visible_code};
 
-/// Maximum number of relevant files that the model may name, as in the original.
+/// Maximum number of relevant files that the model may name, as in the original benchmark.
 const MOST_FILES: usize = 10;
 /// Maximum number of times that the model is asked for a function, until one of its replies can be spliced in. Whether
 /// the code runs is checked in the repair rounds.
@@ -169,7 +169,7 @@ impl Fixed {
         experiment::run_all(&work.task.checks(), context, false).await
     }
 
-    /// Writes one function, or rewrites it in response to its faults.
+    /// Writes one function, or rewrites it because of failed experiments or feedback.
     async fn fill(
         &self,
         place: usize,
@@ -315,22 +315,23 @@ impl Fixed {
     }
 }
 
-/// Begins a conversation with the model by the system prompt.
+/// Begins a conversation with the model. The first message is the system prompt.
 fn begin<'a>(model: &'a dyn Model, context: &mut Context<'_>) -> PlainChat<'a> {
     let mut talk = PlainChat::over(model, Vec::new());
     talk.add_message(Role::System, prompts::fixed::system(), context);
     talk
 }
 
-/// Asks for the function after about `reasoning` tokens of thinking. Uses the model's own reasoning budget if it has
-/// one. Otherwise the model is first asked to think, and to continue ("Wait") while tokens are left.
+/// Asks for the function after about `reasoning` tokens of thinking. A model that has a reasoning budget of its own
+/// gets these tokens as the budget. Any other model is first asked to think, and to continue ("Wait") while tokens are
+/// left.
 async fn write(
     talk: &mut PlainChat<'_>,
     missing: &Missing,
     reasoning: u32,
     context: &mut Context<'_>,
 ) -> Result<Reply, NoReply> {
-    // A model that reasons by itself is sent a budget even if it is 0.
+    // A model that reasons by itself is sent a reasoning budget even if the budget is 0.
     let native = talk.reasons();
     if reasoning > 0 && !native {
         let question = prompts::fixed::reason(&missing.called, reasoning);
@@ -380,7 +381,8 @@ fn go_on(step: Result<(), NoReply>) -> Result<Option<End>, AttemptEnd> {
     }
 }
 
-/// Selects the functions to rewrite: those without code or named in a traceback; without any such function, all.
+/// Selects the functions to rewrite: functions without code and functions named in a traceback. If there are no such
+/// functions, selects all functions.
 fn to_repair(order: &[usize], work: &FixedAttempt<'_>, outcome: &ReplicationOutcome) -> Vec<usize> {
     let in_traceback = |place: usize| {
         let name = order::last(&work.task.functions[place].at);

@@ -1,7 +1,7 @@
-//! `fixed:preset=researchcodebench`: asks in the order of ResearchCodeBench's prompts, but in our words. For each
-//! missing part the model gets one message with the whole paper, the files that the part's description names, and the
-//! part's own file with a TODO comment in place of the part. The last block of Python in the reply replaces the
-//! comment. If a reply cannot be used, the model is not asked again.
+//! `fixed:preset=researchcodebench`: asks for missing parts as ResearchCodeBench does, with prompts of the same
+//! structure in our own words. For each missing part the model gets one message with the whole paper, the files that
+//! the part's description names, and the part's own file with a TODO comment in place of the part. The last block of
+//! Python in the reply replaces the comment. If a reply cannot be used, the model is not asked again.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
 /// Returns the message that asks for one missing part.
 ///
 /// # Errors
-/// An error fragment if the part's place is gone.
+/// An error fragment if the file no longer has a place for the part.
 pub(super) fn ask(place: usize, settings: &Settings, work: &FixedAttempt<'_>) -> Result<String, String> {
     let function = &work.task.functions[place];
     let (code, region) = match settings.fill {
@@ -88,7 +88,7 @@ fn described_files(function: &TaskFunction, code: &Code, own: &Path) -> Vec<(Str
     files
 }
 
-/// Returns a file's text without the lines that tag regions, as published.
+/// Returns a file's text without the lines that tag regions. The published benchmark removes these lines, too.
 fn without_tags(source: &[u8]) -> String {
     let is_tag = |line: &str| {
         let comment = line.trim_start().strip_prefix('#').map(str::trim_start).unwrap_or_default();

@@ -14,13 +14,13 @@ const MOST_SHOWN: usize = 12_000;
 /// Maximum lines of a method that the outline keeps because it sets attributes.
 const MOST_LINES: usize = 15;
 
-/// Returns the lines of a function that masking leaves, without the indentation of its class.
+/// Returns the lines that masking leaves of a function, without the indentation of the function's class.
 pub(super) fn stub(function: &TaskFunction, masked: &Code) -> Result<String, String> {
     source(function, masked).ok_or_else(|| "is not there".to_owned())
 }
 
-/// Describes the function at index `function` of a file; `name` is its name without its class. `description` is used if
-/// the function has no docstring.
+/// Describes the function at index `function` of a file; `name` is the function's name without its class. `description`
+/// is used if the function has no docstring.
 pub(super) fn described(name: &str, module: &Module, function: usize, description: &str) -> Missing {
     let class = module.functions()[function].class.as_deref();
     let called =
@@ -78,7 +78,7 @@ pub(super) fn visible_code(module: &Module, function: usize, choice: CodeChoice)
     if choice == CodeChoice::Full {
         return (text, Vec::new());
     }
-    // Remove the stand-in lines of masked functions, because small models copy them too.
+    // Remove the lines that replace the bodies of masked functions, because small models copy these lines, too.
     let unmasked = |text: &str| {
         let lines = text.split_inclusive('\n').filter(|line| line.trim() != STAND_IN);
         lines.collect::<String>()

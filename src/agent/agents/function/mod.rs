@@ -1,6 +1,6 @@
 //! `python:FILE.py:NAME`: an agent written by the user as a Python function. Each attempt runs the function on this
 //! machine, in a separate process that asks the harness for everything it does: commands and files in the attempt's
-//! sandbox, calls of the run's model. So budget, charges and records are the same as for other agents.
+//! sandbox, calls of the run's model. So the harness limits, charges and records these agents like all others.
 //!
 //! The Python side is `python/autoexperiment/_agents.py`. The two sides exchange lines of JSON ([`wire`]).
 

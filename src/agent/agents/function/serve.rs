@@ -28,7 +28,7 @@ const RECORDED: usize = 20_000;
 const REFUSALS: u32 = 5;
 /// Consecutive failed model calls after which the function is stopped.
 const FAILURES: u32 = 10;
-/// Maximum characters of the function's last output quoted in the detail of the attempt's end.
+/// Maximum characters of the function's last output that the description of the attempt's end quotes.
 const DETAIL: usize = 300;
 
 /// Runs one attempt of the function.
@@ -124,7 +124,7 @@ struct FunctionExchange {
     record: RequestRecord,
     /// Time that the function itself has run, without the requests it makes.
     own_time: Duration,
-    /// The limit because of which a request was refused, if any.
+    /// The limit that the attempt had reached when a request was refused; `None` if no request was refused.
     refused: Option<End>,
     refusals: u32,
     /// Consecutive failed model calls.
@@ -264,7 +264,8 @@ impl FunctionExchange {
         }
     }
 
-    /// Refuses a model call because a limit is reached, and stops a function that has made too many calls since.
+    /// Refuses a model call because a limit is reached. Stops the function if it has made too many calls after the
+    /// limit was reached.
     fn not_asked(&mut self, why: NotAsked, context: &mut Context<'_>) -> Result<CallReply, AttemptEnd> {
         let NotAsked::Limit(end) = why else { return Err(why.into()) };
         let what = match end {

@@ -24,7 +24,7 @@ impl FunctionSpec {
         Ok(Self { file: here(&self.file)?, ..self })
     }
 
-    /// Returns the name used in file names and tables.
+    /// Returns the agent's label for file names and tables: the name of the function, or else the name of its file.
     #[must_use]
     pub fn label(&self) -> String {
         let stem = || self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();

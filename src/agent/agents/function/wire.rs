@@ -43,7 +43,7 @@ pub(super) enum FunctionRequest {
     /// The function raised this error. Nothing follows this message.
     Failed {
         error: String,
-        /// Whether the raised error is the error by which the harness reports a reached limit.
+        /// Whether the function raised the error with which the harness reports that a limit of the budget is reached.
         budget: bool,
     },
 }

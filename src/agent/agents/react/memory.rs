@@ -80,7 +80,8 @@ impl ConversationMemory {
                 }
             }
             History::Summary(most) => {
-                // No summary if the next reply is the last: its money and tokens are needed for that reply.
+                // Don't pay for a summary if the next reply is the last: that reply needs the remaining money and
+                // tokens.
                 if let Some(count) = self.surplus(messages, most, most).filter(|_| context.budget.last_step().is_none())
                 {
                     self.summarise(count, messages, context).await?;

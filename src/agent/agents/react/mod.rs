@@ -1,5 +1,5 @@
 //! `react`: the model decides step by step: it thinks, calls tools and sees their results (Yao et al., 2023), like the
-//! main agent of the original. Prompt, history, tools and the protocol of tool calls are settings.
+//! main agent of the original benchmark. Prompt, history, tools and the protocol of tool calls are settings.
 
 mod material;
 mod memory;
@@ -38,7 +38,7 @@ pub struct React {
     tools_bytes: usize,
 }
 
-/// Inputs and state of one of the tries of an attempt.
+/// Inputs and state of one try. An attempt has one try, or several with the setting `reflexion`.
 struct ReactTry {
     /// The limits of this try, as its prompt states them.
     limits: Limits,

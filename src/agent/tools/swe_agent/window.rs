@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::agent::Context;
 use crate::agent::tools::{READ_LIMIT, Session, ToolFailure, read_text};
 
-/// Lines in the window, as in the original.
+/// Lines in the window, as in SWE-agent.
 pub const LINES: usize = 100;
 /// Lines that are in the window both before and after scrolling.
 pub(super) const OVERLAP: usize = 2;

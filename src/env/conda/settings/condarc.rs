@@ -16,9 +16,9 @@ use crate::error::{Error, Result};
 /// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::env) enum Priority {
-    /// None from the lower-priority channel.
+    /// No package of that name from the lower-priority channel.
     Strict,
-    /// All from the lower-priority channel, as if channels had no order.
+    /// Any package of that name from either channel, as if channels had no order.
     Disabled,
 }
 

@@ -178,7 +178,7 @@ fn custom_channels_multichannels_and_mirrors_are_resolved() {
             "https://m1.example/cf/|https://m3.example/cf/",
         ]
     );
-    // The lock contains the channel's name, so any mirror of it may be used.
+    // The lock contains the channel's name, so any mirror of the channel may be used.
     let one = settings.locate_one("mine", Path::new("conda.lock")).unwrap();
     assert_eq!((one.name.as_str(), one.urls[0].as_str()), ("mine", "https://b.example/x/mine/"));
 }

@@ -35,7 +35,7 @@ const FIELDS: [&str; 24] = [
     "background",
 ];
 
-/// The namespace of tools that state none.
+/// The namespace of tools that state no namespace.
 const DEFAULT_NAMESPACE: &str = "functions";
 /// The name under which the model sees the agent's own search for tools.
 const SEARCH: &str = "tool_search";

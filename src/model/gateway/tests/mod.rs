@@ -350,7 +350,8 @@ async fn expensive_requests_are_refused() {
 
 #[tokio::test]
 async fn a_reply_that_the_limit_of_the_run_has_cut_has_the_finish_reason_length() {
-    // The agent asks for up to 100 tokens, the harness allows 7, and the reply has exactly 7: it counts as cut.
+    // The agent asks for up to 100 tokens, the harness allows 7, and the reply has exactly 7, so the reply counts as
+    // cut.
     let cut =
         |ask: AgentCall| ask.answer.send(Ok(AnsweredCall { reply: reply(), most: Some(7), refusal: None })).unwrap();
     let body = json!({"max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]});
@@ -367,7 +368,7 @@ async fn requests_without_the_key_are_refused_unread_and_not_counted() {
     let refused = async |path: &str, key: &str| {
         let (mut ours, theirs) = duplex(1 << 20);
         to.send(theirs).await.unwrap();
-        // The body that the head announces is never sent.
+        // The request's head announces a body that is never sent.
         let head =
             format!("POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-length: 9\r\n\r\n");
         ours.write_all(head.as_bytes()).await.unwrap();

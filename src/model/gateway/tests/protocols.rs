@@ -77,7 +77,7 @@ async fn options_are_parsed_in_every_protocol() {
         assert_eq!((request.tools.len(), &request.tools[0].parameters), (1, &schema), "{path}");
         assert_eq!(request.one_call, !path.contains("beta"), "{path}: Gemini has no such field");
         let named = left_out.join(" ");
-        // The Responses API lacks this field.
+        // The Responses API has no field for `top_k`.
         assert_eq!(
             (wishes.top_k.is_none(), named.contains("top_k")),
             (path == "/v1/responses", path == "/v1/responses"),

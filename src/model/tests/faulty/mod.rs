@@ -126,7 +126,7 @@ impl ProtocolCase {
     fn written(events: &[Value]) -> String {
         let written = |event: &Value| match event {
             Value::String(text) => format!("data: {text}\n\n"),
-            // The header of a mutated event still names the type that the event states.
+            // If an event's type was changed to another text, the `event:` line names that text, too.
             event => match event["type"].as_str() {
                 Some(kind) => format!("event: {kind}\ndata: {event}\n\n"),
                 None => format!("data: {event}\n\n"),

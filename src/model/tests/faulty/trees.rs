@@ -11,7 +11,7 @@ fn others() -> [Value; 6] {
     [json!(null), json!("\u{1b}[31mx"), json!(-1), json!(u64::MAX), json!({"a": [{"b": null}]}), json!([7, [], null])]
 }
 
-/// Returns the pointers to all parts of a value, the value itself last.
+/// Returns JSON pointers to all parts of a value. The last pointer is that of the whole value.
 fn parts(value: &Value) -> Vec<String> {
     let mut all = Vec::new();
     let children: Vec<(String, &Value)> = match value {

@@ -111,7 +111,8 @@ async fn a_request_that_would_overfill_the_record_is_refused_before_the_model_is
     meter.record.room = 3000;
     let first = request(&"a".repeat(2000));
     assert!(meter.answer(first.clone()).await.is_ok());
-    // Messages that are already recorded are not recorded again, so they take no more room.
+    // Messages that are already recorded are not recorded again, so they do not count against the record's maximum
+    // size.
     let mut longer = first.clone();
     longer.messages.extend([Message::new(Role::Assistant, "yes"), Message::new(Role::User, "more")]);
     assert!(meter.answer(longer).await.is_ok());

@@ -20,7 +20,7 @@ use history::PastTurns;
 const TEMPERATURE: f64 = 0.2;
 const TOP_P: f64 = 0.5;
 const MOST_TOKENS: u32 = 1500;
-/// Number of consecutive unusable replies after which an attempt ends, because SUPER retries three times.
+/// Number of consecutive unusable replies after which an attempt ends. It is four, because SUPER retries three times.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 4;
 /// Maximum characters of the error for a malformed reply.
 const FAULT: usize = 2000;

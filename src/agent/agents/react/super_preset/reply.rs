@@ -11,8 +11,8 @@ const AFTER: &str = "<<<AFTER_EDIT>>>";
 /// An action and its arguments, or why the reply is malformed.
 type ReplyAction = Result<(String, Map<String, Value>), String>;
 
-/// Parses a reply into its text for the history and its action. Text after the action, such as an observation that the
-/// model made up, is dropped.
+/// Parses a reply. Returns the text that the history keeps of the reply, and the reply's action. Text after the action,
+/// such as an observation that the model made up, is dropped.
 pub fn read(text: &str) -> (String, ReplyAction) {
     let text = text.trim();
     let said = match (text.find(END), text.find(OBSERVATION)) {
