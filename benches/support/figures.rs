@@ -8,8 +8,8 @@ use std::process::Command;
 /// A row of a table: what was measured, the figure, and the aim.
 pub type Row = (String, String, &'static str);
 
-/// Replaces the section between the markers `<!-- NAME -->` and `<!-- /NAME -->` by a table, with the program's version,
-/// the date, the command and the load before it.
+/// Replaces the section between the markers `<!-- NAME -->` and `<!-- /NAME -->` by a line and a table of `rows`. The
+/// line has the program's version, the date, the command, and `load`, the machine's load before the benchmark began.
 pub fn write(name: &str, load: &str, rows: &[Row]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/performance.md");
     let text = std::fs::read_to_string(&path).unwrap();

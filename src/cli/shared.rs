@@ -104,7 +104,7 @@ impl PaperOptions {
     pub fn one(&self) -> Result<String> {
         match self.some()?.as_slice() {
             [one] => Ok(one.clone()),
-            several => Err(Error::usage(format!("`{}` is more than one paper", several.join("`, `")))
+            several => Err(Error::usage(format!("more than one paper is named: `{}`", several.join("`, `")))
                 .hint("name one of them: this command is for one paper")),
         }
     }

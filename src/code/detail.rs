@@ -275,7 +275,7 @@ mod tests {
         let changed = module.with_other_details(&module.details(&module.body_code(0), true));
         let changed = String::from_utf8(changed).unwrap();
         assert!(
-            changed.contains("raise NotImplementedError(f'eht eulav {x!r} is woleb\\n orez, %s' % x)"),
+            changed.contains("raise NotImplementedError(f'eht eulav {x!r} si woleb\\n orez, %s' % x)"),
             "{changed}"
         );
         assert!(changed.contains("'emos regnol txet' 'drow'") && changed.contains("\"\"\"Of two words, 1234.\"\"\""));

@@ -79,8 +79,8 @@ impl EnvBuildOptions {
     /// Opens the backend for these options.
     ///
     /// # Errors
-    /// Kind `Usage` for an invalid alias, or for conda in a program that was built without it; `Machine` for a conda
-    /// configuration that cannot be read.
+    /// Kind `Usage` for a channel alias that is not a URL, or for conda in a program that was built without it;
+    /// `Machine` for a conda configuration that cannot be read.
     pub fn open(&self) -> Result<Arc<dyn EnvBackend>> {
         match self.kind {
             EnvKind::Auto => Ok(Arc::new(Auto {

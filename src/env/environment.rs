@@ -92,12 +92,12 @@ impl<'de> Deserialize<'de> for Dependency {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Dependency, A::Error> {
                 let key: Option<String> = map.next_key()?;
                 if key.as_deref() != Some("pip") {
-                    return Err(serde::de::Error::custom("the only nested list is `pip:`"));
+                    return Err(serde::de::Error::custom("only `pip:` can be a nested list"));
                 }
                 let lines = map.next_value()?;
                 match map.next_key::<String>()? {
                     None => Ok(Dependency::Pip(lines)),
-                    Some(_) => Err(serde::de::Error::custom("the only nested list is `pip:`")),
+                    Some(_) => Err(serde::de::Error::custom("only `pip:` can be a nested list")),
                 }
             }
         }

@@ -234,7 +234,7 @@ struct TrainingReply<'a> {
     rewritten: &'static str,
 }
 
-/// Words for a conversation to which the agent has only added messages.
+/// Value of `rewritten` if the agent has only added messages since the last reply.
 const UNCHANGED: &str = "the agent only added messages: the server writes earlier ones differently";
 
 fn replies(lines: &[TimedEvent]) -> Vec<TrainingReply<'_>> {

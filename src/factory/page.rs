@@ -38,7 +38,10 @@ pub fn page(list: &FactoryList) -> Result<String> {
             let functions: Vec<Value> = evidence
                 .map(|(at, one)| json!({"at": at, "mutants": one.mutants, "killed": one.killed, "containment": one.containment}))
                 .collect();
+            let vendored: Vec<&str> = entry.vendored.iter().map(|record| record.package.as_str()).collect();
             json!({
+                "vendored": vendored, "left_out": entry.left_out,
+                "has_uninstalled": !entry.vendored.is_empty() || !entry.left_out.is_empty(),
                 "package": entry.package, "name": entry.name, "version": entry.version, "funnel": entry.funnel,
                 "minutes": entry.minutes, "licence": entry.licence, "source": entry.source, "functions": functions,
             })
@@ -74,6 +77,7 @@ pub fn page(list: &FactoryList) -> Result<String> {
 mod tests {
     use super::*;
     use crate::factory::list::{FactorySettings, PackageEntry};
+    use crate::factory::source::SourceRecord;
 
     #[test]
     fn texts_of_packages_are_escaped() {
@@ -92,9 +96,13 @@ mod tests {
         let mut entry =
             PackageEntry { package: "<b>x".into(), refused: Some("why & <i>".into()), ..PackageEntry::default() };
         entry.funnel.dropped.insert("trivial".into(), vec!["a".into(), "b".into()]);
+        entry.vendored.push(SourceRecord { package: "docopt<i>==1".into(), ..SourceRecord::default() });
+        entry.left_out.push("curio: no wheel & more".into());
         list.packages.push(entry);
         let html = page(&list).unwrap();
         assert!(html.contains("&lt;b&gt;x") && html.contains("why &amp; &lt;i&gt;") && !html.contains("<b>x"));
         assert!(html.contains("<td>trivial</td><td>2</td>") && html.contains("0 functions of 0 of 1 packages"));
+        assert!(html.contains("copied into the repo") && html.contains("docopt&lt;i&gt;==1"));
+        assert!(html.contains("left out") && html.contains("curio: no wheel &amp; more"));
     }
 }

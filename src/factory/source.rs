@@ -193,7 +193,7 @@ impl Fetcher {
             && found.record.sha256 != expected
         {
             return Err(Error::suite(format!(
-                "the sources of `{}` have the digest {}, but the list has {expected}",
+                "the sources of `{}` have the digest {}, but the list of packages says {expected}",
                 found.record.package, found.record.sha256
             ))
             .hint("the list was made from other sources"));

@@ -86,7 +86,7 @@ fn assert_fits(text: &str) {
 }
 
 #[test]
-fn the_console_report_of_a_whole_run_fits_100_columns_and_says_what_is_in_it() {
+fn the_console_report_of_a_whole_run_fits_100_columns_and_explains_its_figures() {
     let text = console(&summarise(&whole_run(), &options(&[1, 5])));
     assert_fits(&text);
     insta::assert_snapshot!(text, @r#"

@@ -58,7 +58,7 @@ pub struct AttemptRecord {
     pub results: serde_json::Map<String, serde_json::Value>,
     /// Whether the attempt passes: reported and, unless `--no-verify`, verified.
     pub pass: bool,
-    /// Verdicts after each round that was followed by feedback, or that passed before the last round.
+    /// Verdicts after each round, except a round that no further one could have followed; empty without feedback.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
     /// Number of replies by the model.

@@ -45,8 +45,10 @@ pub(super) fn system() -> impl Iterator<Item = &'static Path> {
     shown_to_all().filter(|folder| !folder.is_symlink())
 }
 
-/// Returns the hidden folders, and the files that contain a suite, that can be seen in the `shown` folders, by their
-/// real paths and through other mounts of their file system. Hidden folders that do not exist are ignored.
+/// Returns everything that must stay hidden but would be visible in the `shown` folders: folders in `hidden`, this
+/// program if it contains a suite, and other files and folders with a suite. Symbolic links in the given paths are
+/// resolved, and a hidden folder is also found through another mount of its file system. Hidden folders that do not
+/// exist are ignored.
 pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[PathBuf]) -> Vec<Exposure> {
     let mounts = Mount::all();
     let own = std::env::current_exe().ok().filter(|path| holders::holds(path));

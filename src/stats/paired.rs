@@ -134,9 +134,9 @@ fn is_rejected(flipped: &[(f64, usize)], difference: f64, error_rate: f64) -> bo
     let shifted: Vec<f64> = flipped.iter().map(|&(sum, of)| sum - difference * of as f64).collect();
     let seen = shifted.iter().sum::<f64>().abs();
     let squares = shifted.iter().map(|value| value * value).sum::<f64>();
-    // A random sum is further out than this bound with at most this probability (Hoeffding, 1963). It is at least as
-    // far out as the root of the sum of squares with a probability of at least a tenth (Oleszkiewicz, "On the Stein
-    // property of Rademacher sequences", 1996).
+    // With random signs, the sum is further from 0 than `far` with a probability of at most `error_rate` (Hoeffding,
+    // 1963). It is at least as far from 0 as the root of the sum of squares with a probability of at least a tenth
+    // (Oleszkiewicz, "On the Stein property of Rademacher sequences", 1996).
     let far = (2.0 * squares * (2.0 / error_rate).ln()).sqrt();
     if seen > far * (1.0 + 1e-9) {
         return true;

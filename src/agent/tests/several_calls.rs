@@ -105,7 +105,7 @@ async fn many_calls_share_one_observations_room_and_too_many_are_refused() {
 }
 
 #[tokio::test]
-async fn with_one_call_only_the_first_is_run_and_the_provider_is_asked_for_no_more() {
+async fn if_one_call_is_set_only_the_first_call_is_run_and_the_provider_is_asked_for_one_call() {
     let reply = several(&[sh("echo first >> log.txt"), sh("echo second >> log.txt"), submit()]);
     let attempt = AttemptFixture::new(vec![reply, submit()]).await.react_with("one-call=true").await;
     assert_eq!(attempt.end, End::Answered);

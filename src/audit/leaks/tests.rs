@@ -245,7 +245,7 @@ fn functions_nested_in_a_masked_function_are_masked_too() {
 }
 
 #[test]
-fn two_maskable_functions_that_hold_each_other_are_named_as_a_pair() {
+fn two_maskable_functions_that_give_each_other_away_are_reported_as_a_pair() {
     let lab = LeakFixture::new();
     lab.append("repos/p/pkg/core.py", &format!("def again(xs, h):\n{RENAMED}"));
     let manifest = "\n[[function]]\nat = 'pkg/core.py::again'\ndescription = 'd'\n";

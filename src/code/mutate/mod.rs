@@ -156,7 +156,7 @@ impl Module {
     /// Returns an error of kind `Internal` if the file does not parse as before.
     pub fn mutants(&self, function: usize) -> Result<Vec<Mutant>> {
         let readable = self.encoding.readable(self.source());
-        let failed = || Error::internal("the file does not parse a second time").at(self.path(), None);
+        let failed = || Error::internal("the file no longer parses as it did").at(self.path(), None);
         let mut proof = ParseCheck::new(&readable).ok_or_else(failed)?;
         let mut edits = places::find(&proof.tree, self, function).ok_or_else(failed)?;
         // If several changes have the same result, only the first is kept. Put the kind `Return` last, because it says

@@ -73,7 +73,7 @@ pub enum Bounds<'text> {
     /// By the name in two comments around it, such as `# <paper2code name="loss">` and `# </paper2code name="loss">`,
     /// or `# region loss` and `# endregion`.
     Tag {
-        /// The name in the comments.
+        /// The region's name, which is `loss` in these examples.
         name: &'text str,
         /// Number (from 1) among the regions of that name; `None` if there is only one.
         number: Option<usize>,
@@ -89,7 +89,7 @@ impl Module {
     /// consist of whole statements of one block, or if the file would not compile without it.
     pub fn region(&self, function: Option<usize>, bounds: Bounds<'_>) -> Result<Region> {
         let readable = self.encoding.readable(self.source());
-        let tree = walk::parse(&readable).ok_or_else(|| Error::internal("the file does not parse a second time"))?;
+        let tree = walk::parse(&readable).ok_or_else(|| Error::internal("the file no longer parses as it did"))?;
         let found = Finder { module: self, tree: &tree, source: &readable, function };
         match bounds {
             Bounds::Statements { first, last, number } => found.by_statements(first, last, number),

@@ -94,10 +94,10 @@ pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<TagPair>, (usize, 
     Ok(found)
 }
 
-/// A region that comments in a file mark.
+/// A region that is marked by a pair of comments.
 #[derive(Debug)]
 pub struct TaggedRegion {
-    /// The name in the comments.
+    /// The region's name, as in its opening comment.
     pub name: String,
     /// Number (from 1) among the regions of that name; `None` if there is only one.
     pub number: Option<usize>,
@@ -107,10 +107,10 @@ pub struct TaggedRegion {
     pub region: crate::error::Result<Region>,
 }
 
-/// Returns all regions that comments of a file mark, in the order in which they begin.
+/// Returns all regions of a file that are marked by pairs of comments, in the order in which they begin.
 ///
 /// # Errors
-/// Returns an error of kind `Suite` for a comment without its counterpart.
+/// Returns an error of kind `Suite` if a comment that opens or closes a region has no matching comment.
 pub fn tagged(module: &Module) -> crate::error::Result<Vec<TaggedRegion>> {
     let readable = module.encoding.readable(module.source());
     let tree = walk::parse(&readable)

@@ -167,7 +167,7 @@ fn a_stub_in_the_last_block_does_not_hide_the_code_before_it() {
 }
 
 #[test]
-fn from_a_truncated_file_only_the_right_class_is_used() {
+fn from_a_truncated_file_only_the_class_of_the_replaced_method_is_used() {
     let right = "class Spread:\n    def mean(self, x):\n        return x\n\n";
     let torn = "class Later:\n    def mean(self, x):\n        return (x +\n";
     let other = "class Early:\n    def mean(self, x):\n        return 7\n\n";

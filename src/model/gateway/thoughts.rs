@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::model::{Message, Thought};
 
-/// Beginning of every token.
+/// First characters of every token that represents thoughts.
 const PREFIX: &str = "autoexperiment-thoughts-";
 
 /// Returns the token for the thoughts of a call's reply.
