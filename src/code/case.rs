@@ -2,7 +2,6 @@
 //! block of an `if`, and conditions that are true or false.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use tree_sitter::Node;
 
@@ -38,16 +37,18 @@ enum CaseKind {
 pub(crate) struct Cases {
     /// Line (from 1) of each case in the file, by the case's number. For an `if` without `else`, the line of the `if`.
     pub(crate) lines: BTreeMap<usize, usize>,
-    /// The file's bytes with code that adds the number of each case that occurs to the set `sys.autoexperiment_cases`.
+    /// The file's bytes with code that adds the number of each case that occurs to the set `sys.autoexperiment_cases`,
+    /// and passes the arguments of each call to `sys.autoexperiment_called`, if there is such a function.
     pub(crate) recording: Vec<u8>,
 }
 
 impl Module {
-    /// Returns the cases in a range of the file's bytes: each block of `if`, `elif`, `else`, `for`, `while`, `except` and
+    /// Returns the cases of a function's body: each block of `if`, `elif`, `else`, `for`, `while`, `except` and
     /// `case` and each body of an inner function runs; the block of an `if` without `else` does not run; each value of a
     /// conditional expression is evaluated; and each part of a condition with `and` or `or`, and each condition of a
     /// comprehension, is true and is false.
-    pub(crate) fn cases(&self, within: &Range<usize>) -> Cases {
+    pub(crate) fn cases(&self, function: usize) -> Cases {
+        let within = self.body_code(function);
         let readable = self.encoding.readable(self.source());
         let mut points = Vec::new();
         let tree = walk::parse(&readable);
@@ -56,7 +57,10 @@ impl Module {
             if node.end_byte() <= within.start || within.end <= node.start_byte() {
                 continue;
             }
-            if within.start <= node.start_byte() && node.end_byte() <= within.end {
+            let is_in_body = |node: &Node<'_>| within.start <= node.start_byte() && node.end_byte() <= within.end;
+            // The block of the function itself is no case.
+            if is_in_body(&node) && (node.kind() != "block" || node.parent().is_some_and(|parent| is_in_body(&parent)))
+            {
                 self.add_points(&node, &mut points);
             }
             waiting.extend((0..node.child_count()).rev().filter_map(|place| node.child(place)));
@@ -69,7 +73,7 @@ impl Module {
                 lines.insert(2 * place + 1, line);
             }
         }
-        Cases { lines, recording: self.recording(&points) }
+        Cases { lines, recording: self.recording(function, &points) }
     }
 
     fn add_points(&self, node: &Node<'_>, points: &mut Vec<CasePoint>) {
@@ -97,8 +101,16 @@ impl Module {
         }
     }
 
-    fn recording(&self, points: &[CasePoint]) -> Vec<u8> {
+    fn recording(&self, function: usize, points: &[CasePoint]) -> Vec<u8> {
         let mut insertions: Vec<(usize, bool, usize, String)> = Vec::new();
+        let begin = self.body_code(function).start;
+        let rest_of_line = self.source()[begin..].split(|byte| b"\r\n".contains(byte)).next().unwrap_or_default();
+        // A body on the line of its header is left as it is.
+        if matches!(rest_of_line.trim_ascii_start(), [] | [b'#', ..]) {
+            let indentation = String::from_utf8_lossy(&self.functions()[function].indent);
+            let call = "getattr(__import__(\"sys\"), \"autoexperiment_called\", dict)(locals())";
+            insertions.push((begin, true, 0, format!("\n{indentation}{call}")));
+        }
         for (place, CasePoint { start, kind }) in points.iter().enumerate() {
             let set = "__import__(\"sys\").__dict__.setdefault(\"autoexperiment_cases\", set())";
             let number = 2 * place;
@@ -218,7 +230,7 @@ def f(x, y=None):
     /// Runs a call of the source, and returns the lines of the cases that do not occur.
     fn untried(source: &str, calls: &str) -> Vec<usize> {
         let module = Module::parse("m.py", source.as_bytes().to_vec()).unwrap();
-        let Cases { lines, recording } = module.cases(&module.body_code(0));
+        let Cases { lines, recording } = module.cases(0);
         let text = String::from_utf8(recording).unwrap();
         let program = format!(
             "{text}\nimport sys\ntry: {calls}\nexcept ValueError: pass\nprint(*getattr(sys, 'autoexperiment_cases', ()))"
@@ -236,6 +248,22 @@ def f(x, y=None):
         assert_eq!(untried(SOURCE, "f(-1, 0); f(1); f(3); f(4); list(f(0)[0]())"), [7, 13, 21]);
         assert_eq!(untried(SOURCE, "f(1)"), [3, 4, 6, 6, 7, 11, 11, 13, 13, 13, 15, 18, 20, 21, 21]);
         assert_eq!(untried("def f(x):\n    return x + 1\n", "f(1)"), [0; 0]);
+    }
+
+    #[test]
+    fn arguments_of_calls_are_passed_on() {
+        for text in [
+            "def f(x, *y):  # of x\n    \"\"\"Of x.\"\"\"\n    return x\n",
+            "def f(x, *y):  # of x\n    z = x; return z\n",
+        ] {
+            let module = Module::parse("m.py", text.as_bytes().to_vec()).unwrap();
+            let recording = String::from_utf8(module.cases(0).recording).unwrap();
+            let program = format!("import sys\nsys.autoexperiment_called = print\n{recording}\nf(7, 8)");
+            let ran = Command::new("python3").args(["-c", &program]).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&ran.stdout), "{'x': 7, 'y': (8,)}\n", "{recording}");
+        }
+        let module = Module::parse("m.py", b"def f(x): return x\n".to_vec()).unwrap();
+        assert_eq!(module.cases(0).recording, module.source());
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod mutate;
 mod passing;
 mod region;
 mod selector;
+mod sibling;
 mod similarity;
 mod splice;
 mod tokens;

@@ -1,7 +1,7 @@
 //! Measures each function: do tests fail without it, and do they notice small changes of it?
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -14,7 +14,7 @@ use super::manifest::{TRIALS, trials_command};
 use super::survey::{Plan, SurveyedTest};
 use crate::agent::TaskExperiment;
 use crate::audit::{Bench, ExperimentOutcome, Trial};
-use crate::code::{Cases, Detail, Mutant, choose, one_spaced};
+use crate::code::{Cases, Detail, Module, Mutant, choose, one_spaced};
 use crate::error::{Error, FailureKind, Result};
 use crate::score::score_experiment;
 use crate::suite::{FunctionEvidence, LoadedPaper, ResultRule, Stdout};
@@ -26,6 +26,12 @@ const MOST_SECONDS: f64 = 6.0;
 
 /// Maximum seconds of the tests that show which details and cases of a function are tried.
 const MOST_SECONDS_OF_BODY: f64 = 20.0;
+
+/// Minimum number of calls with different arguments that the tests make.
+const LEAST_CALLS: usize = 10;
+
+/// Maximum number of similar functions whose bodies are tried in a function's place.
+const MOST_SIBLINGS: usize = 3;
 
 /// Seed that selects mutants; the same as that of `verify`.
 const MUTANT_SEED: u64 = 0;
@@ -94,6 +100,8 @@ struct WholeRun {
     failing: BTreeSet<String>,
     /// Numbers of the recorded cases that occurred.
     cases: BTreeSet<usize>,
+    /// Number of recorded calls with different arguments.
+    calls: usize,
 }
 
 /// Returns the reports on the variants in a result of the runner.
@@ -208,35 +216,42 @@ impl Gates {
         if ids.is_empty() {
             return dropped("no kept test enters it");
         }
-        let mut variants = vec![Variant { files: self.masked(&[unit])?, ids: ids.clone() }];
         let module = self.bench.loaded().source(unit);
-        // Any test may need a detail or try a case.
+        // Any test may need a detail, try a case, or tell siblings apart.
         let most_ids = self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_BODY);
+        let variant = |files| Variant { files, ids: most_ids.clone() };
+        let of_module = |text| variant(vec![(module.path().to_owned(), text)]);
+        let Some(function) = self.bench.loaded().function_of(unit) else { return dropped("trivial") };
+        let Cases { lines: cases, recording } = module.cases(function);
         let unstated = self.unstated(unit, candidate.is_documented)?;
+        let mut variants = vec![variant(self.masked(&[unit])?), of_module(recording)];
+        variants.extend(self.with_bodies_of_siblings(unit).into_iter().map(of_module));
+        let siblings = variants.len() - 2;
         if !unstated.is_empty() {
-            let files = vec![(module.path().to_owned(), module.with_other_details(&unstated))];
-            variants.push(Variant { files, ids: most_ids.clone() });
+            variants.push(of_module(module.with_other_details(&unstated)));
         }
-        let Cases { lines: cases, recording } = module.cases(&self.bench.loaded().code(unit));
-        if !cases.is_empty() {
-            variants.push(Variant { files: vec![(module.path().to_owned(), recording)], ids: most_ids });
-        }
-        let mut runs = self.whole_runs(variants).await?;
-        let tried = if cases.is_empty() { BTreeSet::new() } else { runs.pop().unwrap_or_default().cases };
-        let failing = runs.remove(0).failing;
-        let with_other_details = runs.pop().unwrap_or_default().failing;
+        let runs = self.whole_runs(variants).await?;
+        let (failing, tried) = (&runs[0].failing, &runs[1].cases);
+        let (siblings, with_other_details) = runs[2..].split_at(siblings);
         let groups = self.plan.by_test();
         let needed_by: BTreeSet<String> =
             failing.iter().filter_map(|id| groups.get(id.as_str())).map(|group| (*group).to_owned()).collect();
         if needed_by.is_empty() {
             return dropped("no test fails without it");
         }
-        if !with_other_details.is_empty() {
+        if with_other_details.iter().any(|run| !run.failing.is_empty()) {
             return dropped("its tests need a text, number or exception that only its body states");
         }
         // A wrong solution could leave out a case that no test tries, and pass.
         if cases.keys().any(|number| !tried.contains(number)) {
             return dropped("its tests do not try every case of its body");
+        }
+        if runs[1].calls < LEAST_CALLS {
+            return dropped("its tests call it with too few different arguments");
+        }
+        // What makes the function differ from a sibling is then hardly tested, or nothing states it.
+        if siblings.iter().any(|run| 2 * run.failing.len() < failing.len()) {
+            return dropped("the body of a similar function passes most of its tests");
         }
         let is_needed = |id: &String| groups.get(id.as_str()).is_some_and(|group| needed_by.contains(*group));
         let ids: Vec<String> = ids.into_iter().filter(is_needed).collect();
@@ -331,7 +346,7 @@ impl Gates {
         let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
         Ok(match reports.first() {
             Some(report) => self.read_run(ids, report),
-            None => WholeRun { failing: ids.into_iter().collect(), cases: BTreeSet::new() },
+            None => WholeRun { failing: ids.into_iter().collect(), ..WholeRun::default() },
         })
     }
 
@@ -355,7 +370,30 @@ impl Gates {
         WholeRun {
             failing: ids.into_iter().filter(|id| !self.is_gold(id, report)).collect(),
             cases: cases.filter_map(|case| usize::try_from(case.as_u64()?).ok()).collect(),
+            calls: report
+                .get("calls")
+                .and_then(Value::as_u64)
+                .and_then(|calls| usize::try_from(calls).ok())
+                .unwrap_or(0),
         }
+    }
+
+    /// Returns the function's file with the body of each of its most similar siblings in place of its own.
+    fn with_bodies_of_siblings(&self, unit: usize) -> Vec<Vec<u8>> {
+        let loaded = self.bench.loaded();
+        let (module, Some(function)) = (loaded.source(unit), loaded.function_of(unit)) else { return Vec::new() };
+        let others: BTreeMap<&Path, &Module> = (0..loaded.paper.units.len())
+            .map(|other| loaded.source(other))
+            .map(|other| (other.path(), other))
+            .collect();
+        let mut found: Vec<(f64, Vec<u8>)> = Vec::new();
+        for other in others.into_values() {
+            let functions = 0..other.functions().len();
+            found.extend(functions.filter_map(|sibling| module.with_body_of_sibling(function, other, sibling)));
+        }
+        found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        found.truncate(MOST_SIBLINGS);
+        found.into_iter().map(|(_, text)| text).collect()
     }
 
     /// Returns the details of a function's body that nothing states which agents see. A docstring is taken to say which

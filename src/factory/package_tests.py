@@ -1564,6 +1564,10 @@ class OtherDraws:
                 value.random() if hasattr(value, "random") else value.random_sample()
 
 
+# Maximum number of a function's calls whose arguments are recorded, and of different arguments among them.
+MOST_RECORDED_CALLS, MOST_DIFFERENT_CALLS = 2000, 20
+
+
 class Plugin:
     """Runs the wanted tests of one file and reports each of them."""
 
@@ -1571,6 +1575,7 @@ class Plugin:
         self.wanted = None if job["ids"] is None else set(job["ids"])
         self.done, self.watch, self.send = set(job["done"]), watch, send
         self.imported, self.fixtures, self.outcome, self.reason = set(), {}, None, ""
+        self.calls, self.recorded_calls = set(), 0
 
     def pytest_configure(self, config):
         self.seed()
@@ -1649,10 +1654,28 @@ class Plugin:
             "reason": self.reason,
             "values": self.watch.summary.report(),
             "entered": sorted(name for name in entered if "\0" not in name),
-            # Cases of the package's code that occurred in this process so far, if its code records them.
+            # Cases and calls of a function of the package in this process so far, if its code records them.
             "cases": sorted(getattr(sys, "autoexperiment_cases", ())),
+            "calls": sorted(self.calls),
         }
         self.send(["end", item.nodeid, report])
+
+    def called(self, given):
+        """Records the arguments of a call."""
+        self.recorded_calls += 1
+        if self.watch.busy or self.recorded_calls > MOST_RECORDED_CALLS or len(self.calls) >= MOST_DIFFERENT_CALLS:
+            return
+        self.watch.busy = True
+        try:
+            summary = Summary(self.watch.private)
+            for value in given.values():
+                # What an iterator yields is for the function.
+                summary.value(type(value).__name__ if hasattr(type(value), "__next__") else value)
+            self.calls.add(json.dumps(summary.report()))
+        except Exception:
+            pass
+        finally:
+            self.watch.busy = False
 
     def pytest_runtest_logreport(self, report):
         expected = hasattr(report, "wasxfail")
@@ -1733,6 +1756,8 @@ def run_job(job, report, plugins, libraries):
     ):
         pytest.hookimpl(hookwrapper=True, tryfirst=True)(getattr(Plugin, "pytest_" + name))
     plugin = Plugin(job, watch, send)
+    if job["records_calls"]:
+        sys.autoexperiment_called = plugin.called
     arguments = list(job["arguments"])
     for name in plugins:
         arguments[:0] = ["-p", name]
@@ -2031,9 +2056,11 @@ def processor_seconds(process):
 class Runner:
     """Runs test files of a repo in copies of it."""
 
-    def __init__(self, folder, layout, limit, other_draws=False):
+    def __init__(self, folder, layout, limit, other_draws=False, records_calls=False):
         # `limit` returns the limit of a test in seconds.
         self.folder, self.layout, self.limit, self.other_draws = folder, layout, limit, other_draws
+        # Never for code that is not trusted: it could reach the plugin by the function that records calls.
+        self.records_calls = records_calls
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
         self.alone, self.commands = self.find_alone(), layout.commands()
@@ -2116,6 +2143,7 @@ class Runner:
                     "arguments": self.layout.arguments(files, doctest),
                     "roots": self.layout.roots,
                     "other_draws": self.other_draws,
+                    "records_calls": self.records_calls,
                     "test_files": [one for one in self.layout.test_files if one.endswith(".py")],
                 }
                 culprit = self.follow(job, outcome)
@@ -2425,7 +2453,10 @@ class Trials:
         surveyed = plan.get("seconds") or {}
         self.layout = Layout(folder, plan)
         self.runner = Runner(
-            folder, self.layout, lambda name: max(5, 10 * surveyed[name]) if name in surveyed else 20
+            folder,
+            self.layout,
+            lambda name: max(5, 10 * surveyed[name]) if name in surveyed else 20,
+            records_calls=True,
         )
         self.request, self.expected, self.texts = request, request.get("expected", {}), {}
         self.without_values = set(plan.get("without_values", ()))
@@ -2448,6 +2479,7 @@ class Trials:
                             if report["outcome"] == "passed" and name not in self.without_values
                         },
                         "cases": sorted({one for report in reports.values() for one in report.get("cases", ())}),
+                        "calls": len({one for report in reports.values() for one in report.get("calls", ())}),
                     }
                 )
         finally:

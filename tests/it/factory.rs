@@ -56,6 +56,8 @@ const TESTS: &str = "import pytest\nfrom means import clip, mean, quiet\n\n\n\
     @pytest.mark.parametrize('values, expected', [([1, 2, 3], 2.0), ([], 0.0), ([4.5], 4.5), ([1, 2, 4, 9], 4.0)])\n\
     def test_mean(values, expected):\n    assert mean(values) == expected\n\n\n\
     def test_clip():\n    assert clip([1, 5, 9], 2, 8) == [2, 5, 8]\n    assert clip([2, 8], 2, 8) == [2, 8]\n\n\n\
+    @pytest.mark.parametrize('first', range(12))\ndef test_many(first):\n    assert mean([first, 2, 4]) == (first + 6) / 3\n    \
+    assert clip([first], 3, 5) == [min(max(first, 3), 5)]\n\n\n\
     class TestEmpty:\n    def test_clip(self):\n        assert clip([], 0, 1) == []\n\n\n\
     def test_nothing_is_checked():\n    quiet([1])\n";
 
@@ -107,6 +109,14 @@ def joined(values):
     return found
 
 
+def least(values):
+    found = None
+    for value in values:
+        if found is None or value < found:
+            found = value
+    return found
+
+
 def middle(values):
     if not values or values[0] is None:
         return 0
@@ -114,12 +124,15 @@ def middle(values):
     return ordered[len(ordered) // 2]
 "#;
 
-const TESTS_OF_SHARES: &str = "\n\nfrom means import faded, joined, metres, middle, scaled, shares\n\n\n\
+const TESTS_OF_SHARES: &str = "\n\nfrom means import faded, joined, least, metres, middle, scaled, shares\n\n\n\
     def test_shares():\n    assert shares([1, 3, 4]) == [0.125, 0.375, 0.5]\n\n\n\
+    @pytest.mark.parametrize('first', range(12))\n\
+    def test_many_shares(first):\n    assert shares([first, 16 - first]) == [first / 16, 1 - first / 16]\n\n\n\
     def test_no_shares():\n    with pytest.raises(ValueError, match='there are no values'):\n        shares([])\n\n\n\
     def test_scaled():\n    assert scaled([1, 2, 0], 3) == [3, 6, 0]\n    assert scaled([5], 0) == [0]\n\n\n\
     def test_not_scaled():\n    with pytest.raises(ValueError, match='a factor may not be'):\n        scaled([1], -1)\n\n\n\
     def test_metres():\n    assert metres([1, 10]) == [0.0254, 0.254]\n\n\n\
+    def test_least():\n    assert least([3, 1, 2]) == 1\n    assert least([]) is None\n\n\n\
     def test_faded():\n    assert faded([1, 10]) == [0.7, 7]\n\n\n\
     def test_joined():\n    assert joined([1, 2]) == 12\n    with pytest.raises(OverflowError):\n        joined([1, 2, 3, 4])\n\n\n\
     @pytest.mark.parametrize('values, expected', [([], 0), ([3], 3), ([2, 9, 4], 4), ([7, 5], 7)])\n\
@@ -241,12 +254,14 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     assert_eq!(dropped, ["faded", "joined", "metres", "scaled"].map(|name| format!("src/means/__init__.py::{name}")));
     let untried = &entry["funnel"]["dropped"]["its tests do not try every case of its body"];
     assert_eq!(untried, &serde_json::json!(["src/means/__init__.py::middle"]));
+    let hardly_called = &entry["funnel"]["dropped"]["its tests call it with too few different arguments"];
+    assert_eq!(hardly_called, &serde_json::json!(["src/means/__init__.py::least"]));
     assert_eq!(entry["funnel"]["dropped"]["no test fails without it"][0], "src/means/__init__.py::unneeded");
     assert_eq!(
         (&entry["name"], &entry["version"], &entry["licence"]),
         (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
     );
-    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&19.into(), &19.into()));
+    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&44.into(), &44.into()));
     // Neither the text nor the code shows what an example prints.
     let text = lab.read("tasks/papers/means-of-lists/paper.md");
     assert!(text.contains(">>> mean([7])") && !text.contains("7.0"), "{text}");
@@ -344,7 +359,7 @@ fn what_is_wrong_with_a_package_is_said_in_one_line_and_the_others_continue() {
     assert_eq!(made["packages"].as_array().unwrap().len(), packages.len() - 1);
     // A test that deletes its own files passes: it has its own copy of them. So does one that leaves 200 processes behind,
     // if the machine is fast enough.
-    for (package, tests) in [("hostile", 8..=9), ("autoexperiment-means", 7..=7)] {
+    for (package, tests) in [("hostile", 20..=21), ("autoexperiment-means", 19..=19)] {
         let entry = entry(&made, package);
         assert!(entry["funnel"]["kept"].as_u64().unwrap() >= 2, "{entry:#}");
         let kept = entry["funnel"]["tests_kept"].as_u64().unwrap();
@@ -365,7 +380,7 @@ fn functions_that_a_newer_version_brings_carry_its_date_and_are_drawn_alone() {
     let fresh = "\n\ndef spread(values):\n    \"\"\"The sum of the squares of the distances to the first value.\"\"\"\n    total = 0\n\
                  \x20   for value in values:\n        total += (value - values[0]) ** 2\n    return total\n";
     let tests = "\n\ndef test_spread():\n    from means import spread\n\n    assert spread([3, 1, 7, 2]) == 21\n\
-                 \x20   assert spread([5]) == 0\n    assert spread([-4, -9]) == 25\n";
+                 \x20   assert spread([5]) == 0\n    assert spread([-4, -9]) == 25\n    for last in range(9):\n        assert spread([1, last]) == (last - 1) ** 2\n";
     new.insert("src/means/__init__.py".to_owned(), format!("{MEANS}{fresh}"));
     new.insert("tests/test_means.py".to_owned(), format!("{TESTS}{tests}"));
     for text in new.values_mut() {
