@@ -1575,7 +1575,7 @@ class Plugin:
         self.wanted = None if job["ids"] is None else set(job["ids"])
         self.done, self.watch, self.send = set(job["done"]), watch, send
         self.imported, self.fixtures, self.outcome, self.reason = set(), {}, None, ""
-        self.calls, self.recorded_calls = set(), 0
+        self.records_calls, self.calls, self.recorded_calls = job["records_calls"], set(), 0
 
     def pytest_configure(self, config):
         self.seed()
@@ -1654,10 +1654,11 @@ class Plugin:
             "reason": self.reason,
             "values": self.watch.summary.report(),
             "entered": sorted(name for name in entered if "\0" not in name),
-            # Cases and calls of a function of the package in this process so far, if its code records them.
-            "cases": sorted(getattr(sys, "autoexperiment_cases", ())),
-            "calls": sorted(self.calls),
         }
+        if self.records_calls:
+            # Cases and calls of a function of the package in this process so far, if its code records them.
+            report["cases"] = sorted(getattr(sys, "autoexperiment_cases", ()))
+            report["calls"] = sorted(self.calls)
         self.send(["end", item.nodeid, report])
 
     def called(self, given):
