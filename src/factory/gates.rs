@@ -226,13 +226,13 @@ impl Gates {
         let unstated = self.unstated(unit, candidate.is_documented)?;
         let mut variants = vec![variant(self.masked(&[unit])?), of_module(recording)];
         variants.extend(self.with_bodies_of_siblings(unit).into_iter().map(of_module));
-        let siblings = variants.len() - 2;
+        let sibling_count = variants.len() - 2;
         if !unstated.is_empty() {
             variants.push(of_module(module.with_other_details(&unstated)));
         }
         let runs = self.whole_runs(variants).await?;
         let (failing, tried) = (&runs[0].failing, &runs[1].cases);
-        let (siblings, with_other_details) = runs[2..].split_at(siblings);
+        let (siblings, with_other_details) = runs[2..].split_at(sibling_count);
         let groups = self.plan.by_test();
         let needed_by: BTreeSet<String> =
             failing.iter().filter_map(|id| groups.get(id.as_str())).map(|group| (*group).to_owned()).collect();
