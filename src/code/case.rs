@@ -1,11 +1,10 @@
 //! Finds the cases in a function's body that a test may or may not try: parts that run in some cases only, such as the
 //! block of an `if`, and conditions that are true or false.
 
-use std::collections::BTreeMap;
-
 use tree_sitter::Node;
 
 use super::encoding::line_of;
+use super::extent;
 use super::module::Module;
 use super::walk;
 
@@ -14,6 +13,8 @@ use super::walk;
 pub(crate) struct CasePoint {
     /// Offset in the file's bytes.
     start: usize,
+    /// Number of the case. A condition that is false has the next number.
+    number: usize,
     kind: CaseKind,
 }
 
@@ -35,8 +36,9 @@ enum CaseKind {
 /// The cases of a body, and a version of its file that records them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cases {
-    /// Line (from 1) of each case in the file, by the case's number. For an `if` without `else`, the line of the `if`.
-    pub(crate) lines: BTreeMap<usize, usize>,
+    /// Line (from 1) of each case in the file, by the case's number (from 0). For an `if` without `else`, the line of the
+    /// `if`.
+    pub(crate) lines: Vec<usize>,
     /// The file's bytes with code that adds the number of each case that occurs to the set `sys.autoexperiment_cases`,
     /// and passes the arguments of each call to `sys.autoexperiment_called`, if there is such a function.
     pub(crate) recording: Vec<u8>,
@@ -49,55 +51,40 @@ impl Module {
     /// comprehension, is true and is false.
     pub(crate) fn cases(&self, function: usize) -> Cases {
         let within = self.body_code(function);
-        let readable = self.encoding.readable(self.source());
-        let mut points = Vec::new();
-        let tree = walk::parse(&readable);
-        let mut waiting: Vec<Node<'_>> = tree.iter().map(|tree| tree.root_node()).collect();
-        while let Some(node) = waiting.pop() {
-            if node.end_byte() <= within.start || within.end <= node.start_byte() {
-                continue;
-            }
-            let is_in_body = |node: &Node<'_>| within.start <= node.start_byte() && node.end_byte() <= within.end;
-            // The block of the function itself is no case.
-            if is_in_body(&node) && (node.kind() != "block" || node.parent().is_some_and(|parent| is_in_body(&parent)))
-            {
-                self.add_points(&node, &mut points);
-            }
-            waiting.extend((0..node.child_count()).rev().filter_map(|place| node.child(place)));
-        }
-        let mut lines = BTreeMap::new();
-        for (place, point) in points.iter().enumerate() {
-            let line = line_of(self.source(), point.start);
-            lines.insert(2 * place, line);
-            if matches!(point.kind, CaseKind::Condition(_)) {
-                lines.insert(2 * place + 1, line);
+        let tree = walk::parse(&self.encoding.readable(self.source()));
+        let (mut points, mut lines) = (Vec::new(), Vec::new());
+        for node in tree.iter().flat_map(|tree| walk::nodes_within(tree, &within)) {
+            // The function's own block always runs.
+            if node.parent().is_some_and(|parent| within.start <= parent.start_byte()) || node.kind() != "block" {
+                for (start, kind) in self.cases_at(node) {
+                    let number = lines.len();
+                    let count = if matches!(kind, CaseKind::Condition(_)) { 2 } else { 1 };
+                    lines.extend(std::iter::repeat_n(line_of(self.source(), start), count));
+                    points.push(CasePoint { start, number, kind });
+                }
             }
         }
         Cases { lines, recording: self.recording(function, &points) }
     }
 
-    fn add_points(&self, node: &Node<'_>, points: &mut Vec<CasePoint>) {
-        let mut add = |start, kind| points.push(CasePoint { start, kind });
-        let children = || (0..node.child_count()).filter_map(|place| node.child(place));
+    /// Returns the cases that begin with a node, each with its offset.
+    fn cases_at(&self, node: Node<'_>) -> Vec<(usize, CaseKind)> {
+        let start = node.start_byte();
         match node.kind() {
             "block" if node.parent().is_some_and(|parent| runs_in_some_cases(parent.kind())) => {
-                if let Some(first) = node.named_child(0) {
-                    add(first.start_byte(), CaseKind::Block(self.indentation(first.start_byte())));
-                }
+                let first = node.named_child(0).map(|first| first.start_byte());
+                first.map(|first| (first, CaseKind::Block(self.indentation(first)))).into_iter().collect()
             }
-            "if_statement" if !children().any(|child| child.kind() == "else_clause") => {
-                if let Some(indentation) = self.indentation(node.start_byte()) {
-                    add(node.start_byte(), CaseKind::Else(indentation, node.end_byte()));
-                }
+            "if_statement" if !walk::children(node).any(|child| child.kind() == "else_clause") => {
+                let indentation = self.indentation(start);
+                indentation.map(|it| (start, CaseKind::Else(it, node.end_byte()))).into_iter().collect()
             }
             "conditional_expression" => {
-                let parts = children().filter(|part| part.is_named() && part.kind() != "comment");
-                for (_, value) in parts.enumerate().filter(|(place, _)| *place != 1) {
-                    add(value.start_byte(), CaseKind::Value(value.end_byte()));
-                }
+                let values = walk::parts(node).enumerate().filter(|(place, _)| *place != 1);
+                values.map(|(_, value)| (value.start_byte(), CaseKind::Value(value.end_byte()))).collect()
             }
-            _ if is_part_of_condition(node) => add(node.start_byte(), CaseKind::Condition(node.end_byte())),
-            _ => {}
+            _ if is_part_of_condition(&node) => vec![(start, CaseKind::Condition(node.end_byte()))],
+            _ => Vec::new(),
         }
     }
 
@@ -111,11 +98,10 @@ impl Module {
             let call = "getattr(__import__(\"sys\"), \"autoexperiment_called\", dict)(locals())";
             insertions.push((begin, true, 0, format!("\n{indentation}{call}")));
         }
-        for (place, CasePoint { start, kind }) in points.iter().enumerate() {
+        for CasePoint { start, number, kind } in points {
             let set = "__import__(\"sys\").__dict__.setdefault(\"autoexperiment_cases\", set())";
-            let number = 2 * place;
             let record = format!("{set}.add({number})");
-            let mut insert = |at, is_end, text| insertions.push((at, is_end, place, text));
+            let mut insert = |at, is_end, text| insertions.push((at, is_end, *number, text));
             match kind {
                 CaseKind::Block(Some(indentation)) => insert(*start, false, format!("{record}\n{indentation}")),
                 CaseKind::Block(None) => insert(*start, false, format!("{record}; ")),
@@ -134,7 +120,7 @@ impl Module {
         // Sort the insertions by offset. Of the case points that begin at one offset, the outer one begins first. Of
         // those that end at one offset, the inner one ends first.
         insertions
-            .sort_by_key(|(at, is_end, place, _)| (*at, !is_end, if *is_end { usize::MAX - place } else { *place }));
+            .sort_by_key(|(at, is_end, number, _)| (*at, !is_end, if *is_end { usize::MAX - number } else { *number }));
         let mut text = self.source().to_vec();
         for (at, _, _, inserted) in insertions.iter().rev() {
             text.splice(at..at, inserted.bytes());
@@ -142,12 +128,10 @@ impl Module {
         text
     }
 
-    /// Returns the white space before this offset, if nothing else is before it on its line.
+    /// Returns the indentation of the line of this offset, if a statement begins the line there.
     fn indentation(&self, at: usize) -> Option<String> {
-        let start = self.source()[..at].iter().rposition(|&byte| byte == b'\n' || byte == b'\r');
-        let before = &self.source()[start.map_or(0, |end| end + 1)..at];
-        let is_blank = before.iter().all(|byte| b" \t\x0c".contains(byte));
-        is_blank.then(|| String::from_utf8_lossy(before).into_owned())
+        let begins_line = extent::begins_line(self.source(), at);
+        begins_line.then(|| String::from_utf8_lossy(extent::indent_of_line(self.source(), at)).into_owned())
     }
 }
 
@@ -239,8 +223,8 @@ def f(x, y=None):
         assert!(ran.status.success(), "{}\n{text}", String::from_utf8_lossy(&ran.stderr));
         let numbers = String::from_utf8(ran.stdout).unwrap();
         let tried: BTreeSet<usize> = numbers.split_whitespace().map(|number| number.parse().unwrap()).collect();
-        assert!(tried.iter().all(|number| lines.contains_key(number)), "{tried:?}");
-        lines.iter().filter(|(number, _)| !tried.contains(number)).map(|(_, line)| *line).collect()
+        assert!(tried.iter().all(|number| *number < lines.len()), "{tried:?}");
+        lines.iter().enumerate().filter(|(number, _)| !tried.contains(number)).map(|(_, line)| *line).collect()
     }
 
     #[test]

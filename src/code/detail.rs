@@ -60,11 +60,7 @@ impl Module {
         let readable = self.encoding.readable(self.source());
         let Some(tree) = walk::parse(&readable) else { return Vec::new() };
         let mut found = Vec::new();
-        let mut waiting = vec![tree.root_node()];
-        while let Some(node) = waiting.pop() {
-            if node.end_byte() <= within.start || within.end <= node.start_byte() {
-                continue;
-            }
+        for node in walk::nodes_within(&tree, within) {
             let place = match node.kind() {
                 "string_content" if is_for_people(&node, self.source()) => Some(node),
                 "integer" | "float" => Some(node),
@@ -84,12 +80,7 @@ impl Module {
                 let is_short = !is_exception && is_short(&text);
                 found.extend(other.map(|(parts, other)| Detail { parts, is_exception, is_short, range, other }));
             }
-            if node.kind() != "string_content" {
-                waiting.extend((0..node.child_count()).rev().filter_map(|place| node.child(place)));
-            }
         }
-        found.retain(|detail| within.start <= detail.range.start && detail.range.end <= within.end);
-        found.sort_by_key(|detail| detail.range.start);
         found
     }
 

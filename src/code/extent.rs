@@ -103,7 +103,7 @@ pub(super) fn column(source: &[u8], at: usize) -> usize {
 
 /// Returns the white space at the start of the line of `at`. If it contains form feeds, only the part after the last
 /// one.
-fn indent_of_line(source: &[u8], at: usize) -> &[u8] {
+pub(super) fn indent_of_line(source: &[u8], at: usize) -> &[u8] {
     let line = &source[start_of_line(source, at)..];
     let space = &line[..line.iter().take_while(|byte| b" \t\x0c".contains(byte)).count()];
     space.rsplit(|&byte| byte == b'\x0c').next().unwrap_or(space)

@@ -1,5 +1,5 @@
-//! Siblings of a function: functions of the same name and parameters in other classes or files. The body of one can
-//! stand in for the body of another.
+//! Siblings of a function: functions of the same name and parameters in other classes or files. The body of a sibling can
+//! be put in place of the function's own body.
 
 use super::function::last_part;
 use super::module::Module;
@@ -7,8 +7,9 @@ use super::tokens::CodeTokens;
 
 impl Module {
     /// Returns the file's bytes with the body of a sibling, a function of `other`, in place of a function's own body, and
-    /// the share (0 to 1) of the own body's tokens that the sibling has in the same order. Returns `None` if the functions
-    /// are no siblings, have the same body or another indentation, or if the result is not Python.
+    /// the share (0 to 1) of the own body's tokens that the sibling has in the same order. Returns `None` if their
+    /// names or parameters differ, if their indentation differs, if their bodies are the same, or if the result does not
+    /// parse.
     pub(crate) fn with_body_of_sibling(&self, function: usize, other: &Self, sibling: usize) -> Option<(f64, Vec<u8>)> {
         let (own, its) = (&self.functions()[function], &other.functions()[sibling]);
         let header = |module: &Self, range: &std::ops::Range<usize>| -> Vec<u8> {

@@ -27,6 +27,39 @@ pub(super) fn parse(text: &[u8]) -> Option<Tree> {
     Some(again.unwrap_or(tree))
 }
 
+pub(super) fn children(node: Node<'_>) -> impl DoubleEndedIterator<Item = Node<'_>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect::<Vec<_>>().into_iter()
+}
+
+/// Returns the named children of a node, without comments and line continuations.
+pub(super) fn parts(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    children(node).filter(|child| child.is_named() && !is_space(*child))
+}
+
+/// Whether a node is a comment or a line continuation.
+pub(super) fn is_space(node: Node<'_>) -> bool {
+    matches!(node.kind(), "comment" | "line_continuation")
+}
+
+/// Iterates over all nodes that lie in a range of the bytes, in source order, outer nodes before inner ones.
+pub(super) fn nodes_within<'tree>(tree: &'tree Tree, range: &Range<usize>) -> impl Iterator<Item = Node<'tree>> {
+    let range = range.clone();
+    let mut waiting = vec![tree.root_node()];
+    std::iter::from_fn(move || {
+        while let Some(node) = waiting.pop() {
+            if node.end_byte() <= range.start || range.end <= node.start_byte() {
+                continue;
+            }
+            waiting.extend(children(node).rev());
+            if range.start <= node.start_byte() && node.end_byte() <= range.end {
+                return Some(node);
+            }
+        }
+        None
+    })
+}
+
 /// Numeric ids of the grammar's node kinds and fields that the walk uses.
 struct Kinds {
     module: u16,

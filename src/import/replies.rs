@@ -73,7 +73,8 @@ pub struct ModelReplies {
     pub papers: BTreeSet<String>,
 }
 
-/// Result of importing a stored run: the replies of each model, and what was left out.
+/// Result of importing a stored run: the replies of each model, and the papers and snippets that were
+/// left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportedReplies {
     /// Models, by name.

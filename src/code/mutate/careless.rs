@@ -7,7 +7,8 @@
 use tree_sitter::Node;
 
 use super::MutantKind;
-use super::places::{MutationWalk, descendants, is_keyword, parts};
+use super::places::{MutationWalk, descendants, is_keyword};
+use crate::code::walk::parts;
 
 /// Functions that are often the last step of a computation. A mutant leaves out the call and returns its first
 /// argument.

@@ -10,7 +10,8 @@ use tree_sitter::Node;
 
 use super::MutantKind;
 use super::names::FunctionNames;
-use super::places::{MutationWalk, children, descendants, is_keyword, parts};
+use super::places::{MutationWalk, descendants, is_keyword};
+use crate::code::walk::{children, parts};
 
 /// NumPy functions that accept `out` and return an array with the shape of their largest argument.
 const ELEMENTWISE: &[&str] =

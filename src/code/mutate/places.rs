@@ -8,6 +8,7 @@ use tree_sitter::{Node, Tree};
 use super::MutantKind;
 use super::names::FunctionNames;
 use super::tables;
+use crate::code::walk::{children, is_space, parts};
 use crate::code::{Function, Module};
 
 /// A change that has not been checked by parsing yet.
@@ -492,16 +493,6 @@ fn is_sequence(node: Node<'_>) -> bool {
     matches!(node.kind(), "string" | "concatenated_string" | "list" | "list_comprehension" | "tuple")
 }
 
-pub(super) fn children(node: Node<'_>) -> impl DoubleEndedIterator<Item = Node<'_>> {
-    let mut cursor = node.walk();
-    node.children(&mut cursor).collect::<Vec<_>>().into_iter()
-}
-
-/// Returns the named children of a node, without comments and line continuations.
-pub(super) fn parts(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    children(node).filter(|child| child.is_named() && !is_space(*child))
-}
-
 /// Iterates over a node and all nodes below it.
 pub(super) fn descendants(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     let mut stack = vec![root];
@@ -510,8 +501,4 @@ pub(super) fn descendants(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
         stack.extend(children(node));
         Some(node)
     })
-}
-
-fn is_space(node: Node<'_>) -> bool {
-    matches!(node.kind(), "comment" | "line_continuation")
 }
