@@ -19,7 +19,7 @@ use super::start::{NotStarted, Starter};
 use super::wire::{InitJob, InitReply, InitRequest, LONGEST_REQUEST, Relayed, put, receive};
 use crate::Exit;
 use crate::disk::OUT_OF_ROOM;
-use crate::starved::Starved;
+use crate::starved::{BETWEEN_LAST_LOOKS, Starved, own_wait};
 
 /// Time limits of a job.
 #[derive(Debug, Clone, Copy)]
@@ -153,8 +153,12 @@ impl JobServer {
             memory.begin();
         }
         let begun = Instant::now();
-        let starved = is_patient.then(|| Starved::of_sandbox(begun, spared.iter().map(|(pid, _)| *pid)));
+        let mut starved = is_patient.then(|| Starved::of_sandbox(begun, spared.iter().map(|(pid, _)| *pid)));
+        let waited = own_wait();
         let started = self.starter.start(job, stdin, self.growth.as_ref().map(Growth::since))?;
+        if let Some(starved) = &mut starved {
+            starved.add_own_wait(waited);
+        }
         let grows = !matches!(job, InitJob::Survey | InitJob::Look | InitJob::Collect);
         let mut running =
             RunningJob::new((started.pid, begun), started.stdin, started.outputs, output, spared, (grows, starved));
@@ -171,7 +175,7 @@ impl JobServer {
     ) -> io::Result<Option<InitReply>> {
         let mut deadline = running.begun.checked_add(times.wall);
         let mut forced = None;
-        let (mut killed, mut starved) = (false, false);
+        let (mut killed, mut starved, mut is_last_look) = (false, false, false);
         let mut look = self.growth.as_ref().filter(|_| running.grows).map(|_| Growth::first_look(running.begun));
         let ended = loop {
             let weigh = self.memory.as_ref().map(MemoryWatch::next_look);
@@ -233,7 +237,14 @@ impl JobServer {
                 // Processes that earlier commands left running belong to the sandbox, so they do not count as outside
                 // processes.
                 let alive = self.children.living(&BTreeSet::new()).into_iter().map(|(pid, _)| pid);
-                let later = starved.later(alive, times.patience);
+                let mut later = starved.later(alive, times.patience);
+                // Look again before the command is stopped: if it waits for a processor, its wait is not counted yet.
+                let elapsed = running.begun.elapsed();
+                let is_over = elapsed >= times.wall.saturating_add(later);
+                if is_over && starved.is_ready() && (!is_last_look || starved.is_waiting()) {
+                    later = (elapsed.saturating_sub(times.wall) + BETWEEN_LAST_LOOKS).min(times.patience);
+                }
+                is_last_look = is_over;
                 if !later.is_zero() {
                     // The harness must know the new deadline, because it gives up soon after the old one.
                     send(channel, &InitReply::Later(later))?;

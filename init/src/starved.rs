@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// Time between checks. If a task ends, what it has counted since the last check is lost.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
+/// Time between checks of a command whose time limit has passed while it was ready to run.
+pub const BETWEEN_LAST_LOOKS: Duration = Duration::from_millis(20);
+
 /// Nanoseconds that a task ran, and nanoseconds that it waited to run.
 type RunTimes = (u64, u64);
 
@@ -24,6 +27,11 @@ pub struct Starved {
     collects: bool,
     processors: f64,
     total: Duration,
+    /// Whether a task was ready to run at the last check.
+    is_ready: bool,
+    /// Duration of the current wait, as far as checks have seen it. The kernel adds a wait to a task's count only when
+    /// the task runs again.
+    pending: Duration,
 }
 
 impl Starved {
@@ -35,7 +43,16 @@ impl Starved {
         static PROCESSORS: OnceLock<f64> = OnceLock::new();
         let processors =
             *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64));
-        Self { looked: begun, before: BTreeMap::new(), ran: 0, collects: false, processors, total: Duration::ZERO }
+        Self {
+            looked: begun,
+            before: BTreeMap::new(),
+            ran: 0,
+            collects: false,
+            processors,
+            total: Duration::ZERO,
+            is_ready: false,
+            pending: Duration::ZERO,
+        }
     }
 
     /// Starts measuring a command that begins now in the sandbox of which this process is the first one. The living
@@ -54,6 +71,22 @@ impl Starved {
         self.total
     }
 
+    /// Adds the time that this process itself waited to run since it had waited for `before` nanoseconds (see
+    /// [`own_wait`]). The command had not started then, but its time limit had.
+    pub fn add_own_wait(&mut self, before: u64) {
+        self.total += Duration::from_nanos(own_wait().saturating_sub(before));
+    }
+
+    /// Whether a task of the command was ready to run at the last check, so it may be waiting for a processor.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    /// Whether no task of the command ran between the last two checks, although one was ready to run.
+    pub fn is_waiting(&self) -> bool {
+        !self.pending.is_zero()
+    }
+
     /// Time of the next check.
     pub fn next_look(&self) -> Instant {
         self.looked + BETWEEN_LOOKS
@@ -62,7 +95,7 @@ impl Starved {
     /// Checks the command's living `processes`, and returns the extension of its time limit, at most `patience`.
     pub fn later(&mut self, processes: impl IntoIterator<Item = i32>, patience: Duration) -> Duration {
         self.look(processes);
-        self.total.min(patience)
+        (self.total + self.pending).min(patience)
     }
 
     /// Adds the time since the last check, given the command's living processes.
@@ -81,7 +114,14 @@ impl Starved {
         let seconds = |nanoseconds: u64| Duration::from_nanos(nanoseconds).as_secs_f64();
         let without = without(seconds(ran), seconds(waited), time.as_secs_f64(), self.processors);
         self.total += Duration::from_secs_f64(without);
+        self.is_ready = now.keys().any(|(process, task)| is_ready(*process, *task));
+        self.note_wait(time, now == self.before);
         (self.before, self.looked) = (now, self.looked + time);
+    }
+
+    /// Adds `time` to the current wait if no task ran in it (`stood_still`) although one was ready to run.
+    fn note_wait(&mut self, time: Duration, stood_still: bool) {
+        self.pending = if self.is_ready && stood_still { self.pending + time } else { Duration::ZERO };
     }
 
     /// Returns the nanoseconds that these processes have run, including processes that have ended below them.
@@ -118,6 +158,19 @@ fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
     }
     let alone = (ran + waited).min(processors * time);
     ((alone - ran) / (alone / time).max(1.0)).clamp(0.0, time)
+}
+
+/// Returns how many nanoseconds this process has waited to run; 0 if the kernel does not count them. It must have one
+/// thread only.
+pub fn own_wait() -> u64 {
+    let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    text.split_ascii_whitespace().nth(1).and_then(|waited| waited.parse().ok()).unwrap_or_default()
+}
+
+/// Whether a task runs or waits for a processor.
+fn is_ready(process: i32, task: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/task/{task}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|fields| fields.trim_start().starts_with('R'))
 }
 
 /// Returns the times of each task of a process; empty if the kernel does not count them.
@@ -163,6 +216,32 @@ mod tests {
         assert!(std::process::Command::new("sh").args(["-c", spin]).status().unwrap().success());
         starved.look(others);
         assert!(starved.ran >= before + 20_000_000, "{before} {}", starved.ran);
+    }
+
+    #[test]
+    fn a_task_that_runs_is_ready_and_one_that_sleeps_is_not() {
+        let ready = |program: &str, arguments: &[&str]| {
+            let mut child = std::process::Command::new(program).args(arguments).spawn().unwrap();
+            let mut starved = Starved::since(Instant::now());
+            std::thread::sleep(Duration::from_millis(300));
+            starved.look([child.id() as i32]);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            (starved.is_ready(), starved.is_waiting())
+        };
+        assert_eq!(ready("sleep", &["60"]), (false, false));
+        assert_eq!(ready("sh", &["-c", "while :; do :; done"]), (true, false));
+    }
+
+    #[test]
+    fn a_ready_task_whose_counts_stay_the_same_is_waiting() {
+        let mut starved = Starved { is_ready: true, ..Starved::since(Instant::now()) };
+        starved.note_wait(Duration::from_millis(200), true);
+        starved.note_wait(Duration::from_millis(100), true);
+        assert_eq!((starved.is_waiting(), starved.pending), (true, Duration::from_millis(300)));
+        // The kernel has counted the wait now.
+        starved.note_wait(Duration::from_millis(100), false);
+        assert!(!starved.is_waiting());
     }
 
     #[test]

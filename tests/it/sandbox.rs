@@ -204,7 +204,7 @@ impl Drop for Crowd {
 async fn on_a_busy_machine_fast_commands_finish_and_endless_ones_are_stopped() {
     let count: usize = std::env::var("AUTOEXPERIMENT_COMMANDS").map_or(6, |count| count.parse().unwrap());
     let work = |rounds: f64| format!("i=0; while [ $i -lt {rounds:.0} ]; do i=$((i+1)); done");
-    let wall = Duration::from_millis(800);
+    let wall = Duration::from_millis(1600);
     let limits = ExecLimits { wall, patience: patience(wall), ..LIMITS };
     let one = |command: String| async move {
         let dir = tempfile::tempdir().unwrap();
