@@ -118,6 +118,9 @@ pub struct Funnel {
     pub tests_kept: usize,
     /// Kept tests of which the values returned by the package are compared, too.
     pub tests_with_values: usize,
+    /// Tests added to the package's own, with more inputs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tests_added: usize,
     /// Tests left out, by reason.
     pub tests_left_out: BTreeMap<String, usize>,
     /// Functions in the package's sources.
@@ -160,6 +163,10 @@ pub struct Measured {
     pub abi: Option<String>,
     /// Files of the tests.
     pub test_files: Vec<String>,
+    /// Texts of the test files that were added, by path; they call functions with more inputs than the package's own
+    /// tests.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub added: BTreeMap<String, String>,
     /// Groups of tests.
     pub(super) plan: Plan,
     /// Maskable functions of the package.

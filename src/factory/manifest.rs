@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use super::inputs::is_added;
 use super::layout::Layout;
 use super::list::ListedFunction;
 use super::survey::Plan;
@@ -90,11 +91,10 @@ impl PackageManifest<'_> {
             let _ = writeln!(text, "abi = {}", toml_string(abi));
         }
         let own = [RUNNER.to_owned(), PLAN.to_owned()];
-        let (hidden, shown): (Vec<&String>, Vec<&String>) = if self.visible {
-            (own.iter().collect(), self.test_files.iter().collect())
-        } else {
-            (own.iter().chain(self.test_files).collect(), Vec::new())
-        };
+        // The added tests hold answers, so agents never see them.
+        let (shown, hidden): (Vec<&String>, Vec<&String>) =
+            self.test_files.iter().partition(|file| self.visible && !is_added(file));
+        let hidden = own.iter().chain(hidden);
         let _ = writeln!(text, "# The tests, and what runs them.\nhidden = [");
         for file in hidden {
             let _ = writeln!(text, "    {},", toml_string(&globset::escape(file)));

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::functions::{Candidate, PackageFunctions, examine};
 use super::gates::Gates;
+use super::inputs::{make_test_files, remove_unused, write_test_files};
 use super::layout::Layout;
 use super::list::{ListedFunction, Measured, PackageEntry};
 use super::prepare::{Prepared, write_plan, write_runner};
@@ -41,29 +42,24 @@ impl Workshop {
         let suite = prepared.draft.suite();
         let repo = suite.repo_dir(id);
         let begun = Instant::now();
-        let (surveyed, tests) = self.survey(prepared, entry, observer).await?;
+        let (surveyed, mut tests) = self.survey(prepared, entry, observer).await?;
         entry.spent("survey", begun);
         let begun = Instant::now();
+        let mut test_files = test_files(&surveyed, &repo, &prepared.layout);
+        let added = self.add_inputs(prepared, &test_files, &mut tests, entry, observer).await?;
+        test_files.extend(added.keys().cloned());
+        entry.spent("inputs", begun);
+        let begun = Instant::now();
         let (mut tests, mut without_values) = (tests.kept, tests.without_values);
-        let test_files = test_files(&surveyed, &repo, &prepared.layout);
         let mut round = 0;
         let (bench, plan, examined, gold) = loop {
             round += 1;
-            let plan = Plan {
-                groups: groups(&tests),
-                without_values: without_values.iter().filter(|id| tests.contains_key(*id)).cloned().collect(),
-                seconds: tests
-                    .iter()
-                    .map(|(id, test)| (id.clone(), (test.seconds * 1000.0).round() / 1000.0))
-                    .collect(),
-            };
+            let plan = planned(&tests, &without_values);
             if tests.is_empty() {
                 return Err(Error::new(FailureKind::Baseline, "none of its tests passes in every run"));
             }
             write_plan(&repo, &plan)?;
-            let hidden = test_files.iter().cloned().collect();
-            let (earlier, documented) = (prepared.earlier.as_ref(), self.settings.documented);
-            let examined = examine(&repo, &prepared.layout, &hidden, &entering(&tests), earlier, documented);
+            let examined = self.examine(prepared, &test_files, &tests);
             let released = prepared.record.released;
             let functions: Vec<ListedFunction> =
                 examined.candidates.iter().map(|candidate| listed(candidate, released)).collect();
@@ -108,7 +104,64 @@ impl Workshop {
         if passed.is_empty() {
             return Err(Error::new(FailureKind::Baseline, "no function of it passes all gates"));
         }
-        self.finish(prepared, &bench, &test_files, plan, gold, &passed, entry)
+        let measured = self.finish(prepared, &bench, &test_files, plan, gold, &passed, entry)?;
+        Ok(Measured { added, ..measured })
+    }
+
+    fn examine(
+        &self,
+        prepared: &Prepared,
+        test_files: &[String],
+        tests: &BTreeMap<String, SurveyedTest>,
+    ) -> PackageFunctions {
+        let repo = prepared.draft.suite().repo_dir(prepared.draft.id());
+        let hidden = test_files.iter().cloned().collect();
+        let (earlier, documented) = (prepared.earlier.as_ref(), self.settings.documented);
+        examine(&repo, &prepared.layout, &hidden, &entering(tests), earlier, documented)
+    }
+
+    /// Adds tests with more inputs to those of the package: writes their files into the repo, and adds those that can be
+    /// trusted to `tests`. Returns the files' texts by path.
+    async fn add_inputs(
+        &self,
+        prepared: &Prepared,
+        test_files: &[String],
+        tests: &mut StableTests,
+        entry: &mut PackageEntry,
+        observer: &dyn Observer,
+    ) -> Result<BTreeMap<String, String>> {
+        let id = prepared.draft.id();
+        let suite = prepared.draft.suite();
+        let repo = suite.repo_dir(id);
+        let candidates = self.examine(prepared, test_files, &tests.kept).candidates;
+        if candidates.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let plan = planned(&tests.kept, &tests.without_values);
+        write_plan(&repo, &plan)?;
+        self.write_paper(prepared, test_files, &plan, &[])?;
+        let ready = self.ready(suite, id, observer).await?;
+        observer.on(RunEvent::Stage(Stage::new("making more inputs for", id)));
+        let files = make_test_files(&ready, prepared, tests, &candidates, &self.machine).await?;
+        if files.is_empty() {
+            return Ok(files);
+        }
+        write_test_files(&repo, &files)?;
+        let all: Vec<String> = test_files.iter().chain(files.keys()).cloned().collect();
+        self.write_paper(prepared, &all, &plan, &[])?;
+        let ready = self.ready(suite, id, observer).await?;
+        let options = SurveyOptions { seconds: self.settings.test_seconds, doctests: false, only_added: true };
+        let exports = prepared.layout.exports();
+        let (first, second) = tokio::join!(
+            survey(&ready, &exports, options, Circumstances::Alone, &self.machine),
+            survey(&ready, &exports, options, Circumstances::OtherDraws, &self.machine)
+        );
+        let mut found = stable(&[first?, second?]);
+        within_budget(&mut found.kept);
+        entry.funnel.tests_added = found.kept.len();
+        tests.kept.append(&mut found.kept);
+        tests.without_values.append(&mut found.without_values);
+        remove_unused(&repo, files, tests)
     }
 
     /// Runs all tests three times: first alone, then twice in parallel, once with other processes that keep the machine
@@ -126,7 +179,8 @@ impl Workshop {
         write_runner(&repo)?;
         self.write_paper(prepared, &[], &Plan::default(), &[])?;
         let ready = self.ready(suite, id, observer).await?;
-        let options = SurveyOptions { seconds: self.settings.test_seconds, doctests: self.settings.doctests };
+        let options =
+            SurveyOptions { seconds: self.settings.test_seconds, doctests: self.settings.doctests, only_added: false };
         let exports = prepared.layout.exports();
         observer.on(RunEvent::Stage(Stage::new("running the tests of", id)));
         let first = survey(&ready, &exports, options, Circumstances::Alone, &self.machine).await?;
@@ -160,6 +214,16 @@ impl Workshop {
     async fn ready(&self, suite: &Suite, id: &str, observer: &dyn Observer) -> Result<ReadyPaper> {
         let loaded = LoadedPaper::load(suite, id)?;
         ReadyPaper::prepare(loaded, Protocol::Curtailed, &self.machine, observer).await
+    }
+}
+
+/// Plans groups of these tests, of which some have no values to compare.
+fn planned(tests: &BTreeMap<String, SurveyedTest>, without_values: &BTreeSet<String>) -> Plan {
+    let seconds = |test: &SurveyedTest| (test.seconds * 1000.0).round() / 1000.0;
+    Plan {
+        groups: groups(tests),
+        without_values: without_values.iter().filter(|id| tests.contains_key(*id)).cloned().collect(),
+        seconds: tests.iter().map(|(id, test)| (id.clone(), seconds(test))).collect(),
     }
 }
 

@@ -1,11 +1,13 @@
 """Runs a Python package's own tests on code that is not trusted, and prints one line of JSON.
 
-    python -B -I autoexperiment_package_tests.py survey [--seconds 5] [--doctests] [--other-draws] [--output FILE]
+    python -B -I autoexperiment_package_tests.py survey [--seconds 5] [--doctests] [--added] [--other-draws] [--output FILE]
+    python -B -I autoexperiment_package_tests.py inputs FILE [--output FILE]
     python -B -I autoexperiment_package_tests.py run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
     python -B -I autoexperiment_package_tests.py trials FILE [--output FILE]
 
 `survey` finds all tests of the original code and reports each one's outcome, time, values and entered functions. With
-`--other-draws`, the package's code draws other random numbers than usual, and the tests' code the usual ones. `run`
+`--other-draws`, the package's code draws other random numbers than usual, and the tests' code the usual ones; with
+`--added`, only tests that `inputs` has made are run. `inputs` makes tests of the original code with more inputs. `run`
 runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written. `--unguarded`
 runs each test once, for code that is trusted; `--keep` leaves the test files on the disk. `trials` runs tests on each of
 several changes of trusted code. With `-I`, Python imports nothing from the repo before this file does; `PYTHONPATH` is
@@ -60,6 +62,8 @@ import time
 VENDORED = "autoexperiment_vendored" + os.sep
 PLAN = "autoexperiment_package_tests.json"
 RUNNER = "autoexperiment_package_tests.py"
+# How names of test files begin that `inputs` has made.
+ADDED = "test_autoexperiment_inputs"
 SETTINGS = {
     "PYTHONHASHSEED": "0",
     "TZ": "UTC",
@@ -308,7 +312,7 @@ class Layout:
             named = re.match(
                 r"_?tests?\.py$" + (r"|_?tests?_|.*tests?\.py$|test" if in_tests else ""), name, re.IGNORECASE
             )
-            if matches or named:
+            if matches or named or name.startswith(ADDED):
                 text = read_text(os.path.join(self.folder, file))
                 if re.search(r"^\s*(async\s+)?def\s+test|\bTestCase\b|class\s+Test", text, re.MULTILINE):
                     found.append(file)
@@ -1720,6 +1724,39 @@ def import_plugins():
     return sorted(found)
 
 
+class Inputs:
+    """Makes more inputs for the wanted functions, by the code in `recorder`, from calls that the tests of this process make.
+
+    Only for code that is trusted."""
+
+    def __init__(self, recorder, folder):
+        import pytest
+
+        self.module = load(recorder["code"])
+        kind = self.module.Recorder
+        pytest.hookimpl(hookwrapper=True)(kind.pytest_runtest_protocol)
+        self.plugin = kind(recorder["functions"], folder)
+
+    def make(self, send):
+        for wanted, calls in sorted(self.plugin.calls.items()):
+            module = self.plugin.modules[wanted]
+            try:
+                found = self.module.Inputs(wanted, module, list(calls)).kept()
+            except Exception as error:
+                print(f"{wanted}: {type(error).__name__}: {error}", file=sys.stderr)
+                continue
+            send(["inputs", wanted, module, self.module.chosen(found)])
+
+
+def load(code):
+    """Executes the code of a module that is not a file."""
+    import types
+
+    module = types.ModuleType("autoexperiment_more_inputs")
+    exec(compile(code, "<more inputs>", "exec"), module.__dict__)
+    return module
+
+
 def run_job(job, report, plugins, libraries):
     """Runs one job in this process, which ends here."""
     sys.argv = ["pytest"]
@@ -1764,10 +1801,13 @@ def run_job(job, report, plugins, libraries):
         arguments[:0] = ["-p", name]
     arguments += ["--benchmark-disable"] if "benchmark" in plugins else []
     arguments += ["--hypothesis-seed=0"] if "hypothesispytest" in plugins else []
+    recorder = Inputs(job["recorder"], folder) if job["recorder"] else None
     try:
-        code = int(pytest.main(arguments, plugins=[plugin]))
+        code = int(pytest.main(arguments, plugins=[plugin, *([recorder.plugin] if recorder else [])]))
     except BaseException as error:
         code = f"{type(error).__name__}: {error}"
+    if recorder:
+        recorder.make(send)
     send(["finished", code, changed(libraries)])
     os._exit(0)
 
@@ -2027,6 +2067,7 @@ class Outcome:
 
     def __init__(self, ends=None):
         self.collected, self.tests, self.uncollected, self.changed, self.finished = [], {}, {}, [], False
+        self.inputs = []
         self.reason, self.ends, self.is_over = "", ends, False
 
     def take(self, message):
@@ -2038,6 +2079,8 @@ class Outcome:
         elif kind == "end":
             self.tests[rest[0]] = rest[1]
             self.is_over = self.is_over or bool(self.ends and self.ends(rest[0], rest[1]))
+        elif kind == "inputs":
+            self.inputs.append(rest)
         elif kind == "finished":
             self.finished, self.changed = True, rest[1]
             if rest[0] not in (0, 1, 5):
@@ -2057,11 +2100,11 @@ def processor_seconds(process):
 class Runner:
     """Runs test files of a repo in copies of it."""
 
-    def __init__(self, folder, layout, limit, other_draws=False, records_calls=False):
+    def __init__(self, folder, layout, limit, other_draws=False, records_calls=False, recorder=None):
         # `limit` returns the limit of a test in seconds.
         self.folder, self.layout, self.limit, self.other_draws = folder, layout, limit, other_draws
         # Never for code that is not trusted: it could reach the plugin by the function that records calls.
-        self.records_calls = records_calls
+        self.records_calls, self.recorder = records_calls, recorder
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
         self.alone, self.commands = self.find_alone(), layout.commands()
@@ -2145,6 +2188,7 @@ class Runner:
                     "roots": self.layout.roots,
                     "other_draws": self.other_draws,
                     "records_calls": self.records_calls,
+                    "recorder": self.recorder,
                     "test_files": [one for one in self.layout.test_files if one.endswith(".py")],
                 }
                 culprit = self.follow(job, outcome)
@@ -2222,7 +2266,33 @@ def remove(folder):
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def survey(folder, seconds, doctests, other_draws):
+def more_inputs(folder, request):
+    """Makes tests with more inputs: new test files by path. The request is a JSON file with the `ids` of the tests that show
+    how the functions are called; `functions`, each as its file and qualified name; and the `code` that makes inputs."""
+    plan = read_plan(folder)
+    layout, surveyed = Layout(folder, plan), plan.get("seconds") or {}
+    recorder = {"code": request["code"], "functions": request["functions"]}
+    # Recording takes several times as long as the tests alone.
+    limit = lambda name: max(10, 20 * surveyed.get(name, 1))
+    runner = Runner(folder, layout, limit, recorder=recorder)
+    found, maker = {}, load(request["code"])
+    try:
+        for files, names in runner.processes(request["ids"], False):
+            if files[0] in runner.texts:
+                for wanted, module, calls in runner.run(files, names, {}, False, 3).inputs:
+                    found.setdefault((*wanted, module), []).extend(calls)
+    finally:
+        runner.server.stop()
+    by_file = {}
+    for (file, name, module), calls in sorted(found.items()):
+        if calls:
+            by_file.setdefault(file, []).append(((module, name), calls))
+    beside = os.path.dirname(request["ids"][0].split("::")[0])
+    named = lambda file: f"{ADDED}_{re.sub(r'[^0-9A-Za-z]+', '_', os.path.splitext(file)[0])}.py"
+    return {"files": {os.path.join(beside, named(file)): maker.written(all) for file, all in by_file.items()}}
+
+
+def survey(folder, seconds, doctests, other_draws, added):
     layout = Layout(folder, read_plan(folder, False))
     chance = random.Random(0)
     runner = Runner(folder, layout, lambda name: seconds, other_draws)
@@ -2231,6 +2301,7 @@ def survey(folder, seconds, doctests, other_draws):
         jobs = [(file, False) for file in layout.tests] + [
             (file, True) for file in (layout.doctests() if doctests else ())
         ]
+        jobs = [job for job in jobs if os.path.basename(job[0]).startswith(ADDED) or not added]
         for file, doctest in jobs:
             text, _ = (None, []) if doctest else variant_of(runner.texts[file], {}, chance)
             outcome = runner.run([file], None, {file: text} if text else {}, doctest)
@@ -2552,7 +2623,8 @@ def fix_addresses():
     ctypes.CDLL(None).personality(0x0040000)
 
 
-USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--output FILE]
+USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--added] [--output FILE]
+       python -B -I {RUNNER} inputs FILE [--output FILE]
        python -B -I {RUNNER} run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
        python -B -I {RUNNER} trials FILE [--output FILE]"""
 
@@ -2576,7 +2648,7 @@ def main(given):
     for word in rest:
         if word in ("--seconds", "--ids", "--output"):
             options[word] = next(rest, None)
-        elif word in ("--doctests", "--other-draws", "--keep", "--unguarded"):
+        elif word in ("--doctests", "--added", "--other-draws", "--keep", "--unguarded"):
             options[word] = True
         elif word.startswith("-"):
             sys.exit(USAGE)
@@ -2587,7 +2659,9 @@ def main(given):
     except (TypeError, ValueError):
         sys.exit(USAGE)
     if given[:1] == ["survey"] and not places:
-        result = survey(HERE, seconds, "--doctests" in options, "--other-draws" in options)
+        result = survey(HERE, seconds, "--doctests" in options, "--other-draws" in options, "--added" in options)
+    elif given[:1] == ["inputs"] and len(places) == 1:
+        result = more_inputs(HERE, json.loads(read_text(places[0])))
     elif given[:1] == ["run"] and len(places) == 1:
         result = run(HERE, places[0], options.get("--ids"), "--keep" in options, "--unguarded" not in options)
     elif given[:1] == ["trials"] and len(places) == 1:

@@ -103,6 +103,7 @@ impl Workshop {
             abi: prepared.compiled.abi.clone(),
             year: prepared.facts.year.unwrap_or(0),
             test_files: test_files.to_vec(),
+            added: BTreeMap::new(),
             plan,
             functions,
             gold,

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::inputs::write_test_files;
 use super::layout::{self, Layout};
 use super::list::{PackageEntry, digests};
 use super::prepare::{Prepared, library_files, write_plan, write_repo, write_runner};
@@ -44,6 +45,7 @@ impl Workshop {
             }
             fs::write(env.join(name), text).map_err(|error| Error::io("write", &env.join(name), error))?;
         }
+        write_test_files(&repo, &measured.added)?;
         write_plan(&repo, &measured.plan)?;
         write_runner(&repo)?;
         let files = library_files(&repo);

@@ -12,7 +12,7 @@ use crate::error::{Error, FailureKind, Result};
 use crate::files::hex;
 use crate::masked::ready::ReadyPaper;
 use crate::run::machine::Machine;
-use crate::sandbox::{Command, ExecLimits, Exit, Fault};
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault};
 use crate::score::read_result;
 use crate::suite::{ResultRule, Stdout};
 
@@ -88,6 +88,8 @@ pub(super) struct SurveyOptions {
     pub(super) seconds: f64,
     /// Whether doctests count as tests.
     pub(super) doctests: bool,
+    /// Whether to run only the tests of added files; see [`super::inputs`].
+    pub(super) only_added: bool,
 }
 
 /// Tests that give the same result in every survey, and why the others are left out.
@@ -112,32 +114,18 @@ pub(super) async fn survey(
     circumstances: Circumstances,
     machine: &Machine,
 ) -> Result<Survey> {
-    let workspace = tokio::task::block_in_place(|| machine.workspace(&ready.snapshot, &[]))?;
-    let mut sandbox = machine.backend.start(&machine.spec(&ready.env, &workspace, None)).await?;
     let load = if circumstances == Circumstances::Busy { LOAD } else { "" };
     let draws = if circumstances == Circumstances::OtherDraws { " --other-draws" } else { "" };
     let doctests = if options.doctests { " --doctests" } else { "" };
+    let added = if options.only_added { " --added" } else { "" };
     let seconds = options.seconds;
     // Redirect the output of the processes that keep the machine busy; otherwise they would keep the command's output
     // open.
     let line = format!(
-        "{exports}\n{{ {load}true; }} >/dev/null 2>&1 </dev/null\npython -B -I {RUNNER} survey --seconds {seconds} --output {OUTPUT}{doctests}{draws} >/dev/null\n\
+        "{exports}\n{{ {load}true; }} >/dev/null 2>&1 </dev/null\npython -B -I {RUNNER} survey --seconds {seconds} --output {OUTPUT}{doctests}{added}{draws} >/dev/null\n\
          status=$?\nkill $(jobs -p) 2>/dev/null\nexit $status"
     );
-    let limits = ExecLimits { wall: LIMIT, patience: LIMIT, grace: Duration::from_secs(2), output: 1 << 20 };
-    let lost = |fault: Fault| Error::new(FailureKind::Infrastructure, "the sandbox was lost").because(fault);
-    let exec = match sandbox.exec(&Command::shell(&line), &limits).await {
-        Ok(exec) => exec,
-        Err(Fault::Refused(why)) => return Err(failed(&format!("its tests broke the sandbox: {why}"))),
-        Err(fault) => return Err(lost(fault)),
-    };
-    let written = match sandbox.read(OUTPUT.as_ref(), LARGEST).await {
-        Ok(bytes) => Some(bytes),
-        Err(Fault::Refused(_)) => None,
-        Err(fault) => return Err(lost(fault)),
-    };
-    sandbox.destroy().await.map_err(lost)?;
-    tokio::task::block_in_place(|| workspace.remove())?;
+    let Ran { exec, written } = run_tests(ready, &[], &line, OUTPUT, LIMIT, machine).await?;
     let bytes = written.unwrap_or_default();
     // Python writes numbers such as `NaN`, which JSON does not have.
     let read = read_result(&ResultRule::JsonLine(Stdout::Stdout), &bytes, None);
@@ -156,6 +144,46 @@ pub(super) async fn survey(
             _ => failed(&format!("its tests gave no result: {said}")),
         }
     })
+}
+
+/// What a command of the runner gave.
+pub(super) struct Ran {
+    /// How the command ended.
+    pub(super) exec: Exec,
+    /// The file that it wrote.
+    pub(super) written: Option<Vec<u8>>,
+}
+
+/// Runs a shell line in a new sandbox, in a copy of the repo with these files added, and reads the file `output` that it
+/// writes.
+///
+/// # Errors
+/// Kind `Baseline` if the line breaks the sandbox; `Infrastructure` if the sandbox is lost.
+pub(super) async fn run_tests(
+    ready: &ReadyPaper,
+    files: &[(PathBuf, Vec<u8>)],
+    line: &str,
+    output: &str,
+    limit: Duration,
+    machine: &Machine,
+) -> Result<Ran> {
+    let workspace = tokio::task::block_in_place(|| machine.workspace(&ready.snapshot, files))?;
+    let mut sandbox = machine.backend.start(&machine.spec(&ready.env, &workspace, None)).await?;
+    let limits = ExecLimits { wall: limit, patience: limit, grace: Duration::from_secs(2), output: 1 << 20 };
+    let lost = |fault: Fault| Error::new(FailureKind::Infrastructure, "the sandbox was lost").because(fault);
+    let exec = match sandbox.exec(&Command::shell(line), &limits).await {
+        Ok(exec) => exec,
+        Err(Fault::Refused(why)) => return Err(failed(&format!("its tests broke the sandbox: {why}"))),
+        Err(fault) => return Err(lost(fault)),
+    };
+    let written = match sandbox.read(output.as_ref(), LARGEST).await {
+        Ok(bytes) => Some(bytes),
+        Err(Fault::Refused(_)) => None,
+        Err(fault) => return Err(lost(fault)),
+    };
+    sandbox.destroy().await.map_err(lost)?;
+    tokio::task::block_in_place(|| workspace.remove())?;
+    Ok(Ran { exec, written })
 }
 
 fn failed(why: &str) -> Error {

@@ -1,0 +1,127 @@
+//! Adds tests that call functions with more inputs than the package's own tests have, and compare with what the original
+//! code gives: wrong solutions often differ only on inputs of which the authors of the tests did not think.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::RUNNER;
+use super::functions::Candidate;
+use super::prepare::Prepared;
+use super::survey::{Ran, StableTests, run_tests};
+use crate::error::{Error, Result};
+use crate::masked::ready::ReadyPaper;
+use crate::run::machine::Machine;
+
+/// The code that makes inputs.
+const CODE: &str = include_str!("more_inputs.py");
+
+/// File with the request to the runner, and the one with its answer.
+const REQUEST: &str = ".autoexperiment-inputs-request.json";
+const OUTPUT: &str = ".autoexperiment-inputs.json";
+
+/// Time limit of making the tests.
+const LIMIT: Duration = Duration::from_mins(15);
+
+/// Largest test file that is kept, in bytes.
+const LARGEST_FILE: usize = 512 << 10;
+
+/// How the names of the added test files begin; the runner has the same word.
+pub(super) const ADDED: &str = "test_autoexperiment_inputs";
+
+/// Whether a path is that of an added test file.
+pub(super) fn is_added(path: &str) -> bool {
+    Path::new(path).file_name().is_some_and(|name| name.to_string_lossy().starts_with(ADDED))
+}
+
+/// The runner's answer.
+#[derive(Debug, Default, Deserialize)]
+struct Answer {
+    files: BTreeMap<String, String>,
+}
+
+/// Makes test files that call these functions, from calls that the kept tests make. Returns their texts by path. A package
+/// whose tests allow none has no such files.
+///
+/// # Errors
+/// Kind `Infrastructure` if the sandbox is lost.
+pub(super) async fn make_test_files(
+    ready: &ReadyPaper,
+    prepared: &Prepared,
+    tests: &StableTests,
+    candidates: &[Candidate],
+    machine: &Machine,
+) -> Result<BTreeMap<String, String>> {
+    let functions: Vec<(String, &str)> = candidates
+        .iter()
+        .map(|candidate| {
+            let name = candidate.at.split_once("::").map_or("", |(_, name)| name);
+            (candidate.file.display().to_string(), name.split('#').next().unwrap_or_default())
+        })
+        .collect();
+    let ids: Vec<&String> = tests.kept.keys().collect();
+    let request = json!({ "ids": ids, "functions": functions, "code": CODE });
+    let files = [(PathBuf::from(REQUEST), serde_json::to_vec(&request).unwrap_or_default())];
+    let exports = prepared.layout.exports();
+    let line = format!("{exports}\npython -B -I {RUNNER} inputs {REQUEST} --output {OUTPUT} >/dev/null");
+    let Ran { written, .. } = run_tests(ready, &files, &line, OUTPUT, LIMIT, machine).await?;
+    let answer: Answer = written.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    Ok(answer.files.into_iter().filter(|(path, text)| is_added(path) && text.len() <= LARGEST_FILE).collect())
+}
+
+/// Writes the added test files into a repo.
+///
+/// # Errors
+/// Kind `Suite` if a path leaves the repo; `Machine` if a file cannot be written.
+pub(super) fn write_test_files(repo: &Path, files: &BTreeMap<String, String>) -> Result<()> {
+    for (path, text) in files {
+        if !is_added(path) || Path::new(path).components().any(|part| !matches!(part, std::path::Component::Normal(_)))
+        {
+            return Err(Error::suite(format!("`{path}` is not the path of an added test file")));
+        }
+        fs::write(repo.join(path), text).map_err(|error| Error::io("write", &repo.join(path), error))?;
+    }
+    Ok(())
+}
+
+/// Removes added test files without a kept test. Returns the remaining ones.
+///
+/// # Errors
+/// Kind `Machine` if a file cannot be removed.
+pub(super) fn remove_unused(
+    repo: &Path,
+    files: BTreeMap<String, String>,
+    tests: &StableTests,
+) -> Result<BTreeMap<String, String>> {
+    let (used, unused): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        files.into_iter().partition(|(path, _)| tests.kept.values().any(|test| test.file == *path));
+    for path in unused.keys() {
+        fs::remove_file(repo.join(path)).map_err(|error| Error::io("remove", &repo.join(path), error))?;
+    }
+    Ok(used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_added_test_files_inside_the_repo_are_written() {
+        let repo = tempfile::tempdir().unwrap();
+        let file = |path: &str| BTreeMap::from([(path.to_owned(), "x = 1\n".to_owned())]);
+        write_test_files(repo.path(), &file("test_autoexperiment_inputs_a.py")).unwrap();
+        assert!(repo.path().join("test_autoexperiment_inputs_a.py").exists());
+        for path in ["conftest.py", "../test_autoexperiment_inputs_a.py", "/test_autoexperiment_inputs_a.py"] {
+            assert!(write_test_files(repo.path(), &file(path)).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_runner_has_the_same_name_for_added_files() {
+        assert!(super::super::RUNNER_CODE.contains(&format!("ADDED = \"{ADDED}\"\n")));
+    }
+}

@@ -1,0 +1,578 @@
+"""Makes tests that call functions of a package with more inputs than its own tests have.
+
+The runner of the tests executes this file in the process that runs them, on trusted code only. `Recorder` records the
+arguments of each function's calls. Then `Inputs` recombines and changes them, calls the function with each result, and
+keeps the calls that give the same outcome twice. An outcome is what the original function returns or changes, or the
+exception that its own `raise` statement raises. `written` turns chosen calls into the source of a test file, in which
+the outcomes are literals.
+"""
+
+import base64
+import contextlib
+import datetime
+import decimal
+import fractions
+import importlib
+import io
+import itertools
+import linecache
+import math
+import os
+import pickle
+import random
+import re
+import signal
+import sys
+import time
+
+# Maximum number of recorded calls of a function, of inputs that are tried, and of calls that are kept.
+MOST_RECORDED, MOST_TRIED, MOST_KEPT = 60, 400, 30
+# Calls in one test.
+CALLS_PER_TEST = 5
+# Time limits in seconds: of one call, and of all calls of a function.
+CALL_SECONDS, FUNCTION_SECONDS = 0.3, 3.0
+# Longest source of an argument, and of an outcome, in characters.
+LONGEST_ARGUMENT, LONGEST_OUTCOME = 3000, 1500
+# Exceptions that a function without a body may raise, too.
+VAGUE_ERRORS = {"NotImplementedError", "RuntimeError", "Exception", "BaseException", "AssertionError"}
+
+# The beginning of each test file. The code of this file uses the same functions.
+HELPERS = '''
+import base64
+import datetime
+import decimal
+import fractions
+import importlib
+import itertools
+import math
+import pickle
+
+
+def function(module, name):
+    """The function itself, without the decorators of a class."""
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        found = vars(found)[part]
+    found = found.fget if isinstance(found, property) else found
+    return getattr(found, "__func__", found)
+
+
+def loaded(text):
+    return pickle.loads(base64.b64decode(text))
+
+
+def plain(value, depth=0):
+    """A literal that stands for a value."""
+    kind = type(value)
+    if value is None or kind in (bool, int, str, bytes):
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else repr(value)
+    if kind is complex:
+        return [plain(value.real), plain(value.imag)]
+    if depth > 5:
+        return kind.__name__
+    if kind in (list, tuple):
+        return kind(plain(part, depth + 1) for part in value)
+    if kind in (set, frozenset):
+        return [kind.__name__, *sorted(repr(plain(part, depth + 1)) for part in value)]
+    if kind is dict:
+        return {repr(plain(key, depth + 1)): plain(part, depth + 1) for key, part in value.items()}
+    if kind.__module__ in ("datetime", "decimal", "fractions"):
+        return repr(value)
+    if kind.__module__ == "numpy" and hasattr(value, "tolist"):
+        return [str(value.dtype), list(value.shape), plain(value.ravel().tolist(), depth + 1)]
+    return kind.__name__
+
+
+def state(value, known=None):
+    """The attributes of an object, and the members of containers. Of attributes, only those in `known`, if it is given."""
+    found = getattr(value, "__dict__", None)
+    if type(found) is dict:
+        names = sorted(name for name in found if known is None or name in known)
+        return {name: plain(found[name], 2) for name in names}
+    return plain(value)
+
+
+def outcome(called, positional, named=None):
+    """What a call returns, or else what it changes; or the exception that it raises."""
+    named = named or {}
+    given = [*positional, *named.values()]
+    is_new = called.__name__ == "__init__"
+    known = [None if is_new else list(getattr(value, "__dict__", None) or ()) for value in given]
+    try:
+        result = called(*positional, **named)
+        if hasattr(type(result), "__next__"):
+            result = list(itertools.islice(result, 100))
+    except Exception as error:
+        return ["raised", [kind.__name__ for kind in type(error).__mro__]]
+    if result is None:
+        return ["changed", [state(value, names) for value, names in zip(given, known)]]
+    return ["returned", plain(result)]
+
+
+def equal(got, expected):
+    if type(got) is list and type(expected) is list and got[:1] == ["raised"] == expected[:1]:
+        return expected[1] in got[1]
+    if type(got) in (int, float) and type(expected) in (int, float):
+        return got == expected or math.isclose(got, expected, rel_tol=1e-6, abs_tol=1e-9)
+    if type(got) is not type(expected):
+        return False
+    if type(got) in (list, tuple):
+        return len(got) == len(expected) and all(map(equal, got, expected))
+    if type(got) is dict:
+        return got.keys() == expected.keys() and all(equal(got[key], expected[key]) for key in expected)
+    return got == expected
+'''
+exec(HELPERS)
+
+
+class NoSource(Exception):
+    """A value that cannot be written down."""
+
+
+def source_of(value, depth=0):
+    """An expression that makes an equal value: a literal, or a call of a constructor of the standard library, or of `loaded`."""
+    kind = type(value)
+    if value is None or kind in (bool, int, str, bytes, complex):
+        return repr(value)
+    if kind is float:
+        return repr(value) if math.isfinite(value) else f"float({str(value)!r})"
+    if depth < 6 and kind in (list, tuple, set, frozenset, dict):
+        with contextlib.suppress(NoSource):
+            return source_of_container(value, kind, depth)
+    if kind.__module__ == "datetime" and kind.__name__ in ("date", "datetime", "time", "timedelta"):
+        if getattr(value, "tzinfo", None) in (None, datetime.timezone.utc):
+            return repr(value)
+    if kind in (decimal.Decimal, fractions.Fraction):
+        return f"{kind.__module__}.{value!r}"
+    return pickled(value)
+
+
+def source_of_container(value, kind, depth):
+    if kind is dict:
+        parts = (f"{source_of(key, depth + 1)}: {source_of(part, depth + 1)}" for key, part in value.items())
+        return "{" + ", ".join(parts) + "}"
+    members = sorted(value, key=repr) if kind in (set, frozenset) else value
+    parts = [source_of(part, depth + 1) for part in members]
+    if any("loaded(" in part for part in parts):
+        # One pickle keeps what the members share.
+        raise NoSource
+    inner = ", ".join(parts)
+    if kind is list:
+        return f"[{inner}]"
+    if kind is tuple:
+        return f"({inner},)" if parts else "()"
+    return f"{kind.__name__}([{inner}])"
+
+
+def pickled(value):
+    try:
+        text = pickle.dumps(value, 4)
+        same = type(pickle.loads(text)) is type(value)
+    except Exception as error:
+        raise NoSource from error
+    # Temporary folders have another name next time.
+    if not same or b"__main__" in text or os.path.dirname(os.getcwd()).encode() in text:
+        raise NoSource
+    return f"loaded({base64.b64encode(text).decode()!r})"
+
+
+class Recorder:
+    """Records the arguments of calls of the wanted functions, as sources, while tests run."""
+
+    def __init__(self, wanted, folder):
+        self.by_file = {}
+        for file, name in wanted:
+            self.by_file.setdefault(os.path.join(folder, file), []).append((file, name))
+        self.codes, self.modules, self.calls, self.counts, self.busy = {}, {}, {}, {}, False
+
+    def pytest_runtest_protocol(self, item, nextitem):
+        sys.settrace(self.trace)
+        yield
+        sys.settrace(None)
+
+    def trace(self, frame, event, argument):
+        code = frame.f_code
+        known = self.codes.get(code, self)
+        if known is None or self.busy:
+            return None
+        if known is self:
+            known = self.find(frame, code)
+        if known is not None:
+            count = self.counts[known] = self.counts.get(known, 0) + 1
+            # The first calls, and later ones ever more rarely.
+            if count <= MOST_RECORDED // 2 or count & (count - 1) == 0 or count % 97 == 0:
+                self.busy = True
+                try:
+                    self.record(known, frame, code)
+                finally:
+                    self.busy = False
+        return None
+
+    def find(self, frame, code):
+        """The wanted function of a code object."""
+        functions = self.by_file.get(os.path.abspath(code.co_filename))
+        if functions is None:
+            self.codes[code] = None
+            return None
+        module = frame.f_globals.get("__name__", "")
+        for wanted in functions:
+            if wanted[1].rpartition(".")[2] == code.co_name:
+                try:
+                    found = function(module, wanted[1])
+                except Exception:
+                    # The module is still being imported.
+                    return None
+                # What coroutines return is not compared.
+                if getattr(found, "__code__", None) is code and not code.co_flags & (0x80 | 0x200):
+                    self.codes[code], self.modules[wanted] = wanted, module
+                    return wanted
+        self.codes[code] = None
+        return None
+
+    def record(self, wanted, frame, code):
+        calls = self.calls.setdefault(wanted, {})
+        if len(calls) >= MOST_RECORDED:
+            return
+        values = frame.f_locals
+        names = code.co_varnames
+        positional, count = list(names[: code.co_argcount]), code.co_argcount + code.co_kwonlyargcount
+        try:
+            arguments = [source_of(values[name]) for name in positional]
+            if code.co_flags & 4:
+                arguments += [source_of(value) for value in values[names[count]]]
+            named = {name: source_of(values[name]) for name in names[code.co_argcount : count]}
+            if code.co_flags & 8:
+                extra = values[names[count + bool(code.co_flags & 4)]]
+                named.update((name, source_of(value)) for name, value in extra.items())
+        except Exception:
+            return
+        if all(len(source) <= LONGEST_ARGUMENT for source in [*arguments, *named.values()]):
+            calls.setdefault((tuple(arguments), tuple(named.items())))
+
+
+class TookTooLong(BaseException):
+    pass
+
+
+class Inputs:
+    """Makes inputs of one function from its recorded calls."""
+
+    def __init__(self, wanted, module, calls):
+        self.file, self.name, self.module = *wanted, module
+        self.called = function(module, self.name)
+        self.calls, self.pools = calls, {}
+        # Tracebacks and lines of exceptions in the function during its last call.
+        self.raised = []
+        self.chance = random.Random(f"{wanted}")
+        for positional, named in calls:
+            for place, source in [*enumerate(positional), *named]:
+                self.pools.setdefault(place, {})[source] = None
+        self.values = {place: [self.value(source) for source in pool] for place, pool in self.pools.items()}
+
+    def value(self, source):
+        return eval(source, globals())
+
+    def kept(self):
+        """Calls that give the same outcome twice, each with the lines of the function that it runs.
+
+        If free changes of an argument can make the function raise an exception, not all values of its kind are allowed.
+        What the function returns for others says nothing then, so calls with free changes of that argument are left out."""
+        found, seen, limited = [], set(), set()
+        recorded, end = ((call, ()) for call in self.calls), time.monotonic() + FUNCTION_SECONDS
+        for number, (call, free) in enumerate(itertools.chain(recorded, self.changed_calls())):
+            if number >= MOST_TRIED or time.monotonic() > end:
+                break
+            if call in seen:
+                continue
+            seen.add(call)
+            self.raised.clear()
+            first = self.run(call)
+            if self.raised:
+                limited.update(free)
+            if first is not None and self.run(call) == first:
+                found.append((free, call, *first))
+        return [
+            {"call": call, "expected": repr(expected), "lines": sorted(lines)}
+            for free, call, expected, lines in found
+            if expected[0] == "raised" or not limited.intersection(free)
+        ]
+
+    def changed_calls(self):
+        """Recorded calls with some arguments of other calls, and some changed arguments; and which of them were changed
+        freely."""
+        chance = self.chance
+        while True:
+            positional, named = chance.choice(self.calls)
+            arguments = dict([*enumerate(positional), *named])
+            if not arguments:
+                return
+            free = []
+            for place in arguments:
+                if chance.random() < 0.3:
+                    arguments[place] = chance.choice(list(self.pools[place]))
+            for place in chance.sample(list(arguments), min(len(arguments), chance.choice((0, 1, 1, 2)))):
+                value, is_free = self.value(arguments[place]), chance.random() < 0.4
+                for _ in range(chance.choice((1, 1, 2))):
+                    value = changed(value, self.values[place], chance, is_free)
+                with contextlib.suppress(NoSource):
+                    source = source_of(value)
+                    if len(source) <= LONGEST_ARGUMENT:
+                        arguments[place] = source
+                        free += [place] if is_free else []
+            call = tuple(arguments[place] for place in range(len(positional)))
+            yield (call, tuple((name, arguments[name]) for name, _ in named)), free
+
+    def run(self, call):
+        """The outcome of a call and the lines that it runs; `None` if a right function may do something else."""
+        positional, named = call
+        lines, code = set(), self.called.__code__
+        try:
+            positional = [self.value(source) for source in positional]
+            named = {name: self.value(source) for name, source in named}
+            before = ["changed", [state(value) for value in [*positional, *named.values()]]]
+        except Exception:
+            return None
+
+        def line(frame, event, argument):
+            if event == "line":
+                lines.add(frame.f_lineno - code.co_firstlineno)
+            elif event == "exception":
+                raised.append((argument[2], frame.f_lineno))
+            return line
+
+        raised = self.raised
+        quiet = io.StringIO()
+
+        def stop(*_):
+            raise TookTooLong
+
+        signal.signal(signal.SIGALRM, stop)
+        random.seed(0)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, CALL_SECONDS)
+            sys.settrace(lambda frame, event, argument: line if frame.f_code is code else None)
+            with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+                result = outcome(self.called, positional, named)
+        except BaseException:
+            return None
+        finally:
+            sys.settrace(None)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        if result[0] == "raised":
+            if result[1][0] in VAGUE_ERRORS or not self.is_own_error(raised, code):
+                return None
+            result = ["raised", result[1][0]]
+        if result == before or len(repr(result)) > LONGEST_OUTCOME or " at 0x" in repr(result):
+            return None
+        return result, frozenset(lines)
+
+    def is_own_error(self, raised, code):
+        """Whether the last exception comes from a `raise` statement of the function."""
+        if not raised:
+            return False
+        trace, number = raised[-1]
+        return trace.tb_next is None and linecache.getline(code.co_filename, number).strip().startswith("raise ")
+
+
+# Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs, texts have the same
+# kinds of characters in the same places, and members come from theirs. Only free changes make other numbers, other
+# structures of texts, and longer lists. Nothing is empty, and no number has another sign, unless a recorded value does.
+
+
+def changed(value, pool, chance, is_free):
+    kind = type(value)
+    alike = [one for one in pool if type(one) is kind] or [value]
+    if kind is bool:
+        return not value
+    if kind is int:
+        return changed_int(value, alike, chance, is_free)
+    if kind is float:
+        return changed_float(value, alike, chance, is_free)
+    if kind is str:
+        return changed_text(value, alike, chance, is_free)
+    if kind is bytes:
+        texts = [one.decode("latin-1") for one in alike]
+        return changed_text(value.decode("latin-1"), texts, chance, is_free).encode("latin-1")
+    if kind in (list, tuple):
+        return kind(changed_list(list(value), [list(one) for one in alike], chance, is_free))
+    if kind in (set, frozenset):
+        members = [sorted(one, key=repr) for one in alike]
+        return kind(changed_list(sorted(value, key=repr), members, chance, is_free))
+    if kind is dict:
+        return changed_dict(value, alike, chance, is_free)
+    if kind in (decimal.Decimal, fractions.Fraction):
+        return chance.choice([value + chance.choice(alike), value * 2, value + 1, value / 2]) if is_free else value
+    if kind.__module__ == "datetime":
+        return changed_time(value, kind, chance)
+    if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and value.size:
+        return changed_array(value, chance, is_free)
+    return value
+
+
+def changed_int(value, alike, chance, is_free):
+    low, high = min(alike), max(alike)
+    if not is_free:
+        return min(max(chance.choice([value + 1, value - 1, chance.randint(low, high)]), low), high)
+    digits = len(str(max(abs(low), abs(high))))
+    found = chance.choice(
+        [
+            value + 1,
+            value - 1,
+            value * 2,
+            value // 2,
+            chance.randint(low, max(high * 2, high + 10)),
+            10 ** chance.randint(0, digits) - chance.choice((0, 1)),
+            -value,
+        ]
+    )
+    least = -max(2 * abs(low), 10) if low < 0 else min(low, 1)
+    return min(max(found, least), max(high * 10, high + 10))
+
+
+def changed_float(value, alike, chance, is_free):
+    low, high = min(alike), max(alike)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return value
+    if not is_free:
+        return chance.choice([chance.uniform(low, high), round(chance.uniform(low, high), 2), value])
+    found = chance.choice([value * chance.uniform(0.5, 2), float(round(value)), -value, value + 0.5, value / 10])
+    return value if low >= 0 and found < 0 or low > 0 and found == 0 else found
+
+
+def kind_of_sign(sign):
+    return "0" if sign.isdigit() else "A" if sign.isupper() else "a" if sign.isalpha() else sign
+
+
+def changed_text(value, alike, chance, is_free):
+    other = chance.choice(alike)
+    if not value:
+        return other
+    signs = sorted({sign for one in alike for sign in one})
+    place = chance.randrange(len(value))
+    if not is_free:
+        same = [sign for sign in signs if kind_of_sign(sign) == kind_of_sign(value[place])]
+        same += list("0123456789") if value[place] in "0123456789" else []
+        return value[:place] + chance.choice(same or [value[place]]) + value[place + 1 :]
+    separators = [sign for sign in signs if not sign.isalnum()]
+    end = min(len(value), place + chance.randint(1, 4))
+    changes = [
+        value[:place] + value[end:],
+        value[:place] + value[place:end] * 2 + value[end:],
+        value[:place] + other[min(place, len(other)) :],
+        other[:place] + value[place:],
+        value[:place] + chance.choice(signs) + value[place:],
+        value[place:] + value[:place],
+        value + (chance.choice(separators) if separators else "") + other,
+    ]
+    if any(sign.isupper() for sign in signs):
+        changes += [value.lower(), value.upper(), value.swapcase(), value.title()]
+    if " " in separators:
+        changes += [" " + value, value + " ", value.replace(" ", "  ")]
+    found = chance.choice(changes)
+    return found if found or "" in alike else value
+
+
+def changed_list(value, alike, chance, is_free):
+    other = chance.choice(alike)
+    members = [part for one in alike for part in one]
+    if not members or not value:
+        return other
+    place = chance.randrange(len(value))
+    inner = changed(value[place], members, chance, is_free)
+    changes = [value[:place] + [inner] + value[place + 1 :]] * 3
+    if is_free:
+        changes += [
+            value + other,
+            value[:place] + other[min(place, len(other)) :],
+            value[:place] + [chance.choice(members)] + value[place:],
+            value[:place] + value[place + 1 :],
+        ]
+    else:
+        # Members at fixed places may mean different things.
+        changes += [chance.sample(value, len(value)), value[::-1]] if len(set(map(len, alike))) > 1 else []
+    found = chance.choice(changes)
+    return found if found or [] in alike else value
+
+
+def changed_dict(value, alike, chance, is_free):
+    other = chance.choice(alike)
+    if not value:
+        return dict(other)
+    key = chance.choice(list(value))
+    values = [one[key] for one in alike if key in one]
+    changes = [{**value, key: changed(value[key], values, chance, is_free)}] * 2 + [{**value, **other}]
+    if is_free:
+        changes += [{one: part for one, part in value.items() if one != key}, dict(reversed(value.items()))]
+    found = chance.choice(changes)
+    return found if found or {} in alike else value
+
+
+def changed_time(value, kind, chance):
+    delta = datetime.timedelta
+    days = chance.choice([1, -1, 7, 28, 29, 30, 31, 59, 365, 366, -365, chance.randint(-2000, 2000)])
+    seconds = chance.choice([1, 59, 60, 3599, 3600, 86399, chance.randint(0, 86400)])
+    try:
+        if kind.__name__ == "timedelta":
+            return chance.choice([value * 2, value + delta(seconds=seconds), value + delta(days=abs(days)), value / 2])
+        if kind.__name__ in ("date", "datetime"):
+            leap = value.replace(year=chance.choice([1996, 2000, 2004, 2024]), month=2, day=chance.choice([1, 28, 29]))
+            changes = [value + delta(days=days), leap, value.replace(day=1) - delta(days=1)]
+            if kind.__name__ == "datetime":
+                changes += [value + delta(seconds=seconds), value.replace(hour=0, minute=0, second=0)]
+            return chance.choice(changes)
+        if kind.__name__ == "time":
+            return value.replace(hour=chance.randrange(24), minute=chance.randrange(60))
+    except (ValueError, OverflowError):
+        pass
+    return value
+
+
+def changed_array(value, chance, is_free):
+    if not value.ndim:
+        return value
+    order = list(range(len(value)))
+    if is_free:
+        return chance.choice([value[: max(1, len(order) // 2)], value[[*order, order[0]]]]).copy()
+    chance.shuffle(order)
+    return value[order].copy()
+
+
+# Test files.
+
+PICKLE = re.compile(r"loaded\(('[A-Za-z0-9+/=]*')\)")
+
+
+def chosen(calls):
+    """At most `MOST_KEPT` calls, from each set of lines in turn, those with different outcomes first."""
+    sets = {}
+    for call in calls:
+        outcomes = sets.setdefault(tuple(call["lines"]), {})
+        outcomes.setdefault(call["expected"], []).append(call)
+    for lines, outcomes in sets.items():
+        layers = itertools.zip_longest(*outcomes.values())
+        sets[lines] = [call for layer in layers for call in layer if call is not None]
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*sets.values()))
+    return list(itertools.islice((call for call in turns if call is not None), MOST_KEPT))
+
+
+def written(functions):
+    """The source of a test file. `functions` are pairs of a module and the name of a function in it, with their calls."""
+    parts, objects = [], {}
+    for number, ((module, name), calls) in enumerate(functions):
+        calls = chosen(calls)
+        for place in range(0, len(calls), CALLS_PER_TEST):
+            lines = [f"\n\ndef test_{number}_{name.rpartition('.')[2].strip('_')}_{place // CALLS_PER_TEST}():"]
+            lines.append(f"    called = function({module!r}, {name!r})")
+            for call in calls[place : place + CALLS_PER_TEST]:
+                positional, named = call["call"]
+                given = f"[{', '.join(positional)}]"
+                if named:
+                    given += ", {" + ", ".join(f"{key!r}: {source}" for key, source in named) + "}"
+                given = PICKLE.sub(lambda found: f"loaded({objects.setdefault(found[1], f'OBJECT_{len(objects)}')})", given)
+                lines.append(f"    assert equal(outcome(called, {given}), {call['expected']})")
+            parts.append("\n".join(lines) + "\n")
+    about = '"""Calls with more inputs than the package\'s own tests have, and what the original code gives."""\n'
+    texts = "".join(f"{name} = {text}\n" for text, name in objects.items())
+    return "".join([about, HELPERS, "\n\n# Pickled objects.\n" if objects else "", texts, *parts])
