@@ -7,12 +7,15 @@ exception that its own `raise` statement raises. `written` turns chosen calls in
 the outcomes are literals.
 """
 
+import ast
 import base64
 import contextlib
+import copy
 import datetime
 import decimal
 import fractions
 import importlib
+import inspect
 import io
 import itertools
 import linecache
@@ -23,14 +26,17 @@ import random
 import re
 import signal
 import sys
+import textwrap
 import time
 
 # Maximum number of recorded calls of a function, of inputs that are tried, and of calls that are kept.
-MOST_RECORDED, MOST_TRIED, MOST_KEPT = 60, 400, 30
+MOST_RECORDED, MOST_TRIED, MOST_KEPT = 60, 600, 60
 # Calls in one test.
-CALLS_PER_TEST = 5
-# Time limits in seconds: of one call, and of all calls of a function.
-CALL_SECONDS, FUNCTION_SECONDS = 0.3, 3.0
+CALLS_PER_TEST = 10
+# Maximum number of mutants with which calls are compared, and calls that are kept because they notice a mutant.
+MOST_MUTANTS, MOST_NOTICING = 60, 2
+# Time limits in seconds: of one call, of all calls of a function, and of all calls of its mutants.
+CALL_SECONDS, FUNCTION_SECONDS, MUTANT_SECONDS = 0.3, 2.0, 2.0
 # Longest source of an argument, and of an outcome, in characters.
 LONGEST_ARGUMENT, LONGEST_OUTCOME = 3000, 1500
 # Exceptions that a function without a body may raise, too.
@@ -70,14 +76,17 @@ def plain(value, depth=0):
         return value if math.isfinite(value) else repr(value)
     if kind is complex:
         return [plain(value.real), plain(value.imag)]
-    if depth > 5:
+    if depth > 8:
         return kind.__name__
     if kind in (list, tuple):
         return kind(plain(part, depth + 1) for part in value)
-    if kind in (set, frozenset):
-        return [kind.__name__, *sorted(repr(plain(part, depth + 1)) for part in value)]
-    if kind is dict:
-        return {repr(plain(key, depth + 1)): plain(part, depth + 1) for key, part in value.items()}
+    if issubclass(kind, (set, frozenset)):
+        return [kind.__name__, *sorted(repr(plain(part, depth + 1)) for part in set(value))]
+    if issubclass(kind, dict):
+        found = {repr(plain(key, depth + 1)): plain(part, depth + 1) for key, part in dict.items(value)}
+        return found if kind is dict else [kind.__name__, found]
+    if issubclass(kind, list):
+        return [kind.__name__, *(plain(part, depth + 1) for part in list.__iter__(value))]
     if kind.__module__ in ("datetime", "decimal", "fractions"):
         return repr(value)
     if kind.__module__ == "numpy" and hasattr(value, "tolist"):
@@ -88,16 +97,19 @@ def plain(value, depth=0):
 def state(value, known=None):
     """The attributes of an object, and the members of containers. Of attributes, only those in `known`, if it is given."""
     found = getattr(value, "__dict__", None)
-    if type(found) is dict:
+    if type(found) is dict and not isinstance(value, (list, dict, set)):
         names = sorted(name for name in found if known is None or name in known)
         return {name: plain(found[name], 2) for name in names}
     return plain(value)
 
 
 def outcome(called, positional, named=None):
-    """What a call returns, or else what it changes; or the exception that it raises."""
+    """What a call returns and which lists, dicts and sets it changes; or the exception that it raises. Of a call that returns
+    nothing, also the attributes of objects afterwards."""
     named = named or {}
     given = [*positional, *named.values()]
+    containers = [value for value in given if isinstance(value, (list, dict, set))]
+    before = [plain(value) for value in containers]
     is_new = called.__name__ == "__init__"
     known = [None if is_new else list(getattr(value, "__dict__", None) or ()) for value in given]
     try:
@@ -108,7 +120,8 @@ def outcome(called, positional, named=None):
         return ["raised", [kind.__name__ for kind in type(error).__mro__]]
     if result is None:
         return ["changed", [state(value, names) for value, names in zip(given, known)]]
-    return ["returned", plain(result)]
+    changes = [plain(value) for value, earlier in zip(containers, before) if not equal(plain(value), earlier)]
+    return ["returned", plain(result), *changes]
 
 
 def equal(got, expected):
@@ -269,7 +282,18 @@ class Inputs:
         for positional, named in calls:
             for place, source in [*enumerate(positional), *named]:
                 self.pools.setdefault(place, {})[source] = None
+        self.add_defaults()
         self.values = {place: [self.value(source) for source in pool] for place, pool in self.pools.items()}
+
+    def add_defaults(self):
+        """Adds the values that parameters have if nothing is passed."""
+        code, defaults = self.called.__code__, self.called.__defaults__ or ()
+        found = dict(enumerate(defaults, code.co_argcount - len(defaults)))
+        found.update(self.called.__kwdefaults__ or {})
+        for place, default in found.items():
+            if place in self.pools:
+                with contextlib.suppress(NoSource):
+                    self.pools[place][source_of(default)] = None
 
     def value(self, source):
         return eval(source, globals())
@@ -289,15 +313,59 @@ class Inputs:
             seen.add(call)
             self.raised.clear()
             first = self.run(call)
-            if self.raised:
+            if self.raised and len(set(free)) == 1:
                 limited.update(free)
             if first is not None and self.run(call) == first:
                 found.append((free, call, *first))
+        found = [one for one in found if one[2][0] == "raised" or not limited.intersection(one[0])]
+        noticing = self.noticing([(call, expected) for _, call, expected, _ in found])
         return [
-            {"call": call, "expected": repr(expected), "lines": sorted(lines)}
-            for free, call, expected, lines in found
-            if expected[0] == "raised" or not limited.intersection(free)
+            {"call": call, "expected": repr(expected), "lines": sorted(lines), "notices": noticing.get(place, 0)}
+            for place, (_, call, expected, lines) in enumerate(found)
         ]
+
+    def noticing(self, calls):
+        """The number of mutants that each call is the first or second one to notice, by the call's place."""
+        found, end = {}, time.monotonic() + MUTANT_SECONDS
+        order = list(enumerate(calls))
+        for mutant in mutants_of(self.called, self.chance):
+            self.chance.shuffle(order)
+            noticed = 0
+            for place, (call, expected) in order:
+                if noticed == MOST_NOTICING or time.monotonic() > end:
+                    break
+                if not self.gives(mutant, call, expected):
+                    found[place] = found.get(place, 0) + 1
+                    noticed += 1
+        return found
+
+    def gives(self, called, call, expected):
+        """Whether a call of another function has the expected outcome."""
+        try:
+            positional = [self.value(source) for source in call[0]]
+            named = {name: self.value(source) for name, source in call[1]}
+            with self.limits():
+                return equal(outcome(called, positional, named), expected)
+        except BaseException:
+            return False
+
+    @contextlib.contextmanager
+    def limits(self):
+        """Stops a call that takes too long, and hides what it prints."""
+        quiet = io.StringIO()
+
+        def stop(*_):
+            raise TookTooLong
+
+        signal.signal(signal.SIGALRM, stop)
+        random.seed(0)
+        # Again and again, because code may catch the exception.
+        signal.setitimer(signal.ITIMER_REAL, CALL_SECONDS, CALL_SECONDS)
+        try:
+            with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+                yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def changed_calls(self):
         """Recorded calls with some arguments of other calls, and some changed arguments; and which of them were changed
@@ -343,23 +411,14 @@ class Inputs:
             return line
 
         raised = self.raised
-        quiet = io.StringIO()
-
-        def stop(*_):
-            raise TookTooLong
-
-        signal.signal(signal.SIGALRM, stop)
-        random.seed(0)
         try:
-            signal.setitimer(signal.ITIMER_REAL, CALL_SECONDS)
-            sys.settrace(lambda frame, event, argument: line if frame.f_code is code else None)
-            with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+            with self.limits():
+                sys.settrace(lambda frame, event, argument: line if frame.f_code is code else None)
                 result = outcome(self.called, positional, named)
         except BaseException:
             return None
         finally:
             sys.settrace(None)
-            signal.setitimer(signal.ITIMER_REAL, 0)
         if result[0] == "raised":
             if result[1][0] in VAGUE_ERRORS or not self.is_own_error(raised, code):
                 return None
@@ -376,9 +435,97 @@ class Inputs:
         return trace.tb_next is None and linecache.getline(code.co_filename, number).strip().startswith("raise ")
 
 
+# Mutants of functions: each has one small change.
+
+
+def mutants_of(called, chance):
+    """Yields mutants of a function; none if its source makes another function when it is compiled alone."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(called)))
+        tree.body[0].decorator_list = []
+    except (SyntaxError, OSError, TypeError, IndexError, AttributeError):
+        return
+    if called.__code__.co_freevars or not isinstance(tree.body[0], ast.FunctionDef):
+        return
+    changes = [
+        (number, change)
+        for number, node in enumerate(ast.walk(tree.body[0]))
+        for change in range(len(changes_of(node)))
+    ]
+    chance.shuffle(changes)
+    for number, change in changes[:MOST_MUTANTS]:
+        copied = copy.deepcopy(tree)
+        node = next(itertools.islice(ast.walk(copied.body[0]), number, None))
+        changes_of(node)[change]()
+        space = {}
+        try:
+            exec(compile(ast.fix_missing_locations(copied), "<mutant>", "exec"), called.__globals__, space)
+            mutant = space[called.__name__]
+        except Exception:
+            continue
+        mutant.__defaults__, mutant.__kwdefaults__ = called.__defaults__, called.__kwdefaults__
+        yield mutant
+
+
+OTHER_OPERATORS = {
+    ast.Lt: [ast.LtE, ast.Gt],
+    ast.LtE: [ast.Lt, ast.Gt],
+    ast.Gt: [ast.GtE, ast.Lt],
+    ast.GtE: [ast.Gt, ast.Lt],
+    ast.Eq: [ast.NotEq],
+    ast.NotEq: [ast.Eq],
+    ast.In: [ast.NotIn],
+    ast.NotIn: [ast.In],
+    ast.Is: [ast.IsNot],
+    ast.IsNot: [ast.Is],
+    ast.Add: [ast.Sub],
+    ast.Sub: [ast.Add],
+    ast.Mult: [ast.Add],
+    ast.Div: [ast.FloorDiv],
+    ast.FloorDiv: [ast.Div],
+    ast.Mod: [ast.FloorDiv],
+    ast.And: [ast.Or],
+    ast.Or: [ast.And],
+}
+
+
+def changes_of(node):
+    """Functions that each change a node in one way."""
+    found = []
+    put = lambda name, value: found.append(lambda: setattr(node, name, value))
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float, bool, str):
+        value = node.value
+        others = [not value] if type(value) is bool else [value + "x", ""] if type(value) is str else [value + 1, value - 1]
+        for other in others:
+            put("value", other)
+    if isinstance(node, ast.Compare):
+        for other in OTHER_OPERATORS.get(type(node.ops[0]), ()):
+            put("ops", [other(), *node.ops[1:]])
+    if isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)):
+        for other in OTHER_OPERATORS.get(type(node.op), ()):
+            put("op", other())
+    if isinstance(node, ast.BoolOp):
+        for place in range(len(node.values)):
+            put("values", node.values[:place] + node.values[place + 1 :])
+    if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+        for other in (True, False):
+            if not isinstance(node, ast.While) or not other:
+                put("test", ast.Constant(other))
+    if isinstance(node, ast.Call) and node.args:
+        for place in range(len(node.args)):
+            put("args", node.args[:place] + node.args[place + 1 :])
+    for field in ("body", "orelse"):
+        statements = getattr(node, field, None)
+        if isinstance(statements, list) and statements and isinstance(statements[0], ast.stmt):
+            for place, statement in enumerate(statements):
+                if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+                    put(field, [*statements[:place], ast.Pass(), *statements[place + 1 :]])
+    return found
+
+
 # Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs, texts have the same
 # kinds of characters in the same places, and members come from theirs. Only free changes make other numbers, other
-# structures of texts, and longer lists. Nothing is empty, and no number has another sign, unless a recorded value does.
+# structures of texts, and longer lists. Nothing is empty and nothing is negative unless a recorded value is.
 
 
 def changed(value, pool, chance, is_free):
@@ -411,6 +558,12 @@ def changed(value, pool, chance, is_free):
     return value
 
 
+# Numbers at which rules about digits, times, years and bytes often change.
+SPECIAL_NUMBERS = (0, 1, 2, 7, 10, 11, 12, 19, 20, 21, 23, 24, 31, 59, 60, 99, 100, 101, 110, 200, 255, 256, 365, 366, 999)
+SPECIAL_NUMBERS += (1000, 1001, 1024, 1100, 1900, 2000, 2001, 2024, 2100, 2400, 9999, 10000, 65536, 100000, 999999, 1000000)
+SPECIAL_YEARS = (1900, 1996, 2000, 2023, 2024, 2100)
+
+
 def changed_int(value, alike, chance, is_free):
     low, high = min(alike), max(alike)
     if not is_free:
@@ -427,8 +580,12 @@ def changed_int(value, alike, chance, is_free):
             -value,
         ]
     )
-    least = -max(2 * abs(low), 10) if low < 0 else min(low, 1)
-    return min(max(found, least), max(high * 10, high + 10))
+    least = -max(2 * abs(low), 10) if low < 0 else 0
+    most = max(high * 10, high + 10)
+    special = [number for number in SPECIAL_NUMBERS if least <= number <= most]
+    if chance.random() < 0.4:
+        return chance.choice(sorted(special, key=lambda number: abs(number - value))[:8])
+    return min(max(found, least), most)
 
 
 def changed_float(value, alike, chance, is_free):
@@ -437,8 +594,8 @@ def changed_float(value, alike, chance, is_free):
         return value
     if not is_free:
         return chance.choice([chance.uniform(low, high), round(chance.uniform(low, high), 2), value])
-    found = chance.choice([value * chance.uniform(0.5, 2), float(round(value)), -value, value + 0.5, value / 10])
-    return value if low >= 0 and found < 0 or low > 0 and found == 0 else found
+    found = chance.choice([value * chance.uniform(0.5, 2), float(round(value)), -value, value + 0.5, value / 10, 0.0])
+    return value if low >= 0 and found < 0 else found
 
 
 def kind_of_sign(sign):
@@ -517,8 +674,8 @@ def changed_time(value, kind, chance):
         if kind.__name__ == "timedelta":
             return chance.choice([value * 2, value + delta(seconds=seconds), value + delta(days=abs(days)), value / 2])
         if kind.__name__ in ("date", "datetime"):
-            leap = value.replace(year=chance.choice([1996, 2000, 2004, 2024]), month=2, day=chance.choice([1, 28, 29]))
-            changes = [value + delta(days=days), leap, value.replace(day=1) - delta(days=1)]
+            leap = value.replace(year=chance.choice(SPECIAL_YEARS), month=2, day=chance.choice([1, 28]))
+            changes = [value + delta(days=days), leap, leap + delta(days=1), value.replace(day=1) - delta(days=1)]
             if kind.__name__ == "datetime":
                 changes += [value + delta(seconds=seconds), value.replace(hour=0, minute=0, second=0)]
             return chance.choice(changes)
@@ -545,16 +702,21 @@ PICKLE = re.compile(r"loaded\(('[A-Za-z0-9+/=]*')\)")
 
 
 def chosen(calls):
-    """At most `MOST_KEPT` calls, from each set of lines in turn, those with different outcomes first."""
+    """At most `MOST_KEPT` calls: first those that notice mutants, then from each set of lines in turn, those with different
+    outcomes first."""
     sets = {}
+    noticing = sorted((call for call in calls if call["notices"]), key=lambda call: -call["notices"])[:MOST_KEPT]
     for call in calls:
+        if call["notices"]:
+            continue
         outcomes = sets.setdefault(tuple(call["lines"]), {})
         outcomes.setdefault(call["expected"], []).append(call)
     for lines, outcomes in sets.items():
         layers = itertools.zip_longest(*outcomes.values())
         sets[lines] = [call for layer in layers for call in layer if call is not None]
     turns = itertools.chain.from_iterable(itertools.zip_longest(*sets.values()))
-    return list(itertools.islice((call for call in turns if call is not None), MOST_KEPT))
+    others = (call for call in turns if call is not None)
+    return noticing + list(itertools.islice(others, MOST_KEPT - len(noticing)))
 
 
 def written(functions):

@@ -1,0 +1,151 @@
+"""Checks the tests that the runner's `inputs` makes: `python tests/factory/inputs.py`.
+
+The package's own tests are few. Right solutions must pass the added tests, and wrong ones, which pass the package's own
+tests, must fail."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from trials import write
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent / "src/factory"
+
+# Each function: its source, calls in its test, right variants, and wrong variants that the test does not notice.
+FUNCTIONS = {
+    "last_day": (
+        "def last_day(year, month):\n    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)\n"
+        "    return (31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]\n",
+        "assert [last_day(2020, 2), last_day(2021, 2), last_day(2021, 12), last_day(1999, 1)] == [29, 28, 31, 31]",
+        ["def last_day(year, month):\n    return calendar.monthrange(year, month)[1]\n"],
+        [
+            "def last_day(year, month):\n    return 28 + (year % 4 == 0) if month == 2 else 31\n",
+            "def last_day(year, month):\n    return (31, 28 + (year % 4 == 0), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]\n",
+        ],
+    ),
+    "mean": (
+        "def mean(values):\n    return sum(values) / len(values) if values else 0.0\n",
+        "assert mean([1.5, 2.5]) == 2.0 and mean([3.0]) == 3.0 and mean([]) == 0.0",
+        [
+            # Rounds in another way.
+            "def mean(values):\n    total = 0.0\n    for value in reversed(values):\n        total += value / len(values)\n    return total\n",
+        ],
+        ["def mean(values):\n    return (min(values) + max(values)) / 2 if values else 0.0\n"],
+    ),
+    "slug": (
+        "def slug(text, separator='-'):\n    return separator.join(re.findall('[a-z0-9]+', text.lower()))\n",
+        "assert slug('Hello World') == 'hello-world' and slug('A b, c') == 'a-b-c' and slug('x y', '_') == 'x_y'",
+        ["def slug(text, separator='-'):\n    return re.sub('[^a-z0-9]+', ' ', text.lower()).strip().replace(' ', separator)\n"],
+        [
+            "def slug(text, separator='-'):\n    return text.lower().replace(',', '').replace(' ', separator)\n",
+            "def slug(text, separator='-'):\n    return separator.join(text.lower().replace(',', '').split())[:11]\n",
+        ],
+    ),
+    "ratio": (
+        "def ratio(part, whole):\n    if whole <= 0:\n        raise ValueError('no whole')\n    return part / whole\n",
+        "assert ratio(1, 2) == 0.5 and ratio(9, 3) == 3\n    with pytest.raises(ValueError):\n        ratio(1, -2)",
+        [
+            "class NoWhole(ValueError):\n    pass\n\n\ndef ratio(part, whole):\n    if not whole > 0:\n        raise NoWhole\n    return part * (1 / whole)\n"
+        ],
+        ["def ratio(part, whole):\n    if whole < 0:\n        raise ValueError('no whole')\n    return part / whole if whole else 0\n"],
+    ),
+    "moved": (
+        "def moved(point, by):\n    return {**point, 'x': point['x'] + by}\n",
+        "assert moved({'x': 1, 'y': 2}, 3) == {'x': 4, 'y': 2}",
+        ["def moved(point, by):\n    point = dict(point)\n    point['x'] += by\n    return point\n"],
+        ["def moved(point, by):\n    point['x'] += by\n    return point\n"],
+    ),
+    "pairs": (
+        "def pairs(items):\n    for place in range(0, len(items) - 1, 2):\n        yield items[place], items[place + 1]\n",
+        "assert list(pairs([1, 2, 3, 4])) == [(1, 2), (3, 4)] and list(pairs([5, 6])) == [(5, 6)]",
+        ["def pairs(items):\n    return zip(items[::2], items[1::2])\n"],
+        ["def pairs(items):\n    return [(one, one + 1) for one in items[::2]]\n"],
+    ),
+    # A method that returns nothing, and objects as arguments.
+    "Purse.spend": (
+        "class Purse:\n    def __init__(self, coins):\n        self.coins = coins\n\n"
+        "    def spend(self, amount):\n        self.coins = max(self.coins - amount, 0)\n",
+        "purse = Purse(10)\n    purse.spend(3)\n    purse.spend(4)\n    assert purse.coins == 3\n    purse.spend(5)\n    assert not purse.coins",
+        [
+            "class Purse:\n    def __init__(self, coins):\n        self.coins = coins\n\n"
+            "    def spend(self, amount):\n        self.coins -= min(amount, self.coins)\n        self._last = amount\n"
+        ],
+        [
+            "class Purse:\n    def __init__(self, coins):\n        self.coins = coins\n\n"
+            "    def spend(self, amount):\n        self.coins = self.coins - amount if self.coins > 4 else 0\n"
+        ],
+    ),
+}
+HEAD = "import calendar\nimport re\n\n\n"
+
+
+def code(changed=None, text=""):
+    return HEAD + "\n\n".join(text if name == changed else FUNCTIONS[name][0] for name in FUNCTIONS)
+
+
+def run(folder, *line):
+    command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), *line]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def failing(folder, text):
+    """Tests of a survey of this code that do not pass."""
+    (folder / "pkg.py").write_text(text)
+    return {name for name, test in run(folder, "survey")["tests"].items() if test["outcome"] != "passed"}
+
+
+def main():
+    imported = sorted({name.partition(".")[0] for name in FUNCTIONS})
+    tests = f"import pytest\nfrom pkg import {', '.join(imported)}\n\n\n"
+    for number, (_, body, _, _) in enumerate(FUNCTIONS.values()):
+        tests += f"def test_{number}():\n    {body}\n\n\n"
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        write(folder, {"pkg.py": code(), "tests/test_pkg.py": tests, "autoexperiment_package_tests.json": "{}"})
+        # The wrong variants must be ones that the package's own tests do not notice.
+        for function, (_, _, right, wrong) in FUNCTIONS.items():
+            for text in [*right, *wrong]:
+                failed = failing(folder, code(function, text))
+                assert not failed or text in wrong and function == "last_day", (function, text, failed)
+        (folder / "pkg.py").write_text(code())
+        ids = list(run(folder, "survey")["tests"])
+        wanted = [["pkg.py", function] for function in FUNCTIONS]
+        request = {"ids": ids, "functions": wanted, "code": (SOURCE / "more_inputs.py").read_text()}
+        (folder / "request.json").write_text(json.dumps(request))
+        files = run(folder, "inputs", str(folder / "request.json"))["files"]
+        assert list(files) == ["tests/test_autoexperiment_inputs_pkg.py"], files
+        again = run(folder, "inputs", str(folder / "request.json"))["files"]
+        for path, text in files.items():
+            (folder / path).write_text(text)
+        added = {test for test in run(folder, "survey", "--added")["tests"]}
+        assert len(added) > 3 * len(FUNCTIONS) and not added.intersection(ids), added
+        assert not failing(folder, code()), "the original code fails"
+        for function, (_, _, right, wrong) in FUNCTIONS.items():
+            for text in right:
+                failed = failing(folder, code(function, text))
+                assert not failed, (function, text, failed, files)
+            for text in wrong:
+                failed = failing(folder, code(function, text))
+                assert failed and failed <= added, (function, text, failed)
+        # All that a test expects is a literal, so the runner can alter it.
+        from_runner = {"__file__": str(SOURCE / "package_tests.py"), "__name__": "runner"}
+        exec(compile((SOURCE / "package_tests.py").read_text(), "runner", "exec"), from_runner)
+        text = next(iter(files.values()))
+        _, units = from_runner["variant_of"](text, {}, from_runner["random"].Random(1))
+        altered, _ = from_runner["variant_of"](
+            text, {unit: from_runner["EXPECTATION"] for unit in units}, from_runner["random"].Random(1)
+        )
+        (folder / next(iter(files))).write_bytes(altered if isinstance(altered, bytes) else altered.encode())
+        assert failing(folder, code()) == added, "a test with altered expectations passes"
+        assert files == again, "other inputs in another process"
+    print(f"{len(added)} tests with more inputs for {len(FUNCTIONS)} functions: right")
+
+
+if __name__ == "__main__":
+    main()
