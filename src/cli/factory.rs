@@ -222,11 +222,12 @@ fn talk_of(entry: &PackageEntry) {
                 None => String::new(),
             };
             talk!(
-                "{}: {} functions{fresh}, of {} entered by {} tests, in {:.1} minutes",
+                "{}: {} functions{fresh}, of {} entered by {} tests and {} added ones, in {:.1} minutes",
                 clean(&entry.package),
                 funnel.kept,
                 funnel.entered,
                 funnel.tests_kept,
+                funnel.tests_added,
                 entry.minutes
             );
         }
@@ -239,6 +240,7 @@ fn console(list: &FactoryList) -> String {
         let counts = [
             funnel.tests,
             funnel.tests_kept,
+            funnel.tests_added,
             funnel.functions,
             funnel.entered,
             funnel.candidates,
@@ -248,8 +250,9 @@ fn console(list: &FactoryList) -> String {
         let named = std::iter::once(clean(&entry.package)).chain(counts.iter().map(ToString::to_string));
         named.chain([format!("{:.1}", entry.minutes)]).collect()
     });
-    let columns = ["package", "tests", "kept", "functions", "entered", "candidates", "measured", "kept", "minutes"];
-    table(&columns, &[1, 2, 3, 4, 5, 6, 7, 8], rows)
+    let columns =
+        ["package", "tests", "kept", "added", "functions", "entered", "candidates", "measured", "kept", "minutes"];
+    table(&columns, &[1, 2, 3, 4, 5, 6, 7, 8, 9], rows)
 }
 
 fn parse_score(text: &str) -> Result<f64, String> {

@@ -116,11 +116,11 @@ pub struct Funnel {
     pub tests: usize,
     /// Tests that were kept, which decide whether an attempt passes.
     pub tests_kept: usize,
-    /// Kept tests of which the values returned by the package are compared, too.
-    pub tests_with_values: usize,
-    /// Tests added to the package's own, with more inputs.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Tests that were added to these, with more inputs.
+    #[serde(default)]
     pub tests_added: usize,
+    /// Tests, also added ones, of which the values returned by the package are compared, too.
+    pub tests_with_values: usize,
     /// Tests left out, by reason.
     pub tests_left_out: BTreeMap<String, usize>,
     /// Functions in the package's sources.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::functions::{Candidate, PackageFunctions, examine};
 use super::gates::Gates;
-use super::inputs::{make_test_files, remove_unused, write_test_files};
+use super::inputs::{is_added, make_test_files, remove_unused, write_test_files};
 use super::layout::Layout;
 use super::list::{ListedFunction, Measured, PackageEntry};
 use super::prepare::{Prepared, write_plan, write_runner};
@@ -46,7 +46,7 @@ impl Workshop {
         entry.spent("survey", begun);
         let begun = Instant::now();
         let mut test_files = test_files(&surveyed, &repo, &prepared.layout);
-        let added = self.add_inputs(prepared, &test_files, &mut tests, entry, observer).await?;
+        let added = self.add_inputs(prepared, &test_files, &mut tests, observer).await?;
         test_files.extend(added.keys().cloned());
         entry.spent("inputs", begun);
         let begun = Instant::now();
@@ -127,7 +127,6 @@ impl Workshop {
         prepared: &Prepared,
         test_files: &[String],
         tests: &mut StableTests,
-        entry: &mut PackageEntry,
         observer: &dyn Observer,
     ) -> Result<BTreeMap<String, String>> {
         let id = prepared.draft.id();
@@ -158,7 +157,6 @@ impl Workshop {
         );
         let mut found = stable(&[first?, second?]);
         within_budget(&mut found.kept);
-        entry.funnel.tests_added = found.kept.len();
         tests.kept.append(&mut found.kept);
         tests.without_values.append(&mut found.without_values);
         remove_unused(&repo, files, tests)
@@ -268,7 +266,8 @@ fn fill_funnel(
     plan: &Plan,
 ) {
     let funnel = &mut entry.funnel;
-    funnel.tests_kept = tests.len();
+    funnel.tests_added = tests.values().filter(|test| is_added(&test.file)).count();
+    funnel.tests_kept = tests.len() - funnel.tests_added;
     funnel.tests_with_values = tests.len() - plan.without_values.len();
     funnel.functions = examined.found;
     funnel.entered = examined.entered;
