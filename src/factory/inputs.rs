@@ -28,7 +28,7 @@ const OUTPUT: &str = ".autoexperiment-inputs.json";
 const LIMIT: Duration = Duration::from_mins(15);
 
 /// Largest test file that is kept, in bytes.
-const LARGEST_FILE: usize = 512 << 10;
+const LARGEST_FILE: usize = 2 << 20;
 
 /// How the names of the added test files begin; the runner has the same word.
 pub(super) const ADDED: &str = "test_autoexperiment_inputs";

@@ -30,7 +30,7 @@ import textwrap
 import time
 
 # Maximum number of recorded calls of a function, of inputs that are tried, and of calls that are kept.
-MOST_RECORDED, MOST_TRIED, MOST_KEPT = 60, 600, 60
+MOST_RECORDED, MOST_TRIED, MOST_KEPT = 60, 1000, 60
 # Calls in one test.
 CALLS_PER_TEST = 10
 # Maximum number of mutants with which calls are compared, and calls that are kept because they notice a mutant.
@@ -555,6 +555,8 @@ def changed(value, pool, chance, is_free):
         return changed_time(value, kind, chance)
     if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and value.size:
         return changed_array(value, chance, is_free)
+    if is_free and isinstance(value, (dict, list)):
+        return changed_subclass(value, alike, chance)
     return value
 
 
@@ -666,6 +668,22 @@ def changed_dict(value, alike, chance, is_free):
     return found if found or {} in alike else value
 
 
+def changed_subclass(value, alike, chance):
+    """A copy of an object that is also a dict or list, with one changed member."""
+    value = copy.deepcopy(value)
+    if isinstance(value, dict):
+        keys = list(dict.keys(value))
+        if keys:
+            key = chance.choice(keys)
+            values = [dict.get(one, key) for one in alike if dict.__contains__(one, key)]
+            dict.__setitem__(value, key, changed(dict.get(value, key), values, chance, True))
+    elif list.__len__(value):
+        place = chance.randrange(list.__len__(value))
+        members = [part for one in alike for part in list.__iter__(one)]
+        list.__setitem__(value, place, changed(list.__getitem__(value, place), members, chance, True))
+    return value
+
+
 def changed_time(value, kind, chance):
     delta = datetime.timedelta
     days = chance.choice([1, -1, 7, 28, 29, 30, 31, 59, 365, 366, -365, chance.randint(-2000, 2000)])
@@ -720,10 +738,9 @@ def chosen(calls):
 
 
 def written(functions):
-    """The source of a test file. `functions` are pairs of a module and the name of a function in it, with their calls."""
+    """The source of a test file. `functions` are pairs of a module and the name of a function in it, with the chosen calls."""
     parts, objects = [], {}
     for number, ((module, name), calls) in enumerate(functions):
-        calls = chosen(calls)
         for place in range(0, len(calls), CALLS_PER_TEST):
             lines = [f"\n\ndef test_{number}_{name.rpartition('.')[2].strip('_')}_{place // CALLS_PER_TEST}():"]
             lines.append(f"    called = function({module!r}, {name!r})")

@@ -159,6 +159,8 @@ SHARED_LIBRARIES = (
 )
 # Largest total size of files that are kept in memory, in bytes; larger ones are copied from the disk.
 LARGEST_IN_MEMORY = 4 << 20
+# Maximum size of a file with tests of several functions with more inputs, in characters.
+LARGEST_ADDED = 300_000
 # Time in seconds for importing a test file, which has no tests to count yet.
 COLLECTION_SECONDS = 60
 
@@ -2283,13 +2285,20 @@ def more_inputs(folder, request):
                     found.setdefault((*wanted, module), []).extend(calls)
     finally:
         runner.server.stop()
-    by_file = {}
+    # Guarded runs start several processes for each file, and read all of it: few files, and no large ones.
+    chunks, texts = [], []
     for (file, name, module), calls in sorted(found.items()):
         if calls:
-            by_file.setdefault(file, []).append(((module, name), calls))
+            added = [((module, name), maker.chosen(calls))]
+            text = maker.written(chunks[-1] + added) if chunks else ""
+            if not text or len(text) > LARGEST_ADDED:
+                chunks.append([])
+                texts.append("")
+            chunks[-1] += added
+            texts[-1] = maker.written(chunks[-1])
     beside = os.path.dirname(request["ids"][0].split("::")[0])
-    named = lambda file: f"{ADDED}_{re.sub(r'[^0-9A-Za-z]+', '_', os.path.splitext(file)[0])}.py"
-    return {"files": {os.path.join(beside, named(file)): maker.written(all) for file, all in by_file.items()}}
+    path = lambda number: os.path.join(beside, f"{ADDED}_{number}.py")
+    return {"files": {path(number): text for number, text in enumerate(texts, 1)}}
 
 
 def survey(folder, seconds, doctests, other_draws, added):

@@ -119,7 +119,7 @@ def main():
         request = {"ids": ids, "functions": wanted, "code": (SOURCE / "more_inputs.py").read_text()}
         (folder / "request.json").write_text(json.dumps(request))
         files = run(folder, "inputs", str(folder / "request.json"))["files"]
-        assert list(files) == ["tests/test_autoexperiment_inputs_pkg.py"], files
+        assert list(files) == ["tests/test_autoexperiment_inputs_1.py"], files
         again = run(folder, "inputs", str(folder / "request.json"))["files"]
         for path, text in files.items():
             (folder / path).write_text(text)

@@ -38,8 +38,8 @@ def clip(values, low, high):
     return found
 
 
-def unneeded(values):
-    total = 1
+def unneeded(values, start):
+    total = start()
     for value in values:
         total = total * value + 1
     return total - 1
@@ -47,7 +47,7 @@ def unneeded(values):
 
 def quiet(values):
     try:
-        unneeded(values)
+        unneeded(values, lambda: 1)
     except Exception:
         pass
 "#;
@@ -109,10 +109,10 @@ def joined(values):
     return found
 
 
-def least(values):
+def least(values, is_less):
     found = None
     for value in values:
-        if found is None or value < found:
+        if found is None or is_less(value, found):
             found = value
     return found
 
@@ -132,7 +132,7 @@ const TESTS_OF_SHARES: &str = "\n\nfrom means import faded, joined, least, metre
     def test_scaled():\n    assert scaled([1, 2, 0], 3) == [3, 6, 0]\n    assert scaled([5], 0) == [0]\n\n\n\
     def test_not_scaled():\n    with pytest.raises(ValueError, match='a factor may not be'):\n        scaled([1], -1)\n\n\n\
     def test_metres():\n    assert metres([1, 10]) == [0.0254, 0.254]\n\n\n\
-    def test_least():\n    assert least([3, 1, 2]) == 1\n    assert least([]) is None\n\n\n\
+    def test_least():\n    is_less = lambda one, other: one < other\n    assert least([3, 1, 2], is_less) == 1\n    assert least([], is_less) is None\n\n\n\
     def test_faded():\n    assert faded([1, 10]) == [0.7, 7]\n\n\n\
     def test_joined():\n    assert joined([1, 2]) == 12\n    with pytest.raises(OverflowError):\n        joined([1, 2, 3, 4])\n\n\n\
     @pytest.mark.parametrize('values, expected', [([], 0), ([3], 3), ([2, 9, 4], 4), ([7, 5], 7)])\n\
@@ -262,13 +262,21 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
         (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
     );
     assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&44.into(), &44.into()));
+    // Functions that take a function get no added tests, because it cannot be written down.
+    let added = entry["measured"]["added"].as_object().unwrap();
+    assert_eq!(added.keys().collect::<Vec<_>>(), ["tests/test_autoexperiment_inputs_1.py"]);
+    let added = added.values().next().unwrap().as_str().unwrap();
+    assert!(added.contains("'clip'") && !added.contains("'least'") && !added.contains("'unneeded'"), "{added}");
+    assert_eq!(entry["funnel"]["tests_added"], added.matches("\ndef test_").count());
     // Neither the text nor the code shows what an example prints.
     let text = lab.read("tasks/papers/means-of-lists/paper.md");
     assert!(text.contains(">>> mean([7])") && !text.contains("7.0"), "{text}");
     assert!(!lab.read("tasks/repos/means-of-lists/src/means/__init__.py").contains("\n    1.5\n"));
     let manifest = lab.read("tasks/papers/means-of-lists/paper.toml");
     assert!(
-        manifest.contains("\"tests/test_means.py\"") && manifest.contains("authors = [\"A. Person\"]"),
+        manifest.contains("\"tests/test_means.py\"")
+            && manifest.contains("\"tests/test_autoexperiment_inputs_")
+            && manifest.contains("authors = [\"A. Person\"]"),
         "{manifest}"
     );
     lab.ok(&["check", "--suite", "tasks"]);
@@ -417,7 +425,7 @@ fn functions_that_a_newer_version_brings_carry_its_date_and_are_drawn_alone() {
     let both = serve(&[("1.5", "2025-03-01"), ("2.0", "2026-07-02")]);
     let (code, told) = factory(&both, &["factory", "refresh", "old/factory.json", "-o", "new"]);
     assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("3 functions (1 not in autoexperiment-means==1.5)"), "{told}");
+    assert!(told.contains("(1 not in autoexperiment-means==1.5)"), "{told}");
     let made = list(&lab, "new");
     let functions = entry(&made, &format!("{name}==2.0"))["measured"]["functions"].clone();
     let dates: Vec<(&str, Option<&str>)> =
