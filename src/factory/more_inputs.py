@@ -52,6 +52,9 @@ import importlib
 import itertools
 import math
 import pickle
+import sys
+
+import pytest
 
 
 def function(module, name):
@@ -68,30 +71,29 @@ def loaded(text):
 
 
 def plain(value, depth=0):
-    """A literal that stands for a value."""
+    """A literal that stands for a value, without names of classes: the runner compares these itself."""
     kind = type(value)
     if value is None or kind in (bool, int, str, bytes):
         return value
     if kind is float:
-        return value if math.isfinite(value) else repr(value)
+        return value if math.isfinite(value) else None if math.isnan(value) else math.copysign(sys.float_info.max, value)
     if kind is complex:
         return [plain(value.real), plain(value.imag)]
     if depth > 8:
-        return kind.__name__
+        return None
     if kind in (list, tuple):
         return kind(plain(part, depth + 1) for part in value)
     if issubclass(kind, (set, frozenset)):
-        return [kind.__name__, *sorted(repr(plain(part, depth + 1)) for part in set(value))]
+        return sorted((plain(part, depth + 1) for part in set(value)), key=repr)
     if issubclass(kind, dict):
-        found = {repr(plain(key, depth + 1)): plain(part, depth + 1) for key, part in dict.items(value)}
-        return found if kind is dict else [kind.__name__, found]
+        return {repr(plain(key, depth + 1)): plain(part, depth + 1) for key, part in dict.items(value)}
     if issubclass(kind, list):
-        return [kind.__name__, *(plain(part, depth + 1) for part in list.__iter__(value))]
+        return [plain(part, depth + 1) for part in list.__iter__(value)]
     if kind.__module__ in ("datetime", "decimal", "fractions"):
-        return repr(value)
+        return str(value)
     if kind.__module__ == "numpy" and hasattr(value, "tolist"):
-        return [str(value.dtype), list(value.shape), plain(value.ravel().tolist(), depth + 1)]
-    return kind.__name__
+        return plain(value.tolist(), depth + 1)
+    return None
 
 
 def state(value, known=None):
@@ -103,30 +105,25 @@ def state(value, known=None):
     return plain(value)
 
 
-def outcome(called, positional, named=None):
-    """What a call returns and which lists, dicts and sets it changes; or the exception that it raises. Of a call that returns
-    nothing, also the attributes of objects afterwards."""
+def returned(called, positional, named=None):
+    """What a call returns, and, in a pair with it, those of its arguments' lists, dicts and sets that it changes. For a call
+    that returns nothing: the attributes of its arguments afterwards."""
     named = named or {}
     given = [*positional, *named.values()]
     containers = [value for value in given if isinstance(value, (list, dict, set))]
     before = [plain(value) for value in containers]
     is_new = called.__name__ == "__init__"
     known = [None if is_new else list(getattr(value, "__dict__", None) or ()) for value in given]
-    try:
-        result = called(*positional, **named)
-        if hasattr(type(result), "__next__"):
-            result = list(itertools.islice(result, 100))
-    except Exception as error:
-        return ["raised", [kind.__name__ for kind in type(error).__mro__]]
+    result = called(*positional, **named)
+    if hasattr(type(result), "__next__"):
+        result = list(itertools.islice(result, 100))
     if result is None:
-        return ["changed", [state(value, names) for value, names in zip(given, known)]]
+        return [state(value, names) for value, names in zip(given, known)]
     changes = [plain(value) for value, earlier in zip(containers, before) if not equal(plain(value), earlier)]
-    return ["returned", plain(result), *changes]
+    return (plain(result), changes) if changes else plain(result)
 
 
 def equal(got, expected):
-    if type(got) is list and type(expected) is list and got[:1] == ["raised"] == expected[:1]:
-        return expected[1] in got[1]
     if type(got) in (int, float) and type(expected) in (int, float):
         return got == expected or math.isclose(got, expected, rel_tol=1e-6, abs_tol=1e-9)
     if type(got) is not type(expected):
@@ -269,6 +266,22 @@ class TookTooLong(BaseException):
     pass
 
 
+class RaisedError:
+    """The exception that a call raises."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __eq__(self, other):
+        return type(other) is RaisedError and other.kind is self.kind
+
+    def __repr__(self):
+        """An expression that is the exception's class."""
+        kind = self.kind
+        name = kind.__qualname__
+        return name if kind.__module__ == "builtins" else f"function({kind.__module__!r}, {name!r})"
+
+
 class Inputs:
     """Makes inputs of one function from its recorded calls."""
 
@@ -317,10 +330,10 @@ class Inputs:
                 limited.update(free)
             if first is not None and self.run(call) == first:
                 found.append((free, call, *first))
-        found = [one for one in found if one[2][0] == "raised" or not limited.intersection(one[0])]
+        found = [one for one in found if type(one[2]) is RaisedError or not limited.intersection(one[0])]
         noticing = self.noticing([(call, expected) for _, call, expected, _ in found])
         return [
-            {"call": call, "expected": repr(expected), "lines": sorted(lines), "notices": noticing.get(place, 0)}
+            {"call": call, "expected": repr(expected), "raises": type(expected) is RaisedError, "lines": sorted(lines), "notices": noticing.get(place, 0)}
             for place, (_, call, expected, lines) in enumerate(found)
         ]
 
@@ -345,9 +358,10 @@ class Inputs:
             positional = [self.value(source) for source in call[0]]
             named = {name: self.value(source) for name, source in call[1]}
             with self.limits():
-                return equal(outcome(called, positional, named), expected)
-        except BaseException:
-            return False
+                got = returned(called, positional, named)
+        except BaseException as error:
+            return type(expected) is RaisedError and isinstance(error, expected.kind)
+        return type(expected) is not RaisedError and equal(got, expected)
 
     @contextlib.contextmanager
     def limits(self):
@@ -399,7 +413,7 @@ class Inputs:
         try:
             positional = [self.value(source) for source in positional]
             named = {name: self.value(source) for name, source in named}
-            before = ["changed", [state(value) for value in [*positional, *named.values()]]]
+            unchanged = [state(value) for value in [*positional, *named.values()]]
         except Exception:
             return None
 
@@ -414,16 +428,17 @@ class Inputs:
         try:
             with self.limits():
                 sys.settrace(lambda frame, event, argument: line if frame.f_code is code else None)
-                result = outcome(self.called, positional, named)
+                result = returned(self.called, positional, named)
+        except Exception as error:
+            kind = type(error)
+            if kind.__name__ in VAGUE_ERRORS or not self.is_own_error(raised, code) or "<" in kind.__qualname__:
+                return None
+            result = RaisedError(kind)
         except BaseException:
             return None
         finally:
             sys.settrace(None)
-        if result[0] == "raised":
-            if result[1][0] in VAGUE_ERRORS or not self.is_own_error(raised, code):
-                return None
-            result = ["raised", result[1][0]]
-        if result == before or len(repr(result)) > LONGEST_OUTCOME or " at 0x" in repr(result):
+        if result == unchanged or len(repr(result)) > LONGEST_OUTCOME or " at 0x" in repr(result):
             return None
         return result, frozenset(lines)
 
@@ -750,7 +765,10 @@ def written(functions):
                 if named:
                     given += ", {" + ", ".join(f"{key!r}: {source}" for key, source in named) + "}"
                 given = PICKLE.sub(lambda found: f"loaded({objects.setdefault(found[1], f'OBJECT_{len(objects)}')})", given)
-                lines.append(f"    assert equal(outcome(called, {given}), {call['expected']})")
+                if call["raises"]:
+                    lines += [f"    with pytest.raises({call['expected']}):", f"        returned(called, {given})"]
+                else:
+                    lines.append(f"    assert equal(returned(called, {given}), {call['expected']})")
             parts.append("\n".join(lines) + "\n")
     about = '"""Calls with more inputs than the package\'s own tests have, and what the original code gives."""\n'
     texts = "".join(f"{name} = {text}\n" for text, name in objects.items())

@@ -18,7 +18,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-RUNNER = (HERE.parent.parent / "src/factory/package_tests.py").read_bytes()
+SOURCE = HERE.parent.parent / "src/factory"
+RUNNER = (SOURCE / "package_tests.py").read_bytes()
 FUNCTIONS = {"slug", "mean", "parse", "spans", "Box"}
 WRONG = '\n\ndef slug(text):\n    return "wrong"\n\n\n'
 # Mounts a temporary file system on `/mnt`, makes everything else read-only, and starts the runner without a network.
@@ -34,8 +35,8 @@ exec "$2" -B -I autoexperiment_package_tests.py "$3" $4
 """
 
 
-def in_box(tools, verb, plan=None, seconds=300):
-    """Runs the runner on a copy of `kit` with this module `tools`, and returns its result, or `None`."""
+def in_box(tools, verb, plan=None, more=(), seconds=300):
+    """Runs the runner on a copy of `kit` with this module `tools` and the files `more`, and returns its result, or `None`."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         subprocess.run(["cp", "-r", f"{HERE}/kit/.", folder], check=True)
@@ -44,6 +45,8 @@ def in_box(tools, verb, plan=None, seconds=300):
         for name in ("sitecustomize", "usercustomize", "json", "ast", "pytest", "socket", "_pytest", "site"):
             if planted:
                 (folder / f"{name}.py").write_text(planted.group(1))
+        for path, text in dict(more).items():
+            (folder / path).write_text(text)
         (folder / "autoexperiment_package_tests.py").write_bytes(RUNNER)
         (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan or {}))
         command = [
@@ -104,9 +107,21 @@ def main(names):
     survey, said = in_box(right, ["survey", ""])
     if survey is None:
         sys.exit(f"the survey failed: {said}")
-    kept = sorted(name for name, test in survey["tests"].items() if test["outcome"] == "passed")
+    passed = lambda survey: sorted(name for name, test in survey["tests"].items() if test["outcome"] == "passed")
+    functions = ["slug", "mean", "parse", "spans", "Box.grow", "Box.area", "Box.__init__"]
+    request = {
+        "ids": passed(survey),
+        "functions": [["kit/tools.py", name] for name in functions],
+        "code": (SOURCE / "more_inputs.py").read_text(),
+    }
+    made, said = in_box(right, ["inputs", "request.json"], {}, {"request.json": json.dumps(request)})
+    if not made or not made["files"]:
+        sys.exit(f"no tests were added: {said}")
+    added = made["files"]
+    survey, said = in_box(right, ["survey", ""], {}, added)
+    kept = passed(survey)
     plan = {"groups": {"all": kept}}
-    gold, said = in_box(right, ["run", "all"], plan)
+    gold, said = in_box(right, ["run", "all"], plan, added)
     if gold is None or gold["passed"] != len(survey["tests"]) or gold["changed"]:
         sys.exit(f"gold does not pass: {gold} {said}")
     print(
@@ -119,7 +134,7 @@ def main(names):
         defined = {getattr(node, "name", None) for node in ast.parse(text).body}
         wrong = file.parent.name == "forgers" and not defined & FUNCTIONS
         tools = right + (WRONG if wrong else "\n\n") + text.replace("@RESULT@", json.dumps(json.dumps(gold))[1:-1])
-        result, said = in_box(tools, ["run", "all"], plan)
+        result, said = in_box(tools, ["run", "all"], plan, added)
         if result is None:
             return file, ["no result"], said
         # The parts of the result that differ from gold.
