@@ -177,6 +177,8 @@ def source_of_container(value, kind, depth):
 
 
 def pickled(value):
+    if getattr(value, "nbytes", 0) > LONGEST_ARGUMENT:
+        raise NoSource
     try:
         text = pickle.dumps(value, 4)
         same = type(pickle.loads(text)) is type(value)
@@ -192,7 +194,7 @@ class Recorder:
     """Records the arguments of calls of the wanted functions, as sources, while tests run."""
 
     def __init__(self, wanted, folder):
-        self.by_file = {}
+        self.by_file, self.temporary = {}, os.path.dirname(folder)
         for file, name in wanted:
             self.by_file.setdefault(os.path.join(folder, file), []).append((file, name))
         self.codes, self.modules, self.calls, self.counts, self.busy = {}, {}, {}, {}, False
@@ -258,7 +260,9 @@ class Recorder:
                 named.update((name, source_of(value)) for name, value in extra.items())
         except Exception:
             return
-        if all(len(source) <= LONGEST_ARGUMENT for source in [*arguments, *named.values()]):
+        # Temporary folders have other names in verification.
+        fits = lambda source: len(source) <= LONGEST_ARGUMENT and self.temporary not in source
+        if all(map(fits, [*arguments, *named.values()])):
             calls.setdefault((tuple(arguments), tuple(named.items())))
 
 
@@ -289,8 +293,8 @@ class Inputs:
         self.file, self.name, self.module = *wanted, module
         self.called = function(module, self.name)
         self.calls, self.pools = calls, {}
-        # Tracebacks and lines of exceptions in the function during its last call.
-        self.raised = []
+        # Tracebacks and lines of exceptions in the function during its last call, and whether it ended with one.
+        self.raised, self.failed = [], False
         self.chance = random.Random(f"{wanted}")
         for positional, named in calls:
             for place, source in [*enumerate(positional), *named]:
@@ -324,16 +328,21 @@ class Inputs:
             if call in seen:
                 continue
             seen.add(call)
-            self.raised.clear()
             first = self.run(call)
-            if self.raised and len(set(free)) == 1:
+            if self.failed and len(set(free)) == 1:
                 limited.update(free)
             if first is not None and self.run(call) == first:
                 found.append((free, call, *first))
         found = [one for one in found if type(one[2]) is RaisedError or not limited.intersection(one[0])]
         noticing = self.noticing([(call, expected) for _, call, expected, _ in found])
         return [
-            {"call": call, "expected": repr(expected), "raises": type(expected) is RaisedError, "lines": sorted(lines), "notices": noticing.get(place, 0)}
+            {
+                "call": call,
+                "expected": repr(expected),
+                "raises": type(expected) is RaisedError,
+                "lines": sorted(lines),
+                "notices": noticing.get(place, 0),
+            }
             for place, (_, call, expected, lines) in enumerate(found)
         ]
 
@@ -424,13 +433,14 @@ class Inputs:
                 raised.append((argument[2], frame.f_lineno))
             return line
 
-        raised = self.raised
+        self.raised = raised = []
+        self.failed = False
         try:
             with self.limits():
                 sys.settrace(lambda frame, event, argument: line if frame.f_code is code else None)
                 result = returned(self.called, positional, named)
         except Exception as error:
-            kind = type(error)
+            kind, self.failed = type(error), True
             if kind.__name__ in VAGUE_ERRORS or not self.is_own_error(raised, code) or "<" in kind.__qualname__:
                 return None
             result = RaisedError(kind)
