@@ -18,12 +18,14 @@ import importlib
 import inspect
 import io
 import itertools
+import json
 import linecache
 import math
 import os
 import pickle
 import random
 import re
+import select
 import signal
 import sys
 import textwrap
@@ -37,6 +39,8 @@ CALLS_PER_TEST = 10
 MOST_MUTANTS, MOST_NOTICING = 60, 2
 # Time limits in seconds: of one call, of all calls of a function, and of all calls of its mutants.
 CALL_SECONDS, FUNCTION_SECONDS, MUTANT_SECONDS = 0.3, 2.0, 2.0
+# Time limit in seconds of a process that makes the calls of a function, and number of recorded calls that are compared.
+FORK_SECONDS, MOST_COMPARED = 20, 3
 # Longest source of an argument, and of an outcome, in characters.
 LONGEST_ARGUMENT, LONGEST_OUTCOME = 3000, 1500
 # Exceptions that a function without a body may raise, too.
@@ -181,7 +185,7 @@ def pickled(value):
         raise NoSource
     try:
         text = pickle.dumps(value, 4)
-        same = type(pickle.loads(text)) is type(value)
+        same = type(WithoutTests(io.BytesIO(text)).load()) is type(value)
     except Exception as error:
         raise NoSource from error
     # Temporary folders have another name next time.
@@ -190,10 +194,23 @@ def pickled(value):
     return f"loaded({base64.b64encode(text).decode()!r})"
 
 
+class WithoutTests(pickle.Unpickler):
+    """Refuses classes of test files: these are empty while others run."""
+
+    test_files = frozenset()
+
+    def find_class(self, module, name):
+        found = super().find_class(module, name)
+        if getattr(sys.modules.get(module), "__file__", None) in self.test_files:
+            raise NoSource
+        return found
+
+
 class Recorder:
     """Records the arguments of calls of the wanted functions, as sources, while tests run."""
 
-    def __init__(self, wanted, folder):
+    def __init__(self, wanted, folder, test_files):
+        WithoutTests.test_files = frozenset(os.path.join(folder, file) for file in test_files)
         self.by_file, self.temporary = {}, os.path.dirname(folder)
         for file, name in wanted:
             self.by_file.setdefault(os.path.join(folder, file), []).append((file, name))
@@ -266,6 +283,50 @@ class Recorder:
             calls.setdefault((tuple(arguments), tuple(named.items())))
 
 
+    def made(self):
+        """Yields the calls that are kept of each wanted function, with the function and its module.
+
+        Calls may change what all functions share, such as a cache. So each function's calls are made in a process of its
+        own, and are dropped if they come out differently in another process, or change the outcomes of recorded calls."""
+        functions = {}
+        for wanted, calls in sorted(self.calls.items()):
+            with contextlib.suppress(Exception):
+                functions[wanted] = Inputs(wanted, self.modules[wanted], list(calls))
+        recorded = lambda: [inputs.recorded() for inputs in functions.values()]
+        usual = in_fork(recorded)
+        for wanted, inputs in functions.items():
+            calls = in_fork(lambda: chosen(inputs.kept()))
+            if calls and in_fork(lambda: inputs.give(calls) and recorded()) == usual:
+                yield wanted, self.modules[wanted], calls
+
+
+def in_fork(work):
+    """What `work` returns in a copy of this process, as JSON; `None` if it fails or takes too long."""
+    take, give = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(take)
+            with os.fdopen(give, "w") as file:
+                file.write(json.dumps(work()))
+        finally:
+            os._exit(0)
+    os.close(give)
+    parts, end = [], time.monotonic() + FORK_SECONDS
+    while select.select([take], [], [], max(0, end - time.monotonic()))[0]:
+        parts.append(os.read(take, 1 << 16))
+        if not parts[-1]:
+            break
+    os.close(take)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    try:
+        return json.loads(b"".join(parts))
+    except ValueError:
+        return None
+
+
 class TookTooLong(BaseException):
     pass
 
@@ -314,6 +375,15 @@ class Inputs:
 
     def value(self, source):
         return eval(source, globals())
+
+    def recorded(self):
+        """Outcomes of some recorded calls."""
+        return [repr((self.run(call) or [None])[0]) for call in self.calls[:MOST_COMPARED]]
+
+    def give(self, calls):
+        """Whether chosen calls have their expected outcomes, one after the other."""
+        outcomes = (self.run(call["call"]) for call in calls)
+        return all(found and repr(found[0]) == call["expected"] for found, call in zip(outcomes, calls))
 
     def kept(self):
         """Calls that give the same outcome twice, each with the lines of the function that it runs.

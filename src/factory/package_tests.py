@@ -1731,23 +1731,17 @@ class Inputs:
 
     Only for code that is trusted."""
 
-    def __init__(self, recorder, folder):
+    def __init__(self, recorder, folder, test_files):
         import pytest
 
         self.module = load(recorder["code"])
         kind = self.module.Recorder
         pytest.hookimpl(hookwrapper=True)(kind.pytest_runtest_protocol)
-        self.plugin = kind(recorder["functions"], folder)
+        self.plugin = kind(recorder["functions"], folder, test_files)
 
     def make(self, send):
-        for wanted, calls in sorted(self.plugin.calls.items()):
-            module = self.plugin.modules[wanted]
-            try:
-                found = self.module.Inputs(wanted, module, list(calls)).kept()
-            except Exception as error:
-                print(f"{wanted}: {type(error).__name__}: {error}", file=sys.stderr)
-                continue
-            send(["inputs", wanted, module, self.module.chosen(found)])
+        for made in self.plugin.made():
+            send(["inputs", *made])
 
 
 def load(code):
@@ -1803,7 +1797,7 @@ def run_job(job, report, plugins, libraries):
         arguments[:0] = ["-p", name]
     arguments += ["--benchmark-disable"] if "benchmark" in plugins else []
     arguments += ["--hypothesis-seed=0"] if "hypothesispytest" in plugins else []
-    recorder = Inputs(job["recorder"], folder) if job["recorder"] else None
+    recorder = Inputs(job["recorder"], folder, job["test_files"]) if job["recorder"] else None
     try:
         code = int(pytest.main(arguments, plugins=[plugin, *([recorder.plugin] if recorder else [])]))
     except BaseException as error:
