@@ -38,6 +38,18 @@ pub(super) fn is_added(path: &str) -> bool {
     Path::new(path).file_name().is_some_and(|name| name.to_string_lossy().starts_with(ADDED))
 }
 
+/// Returns the file of a test with this id.
+pub(super) fn file_of(test: &str) -> &str {
+    test.split("::").next().unwrap_or_default()
+}
+
+/// Returns what the ids of all added tests of one function begin with, for one of these tests; `None` if the test is the
+/// package's own.
+pub(super) fn added_tests_of_function(test: &str) -> Option<&str> {
+    let (of_function, _) = test.rsplit_once('_')?;
+    is_added(file_of(test)).then_some(of_function)
+}
+
 /// The runner's answer.
 #[derive(Debug, Default, Deserialize)]
 struct Answer {
@@ -118,6 +130,14 @@ mod tests {
         for path in ["conftest.py", "../test_autoexperiment_inputs_a.py", "/test_autoexperiment_inputs_a.py"] {
             assert!(write_test_files(repo.path(), &file(path)).is_err(), "{path}");
         }
+    }
+
+    #[test]
+    fn added_tests_are_known_by_their_file_and_function() {
+        let added = "tests/test_autoexperiment_inputs_1.py::test_6_thaw_12";
+        assert_eq!(added_tests_of_function(added), Some("tests/test_autoexperiment_inputs_1.py::test_6_thaw"));
+        assert_eq!(added_tests_of_function("tests/test_freeze.py::test_6_thaw_12"), None);
+        assert_eq!(file_of("tests/test_freeze.py::TestA::test_b"), "tests/test_freeze.py");
     }
 
     #[test]
