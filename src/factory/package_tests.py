@@ -2148,7 +2148,8 @@ class Runner:
         found = []
         for file, names in by_file.items():
             stem, configuration = os.path.basename(file), self.layout.configuration(file)[0]
-            key = file if guarded or file not in self.texts else configuration
+            # Neither the package's own tests nor the added ones shall depend on what the others leave behind.
+            key = file if guarded or file not in self.texts else (configuration, stem.startswith(ADDED))
             for one, stems, files, all_names in found:
                 if one == key and stem not in stems:
                     stems.add(stem)
