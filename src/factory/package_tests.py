@@ -1127,7 +1127,9 @@ class Summary:
             if kind.__name__ in ("range", "slice"):
                 return self.mark(kind.__name__, repr(value) if kind is range else "")
             if kind.__name__ in ("function", "builtin_function_or_method"):
-                return self.mark("function", getattr(value, "__qualname__", "").rpartition("<locals>.")[2])
+                # A right function may give the functions inside of it other names.
+                name = getattr(value, "__qualname__", "")
+                return self.mark("function", "" if "<locals>" in name else name)
             if kind.__name__ in ("dict_keys", "dict_values", "dict_items"):
                 return self.container(list(value), list, depth)
             if kind.__name__ == "Match":

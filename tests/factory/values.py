@@ -25,6 +25,13 @@ def close(one, other, tolerance):
     return all(abs(a - b) <= tolerance * max(abs(a), abs(b)) for a, b in zip(one["numbers"], other["numbers"]))
 
 
+def add_to(one):
+    def add(other):
+        return one + other
+
+    return add
+
+
 class Liar(str):
     def __eq__(self, other):
         return True
@@ -114,6 +121,8 @@ def main():
     # A collection's digest depends on its members and public attributes, however it holds them.
     assert digest(Queue([1], [3, 2])) == digest(Queue([1, 2, 3], [])) != digest(Queue([1, 2], []))
     assert digest(Queue([1], [2], limit=2)) != digest(Queue([1], [2]))
+    # Functions inside of a function may have other names; those of a module may not.
+    assert digest(add_to(1)) == digest(lambda other: other) != digest(add_to) != digest(digest)
     assert digest({"x", "y", "z"}) == digest({"z", "y", "x"})
     assert digest("/tmp/tests-abc/file <object at 0x7f00deadbeef>") == digest(
         "<temporary>/file <object at 0x7f00cafecafe>"
