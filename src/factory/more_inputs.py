@@ -109,21 +109,27 @@ def state(value, known=None):
     return plain(value)
 
 
-def returned(called, positional, named=None):
-    """What a call returns, and, in a pair with it, those of its arguments' lists, dicts and sets that it changes. For a call
-    that returns nothing: the attributes of its arguments afterwards."""
-    named = named or {}
+def observed(called, positional, named):
+    """What a call returns, and the states of its arguments before and after it."""
     given = [*positional, *named.values()]
-    containers = [value for value in given if isinstance(value, (list, dict, set))]
-    before = [plain(value) for value in containers]
     is_new = called.__name__ == "__init__"
     known = [None if is_new else list(getattr(value, "__dict__", None) or ()) for value in given]
+    before = [state(value, names) for value, names in zip(given, known)]
     result = called(*positional, **named)
     if hasattr(type(result), "__next__"):
         result = list(itertools.islice(result, 100))
+    return result, before, [state(value, names) for value, names in zip(given, known)]
+
+
+def returned(called, positional, named=None, changes_objects=False):
+    """What a call returns, and, in a pair with it, the states of the arguments that it changes: of lists, dicts and sets
+    only, if `changes_objects` is true. For a call that returns nothing: the states of all its arguments afterwards."""
+    named = named or {}
+    result, before, after = observed(called, positional, named)
     if result is None:
-        return [state(value, names) for value, names in zip(given, known)]
-    changes = [plain(value) for value, earlier in zip(containers, before) if not equal(plain(value), earlier)]
+        return after
+    counts = [isinstance(value, (list, dict, set)) or not changes_objects for value in [*positional, *named.values()]]
+    changes = [new for is_used, old, new in zip(counts, before, after) if is_used and not equal(new, old)]
     return (plain(result), changes) if changes else plain(result)
 
 
@@ -404,16 +410,17 @@ class Inputs:
             if first is not None and self.run(call) == first:
                 found.append((free, call, *first))
         found = [one for one in found if type(one[2]) is RaisedError or not limited.intersection(one[0])]
-        noticing = self.noticing([(call, expected) for _, call, expected, _ in found])
+        noticing = self.noticing([(call, expected, changes) for _, call, expected, _, changes in found])
         return [
             {
                 "call": call,
                 "expected": repr(expected),
                 "raises": type(expected) is RaisedError,
                 "lines": sorted(lines),
+                "changes_objects": changes_objects,
                 "notices": noticing.get(place, 0),
             }
-            for place, (_, call, expected, lines) in enumerate(found)
+            for place, (_, call, expected, lines, changes_objects) in enumerate(found)
         ]
 
     def noticing(self, calls):
@@ -423,21 +430,21 @@ class Inputs:
         for mutant in mutants_of(self.called, self.chance):
             self.chance.shuffle(order)
             noticed = 0
-            for place, (call, expected) in order:
+            for place, (call, expected, changes_objects) in order:
                 if noticed == MOST_NOTICING or time.monotonic() > end:
                     break
-                if not self.gives(mutant, call, expected):
+                if not self.gives(mutant, call, expected, changes_objects):
                     found[place] = found.get(place, 0) + 1
                     noticed += 1
         return found
 
-    def gives(self, called, call, expected):
+    def gives(self, called, call, expected, changes_objects):
         """Whether a call of another function has the expected outcome."""
         try:
             positional = [self.value(source) for source in call[0]]
             named = {name: self.value(source) for name, source in call[1]}
             with self.limits():
-                got = returned(called, positional, named)
+                got = returned(called, positional, named, changes_objects)
         except BaseException as error:
             return type(expected) is RaisedError and isinstance(error, expected.kind)
         return type(expected) is not RaisedError and equal(got, expected)
@@ -492,7 +499,6 @@ class Inputs:
         try:
             positional = [self.value(source) for source in positional]
             named = {name: self.value(source) for name, source in named}
-            unchanged = [state(value) for value in [*positional, *named.values()]]
         except Exception:
             return None
 
@@ -508,19 +514,26 @@ class Inputs:
         try:
             with self.limits():
                 sys.settrace(lambda frame, event, argument: line if frame.f_code is code else None)
-                result = returned(self.called, positional, named)
+                result, before, after = observed(self.called, positional, named)
         except Exception as error:
             kind, self.failed = type(error), True
             if kind.__name__ in VAGUE_ERRORS or not self.is_own_error(raised, code) or "<" in kind.__qualname__:
                 return None
-            result = RaisedError(kind)
+            return RaisedError(kind), frozenset(lines), False
         except BaseException:
             return None
         finally:
             sys.settrace(None)
-        if result == unchanged or len(repr(result)) > LONGEST_OUTCOME or " at 0x" in repr(result):
+        if result is None and equal(before, after):
             return None
-        return result, frozenset(lines)
+        # What a right function keeps in objects besides its result is up to it.
+        objects = [isinstance(value, (list, dict, set)) for value in [*positional, *named.values()]]
+        changes_objects = any(not held and not equal(*states) for held, *states in zip(objects, before, after))
+        changes = [new for held, old, new in zip(objects, before, after) if held and not equal(new, old)]
+        result = after if result is None else (plain(result), changes) if changes else plain(result)
+        if len(repr(result)) > LONGEST_OUTCOME or " at 0x" in repr(result):
+            return None
+        return result, frozenset(lines), changes_objects
 
     def is_own_error(self, raised, code):
         """Whether the last exception comes from a `raise` statement of the function."""
@@ -845,6 +858,7 @@ def written(functions):
                 if named:
                     given += ", {" + ", ".join(f"{key!r}: {source}" for key, source in named) + "}"
                 given = PICKLE.sub(lambda found: f"loaded({objects.setdefault(found[1], f'OBJECT_{len(objects)}')})", given)
+                given += ", changes_objects=True" if call["changes_objects"] else ""
                 if call["raises"]:
                     lines += [f"    with pytest.raises({call['expected']}):", f"        returned(called, {given})"]
                 else:

@@ -78,6 +78,20 @@ FUNCTIONS = {
             "    def spend(self, amount):\n        self.coins = self.coins - amount if self.coins > 4 else 0\n"
         ],
     ),
+    # A method that returns something, and must not change its object.
+    "Scale.double": (
+        "class Scale:\n    def __init__(self, factor):\n        self.factor = factor\n\n"
+        "    def double(self):\n        return Scale(2 * self.factor)\n",
+        "assert [Scale(number).double().factor for number in (1, 2, 5)] == [2, 4, 10]",
+        [
+            "class Scale:\n    def __init__(self, factor):\n        self.factor = factor\n\n"
+            "    def double(self):\n        self._doubled = Scale(self.factor + self.factor)\n        return self._doubled\n"
+        ],
+        [
+            "class Scale:\n    def __init__(self, factor):\n        self.factor = factor\n\n"
+            "    def double(self):\n        self.factor *= 2\n        return self\n"
+        ],
+    ),
 }
 HEAD = "import calendar\nimport re\n\n\n"
 
