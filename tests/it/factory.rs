@@ -291,7 +291,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     lab.ok(&["factory", "--from", "tasks/factory.json", "-o", "again"]);
     assert!(same(&lab.path("tasks"), &lab.path("again")));
     // With other sources, the list no longer describes this suite.
-    lab.edit("package/src/means/__init__.py", "total = 1\n", "total = 2\n");
+    lab.edit("package/src/means/__init__.py", "total = start()\n", "total = start() + 1\n");
     let error = lab.fails(3, &["factory", "--from", "tasks/factory.json", "-o", "other"]);
     assert!(error.contains("the list was made from other sources"), "{error}");
     let error = lab.fails(2, &["factory", "package", "-o", "tasks", "--mutants", "3"]);
