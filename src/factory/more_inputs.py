@@ -631,9 +631,8 @@ def changes_of(node):
     return found
 
 
-# Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs, texts have the same
-# kinds of characters in the same places, and members come from theirs. Only free changes make other numbers, other
-# structures of texts, and longer lists. Nothing is empty and nothing is negative unless a recorded value is.
+# Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs, texts differ in
+# digits only, and members come from theirs. Only free changes make other numbers, other texts, and longer lists. Nothing is empty and nothing is negative unless a recorded value is.
 
 
 def changed(value, pool, chance, is_free):
@@ -716,15 +715,19 @@ def changed_text(value, alike, chance, is_free):
     other = chance.choice(alike)
     if not value:
         return other
+    if not is_free:
+        # Other letters could make another word or name, and a text with a structure may not have any.
+        places = [place for place, sign in enumerate(value) if sign in "0123456789"]
+        place = chance.choice(places or [0])
+        return value[:place] + chance.choice("0123456789") + value[place + 1 :] if places else value
     signs = sorted({sign for one in alike for sign in one})
     place = chance.randrange(len(value))
-    if not is_free:
-        same = [sign for sign in signs if kind_of_sign(sign) == kind_of_sign(value[place])]
-        same += list("0123456789") if value[place] in "0123456789" else []
-        return value[:place] + chance.choice(same or [value[place]]) + value[place + 1 :]
+    same = [sign for sign in signs if kind_of_sign(sign) == kind_of_sign(value[place])]
     separators = [sign for sign in signs if not sign.isalnum()]
     end = min(len(value), place + chance.randint(1, 4))
     changes = [
+        value[:place] + chance.choice(same or [value[place]]) + value[place + 1 :],
+        value[:place] + chance.choice(same or [value[place]]) + value[place + 1 :],
         value[:place] + value[end:],
         value[:place] + value[place:end] * 2 + value[end:],
         value[:place] + other[min(place, len(other)) :],
