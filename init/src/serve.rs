@@ -19,7 +19,7 @@ use super::start::{NotStarted, Starter};
 use super::wire::{InitJob, InitReply, InitRequest, LONGEST_REQUEST, Relayed, put, receive};
 use crate::Exit;
 use crate::disk::OUT_OF_ROOM;
-use crate::starved::{BETWEEN_LAST_LOOKS, Starved, own_wait};
+use crate::starved::{BETWEEN_LAST_LOOKS, Starved};
 
 /// Time limits of a job.
 #[derive(Debug, Clone, Copy)]
@@ -154,10 +154,9 @@ impl JobServer {
         }
         let begun = Instant::now();
         let mut starved = is_patient.then(|| Starved::of_sandbox(begun, spared.iter().map(|(pid, _)| *pid)));
-        let waited = own_wait();
         let started = self.starter.start(job, stdin, self.growth.as_ref().map(Growth::since))?;
         if let Some(starved) = &mut starved {
-            starved.add_own_wait(waited);
+            starved.add_own_wait();
         }
         let grows = !matches!(job, InitJob::Survey | InitJob::Look | InitJob::Collect);
         let mut running =

@@ -27,6 +27,8 @@ pub struct Starved {
     collects: bool,
     processors: f64,
     total: Duration,
+    /// Nanoseconds that this process itself had waited to run when it began to start the command.
+    own_wait: u64,
     /// Whether a task was ready to run at the last check.
     is_ready: bool,
     /// Duration of the current wait, as far as checks have seen it. The kernel adds a wait to a task's count only when
@@ -50,6 +52,7 @@ impl Starved {
             collects: false,
             processors,
             total: Duration::ZERO,
+            own_wait: 0,
             is_ready: false,
             pending: Duration::ZERO,
         }
@@ -59,7 +62,7 @@ impl Starved {
     /// processes `others` count as the command's own, and so do processes that end, because only processes outside of
     /// the sandbox can delay the command.
     pub fn of_sandbox(begun: Instant, others: impl IntoIterator<Item = i32>) -> Self {
-        let mut starved = Self { collects: true, ..Self::since(begun) };
+        let mut starved = Self { collects: true, own_wait: own_wait(), ..Self::since(begun) };
         let others: Vec<i32> = others.into_iter().collect();
         starved.ran = starved.ran_so_far(&others);
         starved.before = others.into_iter().flat_map(counts).collect();
@@ -71,10 +74,10 @@ impl Starved {
         self.total
     }
 
-    /// Adds the time that this process itself waited to run since it had waited for `before` nanoseconds (see
-    /// [`own_wait`]). The command had not started then, but its time limit had.
-    pub fn add_own_wait(&mut self, before: u64) {
-        self.total += Duration::from_nanos(own_wait().saturating_sub(before));
+    /// Adds the time that this process itself waited to run before it started the command, because the command's time
+    /// limit had begun already.
+    pub fn add_own_wait(&mut self) {
+        self.total += Duration::from_nanos(own_wait().saturating_sub(self.own_wait));
     }
 
     /// Whether a task of the command was ready to run at the last check, so it may be waiting for a processor.
@@ -162,7 +165,7 @@ fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
 
 /// Returns how many nanoseconds this process has waited to run; 0 if the kernel does not count them. It must have one
 /// thread only.
-pub fn own_wait() -> u64 {
+fn own_wait() -> u64 {
     let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     text.split_ascii_whitespace().nth(1).and_then(|waited| waited.parse().ok()).unwrap_or_default()
 }

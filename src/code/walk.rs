@@ -42,7 +42,7 @@ pub(super) fn is_space(node: Node<'_>) -> bool {
     matches!(node.kind(), "comment" | "line_continuation")
 }
 
-/// Iterates over all nodes that lie in a range of the bytes, in source order, outer nodes before inner ones.
+/// Iterates over the nodes within a range of bytes, in source order. A node comes before the nodes inside it.
 pub(super) fn nodes_within<'tree>(tree: &'tree Tree, range: &Range<usize>) -> impl Iterator<Item = Node<'tree>> {
     let range = range.clone();
     let mut waiting = vec![tree.root_node()];

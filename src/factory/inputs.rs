@@ -12,7 +12,7 @@ use serde_json::json;
 use super::RUNNER;
 use super::functions::Candidate;
 use super::prepare::Prepared;
-use super::survey::{Ran, StableTests, run_tests};
+use super::survey::{Plan, Ran, StableTests, run_tests};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::run::machine::Machine;
@@ -56,7 +56,7 @@ struct Answer {
     files: BTreeMap<String, String>,
 }
 
-/// Makes test files that call these functions, from calls that the kept tests make. Returns their texts by path. A package
+/// Makes test files that call these functions, from calls that the plan's tests make. Returns their texts by path. A package
 /// whose tests allow none has no such files.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ struct Answer {
 pub(super) async fn make_test_files(
     ready: &ReadyPaper,
     prepared: &Prepared,
-    tests: &StableTests,
+    plan: &Plan,
     candidates: &[Candidate],
     machine: &Machine,
 ) -> Result<BTreeMap<String, String>> {
@@ -75,9 +75,10 @@ pub(super) async fn make_test_files(
             (candidate.file.display().to_string(), name.split('#').next().unwrap_or_default())
         })
         .collect();
-    let ids: Vec<&String> = tests.kept.keys().collect();
+    let mut ids: Vec<&String> = plan.groups.values().flatten().collect();
+    ids.sort_unstable();
     let request = json!({ "ids": ids, "functions": functions, "code": CODE });
-    let files = [(PathBuf::from(REQUEST), serde_json::to_vec(&request).unwrap_or_default())];
+    let files = [(PathBuf::from(REQUEST), serde_json::to_vec(&request).unwrap_or_default()), plan.file()];
     let exports = prepared.layout.exports();
     let line = format!("{exports}\npython -B -I {RUNNER} inputs {REQUEST} --output {OUTPUT} >/dev/null");
     let Ran { written, .. } = run_tests(ready, &files, &line, OUTPUT, LIMIT, machine).await?;

@@ -42,11 +42,11 @@ impl Workshop {
         let suite = prepared.draft.suite();
         let repo = suite.repo_dir(id);
         let begun = Instant::now();
-        let (surveyed, mut tests) = self.survey(prepared, entry, observer).await?;
+        let (surveyed, mut tests, ready) = self.survey(prepared, entry, observer).await?;
         entry.spent("survey", begun);
         let begun = Instant::now();
         let mut test_files = test_files(&surveyed, &repo, &prepared.layout);
-        let added = self.add_inputs(prepared, &test_files, &mut tests, observer).await?;
+        let added = self.add_inputs(prepared, &ready, &test_files, &mut tests, observer).await?;
         test_files.extend(added.keys().cloned());
         entry.spent("inputs", begun);
         let begun = Instant::now();
@@ -77,8 +77,8 @@ impl Workshop {
                     if own > 0 {
                         *entry.funnel.tests_left_out.entry("varies".to_owned()).or_default() += own;
                     }
-                    // Of a function with added tests that vary, drop all of them. The package's own tests must not suffer
-                    // from added ones, so in the end, drop these all.
+                    // If an added test varies, drop all added tests of its function. If that is not enough, drop all
+                    // added tests, because they must not cost a package its tasks.
                     let unsteady: BTreeSet<&str> =
                         failed.iter().chain(&varying).filter_map(|test| added_tests_of_function(test)).collect();
                     let is_last = round + 2 >= ROUNDS && !unsteady.is_empty();
@@ -132,10 +132,11 @@ impl Workshop {
     }
 
     /// Adds tests with more inputs to those of the package: writes their files into the repo, and adds those that can be
-    /// trusted to `tests`. Returns the files' texts by path.
+    /// trusted to `tests`. `surveyed` has the package as its own tests were surveyed. Returns the files' texts by path.
     async fn add_inputs(
         &self,
         prepared: &Prepared,
+        surveyed: &ReadyPaper,
         test_files: &[String],
         tests: &mut StableTests,
         observer: &dyn Observer,
@@ -148,14 +149,12 @@ impl Workshop {
             return Ok(BTreeMap::new());
         }
         let plan = planned(&tests.kept, &tests.without_values);
-        write_plan(&repo, &plan)?;
-        self.write_paper(prepared, test_files, &plan, &[])?;
-        let ready = self.ready(suite, id, observer).await?;
         observer.on(RunEvent::Stage(Stage::new("making more inputs for", id)));
-        let files = make_test_files(&ready, prepared, tests, &candidates, &self.machine).await?;
+        let files = make_test_files(surveyed, prepared, &plan, &candidates, &self.machine).await?;
         if files.is_empty() {
             return Ok(files);
         }
+        write_plan(&repo, &plan)?;
         write_test_files(&repo, &files)?;
         let all: Vec<String> = test_files.iter().chain(files.keys()).cloned().collect();
         self.write_paper(prepared, &all, &plan, &[])?;
@@ -180,7 +179,7 @@ impl Workshop {
         prepared: &Prepared,
         entry: &mut PackageEntry,
         observer: &dyn Observer,
-    ) -> Result<(Survey, StableTests)> {
+    ) -> Result<(Survey, StableTests, ReadyPaper)> {
         let id = prepared.draft.id();
         let suite = prepared.draft.suite();
         let repo = suite.repo_dir(id);
@@ -217,7 +216,7 @@ impl Workshop {
         }
         entry.funnel.tests_left_out.clone_from(&found.left_out);
         let [first, ..] = surveys;
-        Ok((first, found))
+        Ok((first, found, ready))
     }
 
     async fn ready(&self, suite: &Suite, id: &str, observer: &dyn Observer) -> Result<ReadyPaper> {

@@ -4,8 +4,8 @@
 //! sources (`source`, `index`, `archive`), finds out what the tests need (`requirements`) and how the package is imported
 //! without being installed (`layout`), and writes the repo and env (`prepare`). It then (`measure`) runs the tests three times
 //! (`survey`), adds tests with more inputs (`inputs`), records gold of ten runs (`record`), finds functions that the tests enter
-//! (`functions`), drops those that a gate refuses (`choice`, `gates`), and writes a paper (`paper`, `manifest`, `documentation`, `examples`). Foreign code runs in the
-//! sandbox only.
+//! (`functions`), drops those that a gate refuses (`choice`, `gates`), and writes a paper (`paper`, `manifest`, `documentation`,
+//! `examples`). Foreign code runs in the sandbox only.
 //!
 //! Every finished package is an entry of `factory.json` ([`FactoryList`]), which holds all that was measured: the same suite can
 //! be made from it without running anything ([`Factory::rebuild`]).

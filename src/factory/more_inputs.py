@@ -103,7 +103,7 @@ def plain(value, depth=0):
 def state(value, known=None):
     """The attributes of an object, and the members of containers. Of attributes, only those in `known`, if it is given."""
     found = getattr(value, "__dict__", None)
-    if type(found) is dict and not isinstance(value, (list, dict, set)):
+    if type(found) is dict and not is_container(value):
         names = sorted(name for name in found if known is None or name in known)
         return {name: plain(found[name], 2) for name in names}
     return plain(value)
@@ -125,12 +125,20 @@ def returned(called, positional, named=None, changes_objects=False):
     """What a call returns, and, in a pair with it, the states of the arguments that it changes: of lists, dicts and sets
     only, if `changes_objects` is true. For a call that returns nothing: the states of all its arguments afterwards."""
     named = named or {}
-    result, before, after = observed(called, positional, named)
+    return outcome([*positional, *named.values()], *observed(called, positional, named), changes_objects)
+
+
+def outcome(given, result, before, after, changes_objects):
+    """A literal for what `observed` found."""
     if result is None:
         return after
-    counts = [isinstance(value, (list, dict, set)) or not changes_objects for value in [*positional, *named.values()]]
+    counts = [is_container(value) or not changes_objects for value in given]
     changes = [new for is_used, old, new in zip(counts, before, after) if is_used and not equal(new, old)]
     return (plain(result), changes) if changes else plain(result)
+
+
+def is_container(value):
+    return isinstance(value, (list, dict, set))
 
 
 def equal(got, expected):
@@ -222,6 +230,7 @@ class Recorder:
             self.by_file.setdefault(os.path.join(folder, file), []).append((file, name))
         self.codes, self.modules, self.calls, self.counts, self.busy = {}, {}, {}, {}, False
 
+    @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item, nextitem):
         sys.settrace(self.trace)
         yield
@@ -288,7 +297,6 @@ class Recorder:
         if all(map(fits, [*arguments, *named.values()])):
             calls.setdefault((tuple(arguments), tuple(named.items())))
 
-
     def made(self):
         """Yields the calls that are kept of each wanted function, with the function and its module.
 
@@ -334,7 +342,7 @@ def in_fork(work):
 
 
 class TookTooLong(BaseException):
-    pass
+    """A call has passed its time limit. Code that catches `Exception` does not catch it."""
 
 
 class RaisedError:
@@ -357,8 +365,7 @@ class Inputs:
     """Makes inputs of one function from its recorded calls."""
 
     def __init__(self, wanted, module, calls):
-        self.file, self.name, self.module = *wanted, module
-        self.called = function(module, self.name)
+        self.called = function(module, wanted[1])
         self.calls, self.pools = calls, {}
         # Tracebacks and lines of exceptions in the function during its last call, and whether it ended with one.
         self.raised, self.failed = [], False
@@ -527,10 +534,9 @@ class Inputs:
         if result is None and equal(before, after):
             return None
         # What a right function keeps in objects besides its result is up to it.
-        objects = [isinstance(value, (list, dict, set)) for value in [*positional, *named.values()]]
-        changes_objects = any(not held and not equal(*states) for held, *states in zip(objects, before, after))
-        changes = [new for held, old, new in zip(objects, before, after) if held and not equal(new, old)]
-        result = after if result is None else (plain(result), changes) if changes else plain(result)
+        given = [*positional, *named.values()]
+        changes_objects = any(not is_container(value) and not equal(*states) for value, *states in zip(given, before, after))
+        result = outcome(given, result, before, after, changes_objects)
         if len(repr(result)) > LONGEST_OUTCOME or " at 0x" in repr(result):
             return None
         return result, frozenset(lines), changes_objects
@@ -632,7 +638,8 @@ def changes_of(node):
 
 
 # Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs, texts differ in
-# digits only, and members come from theirs. Only free changes make other numbers, other texts, and longer lists. Nothing is empty and nothing is negative unless a recorded value is.
+# digits only, and members come from theirs. Only free changes make other numbers, other texts, and longer lists. Nothing is
+# empty and nothing is negative unless a recorded value is.
 
 
 def changed(value, pool, chance, is_free):

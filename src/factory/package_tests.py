@@ -1728,26 +1728,8 @@ def import_plugins():
     return sorted(found)
 
 
-class Inputs:
-    """Makes more inputs for the wanted functions, by the code in `recorder`, from calls that the tests of this process make.
-
-    Only for code that is trusted."""
-
-    def __init__(self, recorder, folder, test_files):
-        import pytest
-
-        self.module = load(recorder["code"])
-        kind = self.module.Recorder
-        pytest.hookimpl(hookwrapper=True)(kind.pytest_runtest_protocol)
-        self.plugin = kind(recorder["functions"], folder, test_files)
-
-    def make(self, send):
-        for made in self.plugin.made():
-            send(["inputs", *made])
-
-
 def load(code):
-    """Executes the code of a module that is not a file."""
+    """Executes the code that makes more inputs, as a module that is not a file."""
     import types
 
     module = types.ModuleType("autoexperiment_more_inputs")
@@ -1799,13 +1781,16 @@ def run_job(job, report, plugins, libraries):
         arguments[:0] = ["-p", name]
     arguments += ["--benchmark-disable"] if "benchmark" in plugins else []
     arguments += ["--hypothesis-seed=0"] if "hypothesispytest" in plugins else []
-    recorder = Inputs(job["recorder"], folder, job["test_files"]) if job["recorder"] else None
+    plugins_of_job = [plugin]
+    if job["recorder"]:
+        plugins_of_job.append(load(job["recorder"]["code"]).Recorder(job["recorder"]["functions"], folder, job["test_files"]))
     try:
-        code = int(pytest.main(arguments, plugins=[plugin, *([recorder.plugin] if recorder else [])]))
+        code = int(pytest.main(arguments, plugins=plugins_of_job))
     except BaseException as error:
         code = f"{type(error).__name__}: {error}"
-    if recorder:
-        recorder.make(send)
+    for recorder in plugins_of_job[1:]:
+        for made in recorder.made():
+            send(["inputs", *made])
     send(["finished", code, changed(libraries)])
     os._exit(0)
 
@@ -2102,6 +2087,7 @@ class Runner:
         # `limit` returns the limit of a test in seconds.
         self.folder, self.layout, self.limit, self.other_draws = folder, layout, limit, other_draws
         # Never for code that is not trusted: it could reach the plugin by the function that records calls.
+        # The same holds for `recorder`: code that makes more inputs, and the functions for which it does.
         self.records_calls, self.recorder = records_calls, recorder
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
@@ -2283,16 +2269,19 @@ def more_inputs(folder, request):
     finally:
         runner.server.stop()
     # Guarded runs start several processes for each file, and read all of it: few files, and no large ones.
-    chunks, texts = [], []
+    texts, chunk = [], []
     for (file, name, module), calls in sorted(found.items()):
-        if calls:
-            added = [((module, name), maker.chosen(calls))]
-            text = maker.written(chunks[-1] + added) if chunks else ""
-            if not text or len(text) > LARGEST_ADDED:
-                chunks.append([])
-                texts.append("")
-            chunks[-1] += added
-            texts[-1] = maker.written(chunks[-1])
+        if not calls:
+            continue
+        added = (module, name), maker.chosen(calls)
+        text = maker.written([*chunk, added])
+        if chunk and len(text) > LARGEST_ADDED:
+            chunk, text = [], maker.written([added])
+        if chunk:
+            texts[-1] = text
+        else:
+            texts.append(text)
+        chunk.append(added)
     beside = os.path.dirname(request["ids"][0].split("::")[0])
     path = lambda number: os.path.join(beside, f"{ADDED}_{number}.py")
     return {"files": {path(number): text for number, text in enumerate(texts, 1)}}

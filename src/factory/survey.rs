@@ -146,7 +146,7 @@ pub(super) async fn survey(
     })
 }
 
-/// What a command of the runner gave.
+/// Result of a command of the runner.
 pub(super) struct Ran {
     /// How the command ended.
     pub(super) exec: Exec,
