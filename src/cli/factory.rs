@@ -44,7 +44,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "DIR", required = true)]
     output: Option<PathBuf>,
     /// Make the suite of this list again, without running anything.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["most", "seed", "test_seconds", "tests", "least_score", "mutants", "doctests", "keep_examples", "documented"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["most", "seed", "test_seconds", "tests", "least_score", "mutants", "doctests", "keep_examples", "documented", "examples"])]
     from: Option<PathBuf>,
     /// Maximum functions per package, drawn over files and lengths.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
@@ -74,6 +74,9 @@ pub struct Arguments {
     /// not always say what they must do.
     #[arg(long)]
     documented: bool,
+    /// Maximum examples per function of calls and what they do, in the text that agents get. No test makes these calls.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(..=60))]
+    examples: u32,
     #[command(flatten)]
     making: MakingOptions,
 }
@@ -207,6 +210,7 @@ impl Arguments {
             doctests: self.doctests,
             keep_examples: self.keep_examples,
             documented: self.documented,
+            examples: self.examples as usize,
         }
     }
 }

@@ -119,10 +119,19 @@ pub(super) struct Candidate {
     pub(super) is_documented: bool,
     /// Description for the agent.
     pub(super) description: String,
+    /// Lines for the agent that each show a call and what it does.
+    pub(super) examples: Vec<String>,
     /// Ids of the tests that enter the function.
     pub(super) tests: BTreeSet<String>,
     /// Whether the package was compared with an older version that does not have the function.
     pub(super) is_fresh: bool,
+}
+
+impl Candidate {
+    /// The function as `path.py::Class.method`; functions of the same name in a file share it.
+    pub(super) fn name(&self) -> &str {
+        self.at.split('#').next().unwrap_or_default()
+    }
 }
 
 /// The functions of a package.
@@ -198,6 +207,7 @@ pub(super) fn examine(
                 lines: lines(module, place),
                 is_documented: function.docstring.is_some(),
                 description,
+                examples: Vec::new(),
                 tests: tests.iter().filter(|id| !is_own_doctest(id, &name)).cloned().collect(),
                 is_fresh: earlier.is_some_and(|earlier| !earlier.has(module, place)),
             });
@@ -449,6 +459,7 @@ mod tests {
             lines: 10,
             is_documented: true,
             description: String::new(),
+            examples: Vec::new(),
             tests: BTreeSet::new(),
             is_fresh: false,
         };

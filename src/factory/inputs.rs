@@ -1,5 +1,6 @@
 //! Adds tests that call functions with more inputs than the package's own tests have, and compare with what the original
-//! code gives: wrong solutions often differ only on inputs of which the authors of the tests did not think.
+//! code gives: wrong solutions often differ only on inputs of which the authors of the tests did not think. Some of these calls
+//! become examples for agents instead.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +13,7 @@ use serde_json::json;
 use super::RUNNER;
 use super::functions::Candidate;
 use super::prepare::Prepared;
-use super::survey::{Plan, Ran, StableTests, run_tests};
+use super::survey::{Plan, Ran, StableTests, SurveyedTest, run_tests};
 use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::run::machine::Machine;
@@ -50,14 +51,38 @@ pub(super) fn added_tests_of_function(test: &str) -> Option<&str> {
     is_added(file_of(test)).then_some(of_function)
 }
 
-/// The runner's answer.
+/// Added test files and examples, as the runner makes them.
 #[derive(Debug, Default, Deserialize)]
-struct Answer {
-    files: BTreeMap<String, String>,
+pub(super) struct AddedInputs {
+    /// Texts of the test files by path.
+    pub(super) files: BTreeMap<String, String>,
+    /// The functions that are called.
+    functions: Vec<FunctionInputs>,
 }
 
-/// Makes test files that call these functions, from calls that the plan's tests make. Returns their texts by path. A package
-/// whose tests allow none has no such files.
+/// The examples of a function.
+#[derive(Debug, Deserialize)]
+struct FunctionInputs {
+    /// The function, as `path.py::Class.method`.
+    function: String,
+    /// What the ids of its added tests begin with, see [`added_tests_of_function`].
+    tests: String,
+    /// Lines that each show a call and what it does.
+    examples: Vec<String>,
+}
+
+impl AddedInputs {
+    /// Returns the examples of a function; none if its added tests are no longer kept, because what it does varies.
+    pub(super) fn examples(&self, candidate: &Candidate, kept: &BTreeMap<String, SurveyedTest>) -> Vec<String> {
+        let name = candidate.name();
+        let is_kept = |tests: &str| kept.keys().any(|id| added_tests_of_function(id) == Some(tests));
+        let found = self.functions.iter().find(|one| one.function == name && is_kept(&one.tests));
+        found.map(|one| one.examples.clone()).unwrap_or_default()
+    }
+}
+
+/// Makes test files that call these functions, and up to `most_examples` examples of each, from calls that the plan's tests
+/// make. A package whose tests allow none has no such files.
 ///
 /// # Errors
 /// Kind `Infrastructure` if the sandbox is lost.
@@ -66,24 +91,21 @@ pub(super) async fn make_test_files(
     prepared: &Prepared,
     plan: &Plan,
     candidates: &[Candidate],
+    most_examples: usize,
     machine: &Machine,
-) -> Result<BTreeMap<String, String>> {
-    let functions: Vec<(String, &str)> = candidates
-        .iter()
-        .map(|candidate| {
-            let name = candidate.at.split_once("::").map_or("", |(_, name)| name);
-            (candidate.file.display().to_string(), name.split('#').next().unwrap_or_default())
-        })
-        .collect();
+) -> Result<AddedInputs> {
+    let functions: Vec<(&str, &str)> =
+        candidates.iter().filter_map(|candidate| candidate.name().split_once("::")).collect();
     let mut ids: Vec<&String> = plan.groups.values().flatten().collect();
     ids.sort_unstable();
-    let request = json!({ "ids": ids, "functions": functions, "code": CODE });
+    let request = json!({ "ids": ids, "functions": functions, "examples": most_examples, "code": CODE });
     let files = [(PathBuf::from(REQUEST), serde_json::to_vec(&request).unwrap_or_default()), plan.file()];
     let exports = prepared.layout.exports();
     let line = format!("{exports}\npython -B -I {RUNNER} inputs {REQUEST} --output {OUTPUT} >/dev/null");
     let Ran { written, .. } = run_tests(ready, &files, &line, OUTPUT, LIMIT, machine).await?;
-    let answer: Answer = written.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-    Ok(answer.files.into_iter().filter(|(path, text)| is_added(path) && text.len() <= LARGEST_FILE).collect())
+    let mut found: AddedInputs = written.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    found.files.retain(|path, text| is_added(path) && text.len() <= LARGEST_FILE);
+    Ok(found)
 }
 
 /// Writes the added test files into a repo.

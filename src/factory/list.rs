@@ -57,6 +57,9 @@ pub struct FactorySettings {
     /// Whether only functions with a docstring are masked.
     #[serde(default)]
     pub documented: bool,
+    /// Maximum examples of calls per function.
+    #[serde(default)]
+    pub examples: usize,
 }
 
 /// One package.
@@ -123,6 +126,9 @@ pub struct Funnel {
     pub tests_with_values: usize,
     /// Tests left out, by reason.
     pub tests_left_out: BTreeMap<String, usize>,
+    /// Added tests left out, by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub added_left_out: BTreeMap<String, usize>,
     /// Functions in the package's sources.
     pub functions: usize,
     /// Functions that a kept test enters.
@@ -189,6 +195,9 @@ pub struct ListedFunction {
     pub description: String,
     /// Headings of the sections of the text that describe the function.
     pub passages: Vec<String>,
+    /// Lines that each show a call and what it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
     /// Date of the release that brought the function, if an older version was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<PartialDate>,

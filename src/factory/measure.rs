@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use super::functions::{Candidate, PackageFunctions, examine};
 use super::gates::Gates;
-use super::inputs::{added_tests_of_function, file_of, is_added, make_test_files, remove_unused, write_test_files};
+use super::inputs::{
+    AddedInputs, added_tests_of_function, file_of, is_added, make_test_files, remove_unused, write_test_files,
+};
 use super::layout::Layout;
 use super::list::{ListedFunction, Measured, PackageEntry};
 use super::prepare::{Prepared, write_plan, write_runner};
@@ -46,20 +48,23 @@ impl Workshop {
         entry.spent("survey", begun);
         let begun = Instant::now();
         let mut test_files = test_files(&surveyed, &repo, &prepared.layout);
-        let added = self.add_inputs(prepared, &ready, &test_files, &mut tests, observer).await?;
-        test_files.extend(added.keys().cloned());
+        let added = self.add_inputs(prepared, &ready, &test_files, &mut tests, entry, observer).await?;
+        test_files.extend(added.files.keys().cloned());
         entry.spent("inputs", begun);
         let begun = Instant::now();
         let (mut tests, mut without_values) = (tests.kept, tests.without_values);
         let mut round = 0;
-        let (bench, plan, examined, gold) = loop {
+        let (bench, plan, examined, functions, gold) = loop {
             round += 1;
             let plan = planned(&tests, &without_values);
             if tests.is_empty() {
                 return Err(Error::new(FailureKind::Baseline, "none of its tests passes in every run"));
             }
             write_plan(&repo, &plan)?;
-            let examined = self.examine(prepared, &test_files, &tests);
+            let mut examined = self.examine(prepared, &test_files, &tests);
+            for candidate in &mut examined.candidates {
+                candidate.examples = added.examples(candidate, &tests);
+            }
             let released = prepared.record.released;
             let functions: Vec<ListedFunction> =
                 examined.candidates.iter().map(|candidate| listed(candidate, released)).collect();
@@ -71,7 +76,7 @@ impl Workshop {
             let ready = self.ready(suite, id, observer).await?;
             let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
             match record(&bench, &prepared.layout, &plan, self.machine.backend.name(), observer).await? {
-                Recorded::Gold(gold) => break (bench, plan, examined, *gold),
+                Recorded::Gold(gold) => break (bench, plan, examined, functions, *gold),
                 Recorded::Varying(failed, varying) if round < ROUNDS => {
                     let own = failed.iter().filter(|test| !is_added(file_of(test))).count();
                     if own > 0 {
@@ -115,8 +120,8 @@ impl Workshop {
         if passed.is_empty() {
             return Err(Error::new(FailureKind::Baseline, "no function of it passes all gates"));
         }
-        let measured = self.finish(prepared, &bench, &test_files, plan, gold, &passed, entry)?;
-        Ok(Measured { added, ..measured })
+        let measured = self.finish(prepared, &bench, &test_files, plan, gold, &functions, &passed, entry)?;
+        Ok(Measured { added: added.files, ..measured })
     }
 
     fn examine(
@@ -132,31 +137,33 @@ impl Workshop {
     }
 
     /// Adds tests with more inputs to those of the package: writes their files into the repo, and adds those that can be
-    /// trusted to `tests`. `surveyed` has the package as its own tests were surveyed. Returns the files' texts by path.
+    /// trusted to `tests`. `surveyed` has the package as its own tests were surveyed.
     async fn add_inputs(
         &self,
         prepared: &Prepared,
         surveyed: &ReadyPaper,
         test_files: &[String],
         tests: &mut StableTests,
+        entry: &mut PackageEntry,
         observer: &dyn Observer,
-    ) -> Result<BTreeMap<String, String>> {
+    ) -> Result<AddedInputs> {
         let id = prepared.draft.id();
         let suite = prepared.draft.suite();
         let repo = suite.repo_dir(id);
         let candidates = self.examine(prepared, test_files, &tests.kept).candidates;
         if candidates.is_empty() {
-            return Ok(BTreeMap::new());
+            return Ok(AddedInputs::default());
         }
         let plan = planned(&tests.kept, &tests.without_values);
         observer.on(RunEvent::Stage(Stage::new("making more inputs for", id)));
-        let files = make_test_files(surveyed, prepared, &plan, &candidates, &self.machine).await?;
-        if files.is_empty() {
-            return Ok(files);
+        let most = self.settings.examples;
+        let mut made = make_test_files(surveyed, prepared, &plan, &candidates, most, &self.machine).await?;
+        if made.files.is_empty() {
+            return Ok(made);
         }
         write_plan(&repo, &plan)?;
-        write_test_files(&repo, &files)?;
-        let all: Vec<String> = test_files.iter().chain(files.keys()).cloned().collect();
+        write_test_files(&repo, &made.files)?;
+        let all: Vec<String> = test_files.iter().chain(made.files.keys()).cloned().collect();
         self.write_paper(prepared, &all, &plan, &[])?;
         let ready = self.ready(suite, id, observer).await?;
         let options = SurveyOptions { seconds: self.settings.test_seconds, doctests: false, only_added: true };
@@ -166,10 +173,15 @@ impl Workshop {
             survey(&ready, &exports, options, Circumstances::OtherDraws, &self.machine)
         );
         let mut found = stable(&[first?, second?]);
-        within_budget(&mut found.kept);
+        let over = within_budget(&mut found.kept);
+        entry.funnel.added_left_out = std::mem::take(&mut found.left_out);
+        if over > 0 {
+            entry.funnel.added_left_out.insert(over_budget(), over);
+        }
         tests.kept.append(&mut found.kept);
         tests.without_values.append(&mut found.without_values);
-        remove_unused(&repo, files, tests)
+        made.files = remove_unused(&repo, made.files, tests)?;
+        Ok(made)
     }
 
     /// Runs all tests three times: first alone, then twice in parallel, once with other processes that keep the machine
@@ -212,7 +224,7 @@ impl Workshop {
         entry.funnel.tests = surveys[0].tests.len();
         let over = within_budget(&mut found.kept);
         if over > 0 {
-            found.left_out.insert(format!("more than {MOST_SECONDS} seconds of tests"), over);
+            found.left_out.insert(over_budget(), over);
         }
         entry.funnel.tests_left_out.clone_from(&found.left_out);
         let [first, ..] = surveys;
@@ -223,6 +235,11 @@ impl Workshop {
         let loaded = LoadedPaper::load(suite, id)?;
         ReadyPaper::prepare(loaded, Protocol::Curtailed, &self.machine, observer).await
     }
+}
+
+/// Returns the reason why tests are left out that would make the kept ones take too long.
+fn over_budget() -> String {
+    format!("more than {MOST_SECONDS} seconds of tests")
 }
 
 /// Plans groups of these tests, of which some have no values to compare.
@@ -251,6 +268,7 @@ fn listed(candidate: &Candidate, released: Option<PartialDate>) -> ListedFunctio
         at: candidate.at.clone(),
         description: candidate.description.clone(),
         passages: Vec::new(),
+        examples: candidate.examples.clone(),
         since: released.filter(|_| candidate.is_fresh),
     }
 }

@@ -4,7 +4,7 @@ The runner of the tests executes this file in the process that runs them, on tru
 arguments of each function's calls. Then `Inputs` recombines and changes them, calls the function with each result, and
 keeps the calls that give the same outcome twice. An outcome is what the original function returns or changes, or the
 exception that its own `raise` statement raises. `written` turns chosen calls into the source of a test file, in which
-the outcomes are literals.
+the outcomes are literals. `apart` sets some calls apart as examples for agents; no test makes these.
 """
 
 import ast
@@ -14,6 +14,7 @@ import copy
 import datetime
 import decimal
 import fractions
+import hashlib
 import importlib
 import inspect
 import io
@@ -43,6 +44,8 @@ CALL_SECONDS, FUNCTION_SECONDS, MUTANT_SECONDS = 0.3, 2.0, 2.0
 FORK_SECONDS, MOST_COMPARED = 20, 3
 # Longest source of an argument, and of an outcome, in characters.
 LONGEST_ARGUMENT, LONGEST_OUTCOME = 3000, 1500
+# Longest line that shows an example, in characters, and number of calls of a function for each of its examples.
+LONGEST_EXAMPLE, CALLS_PER_EXAMPLE = 300, 3
 # Exceptions that a function without a body may raise, too.
 VAGUE_ERRORS = {"NotImplementedError", "RuntimeError", "Exception", "BaseException", "AssertionError"}
 
@@ -301,18 +304,31 @@ class Recorder:
         """Yields the calls that are kept of each wanted function, with the function and its module.
 
         Calls may change what all functions share, such as a cache. So each function's calls are made in a process of its
-        own, and are dropped if they come out differently in another process, or change the outcomes of recorded calls."""
+        own, and are dropped if they come out differently in another process, or change the outcomes of recorded calls. Outcomes
+        that change anyway, such as times, are not compared."""
         functions = {}
         for wanted, calls in sorted(self.calls.items()):
             with contextlib.suppress(Exception):
                 functions[wanted] = Inputs(wanted, self.modules[wanted], list(calls))
-        recorded = lambda: [inputs.recorded() for inputs in functions.values()]
+        recorded = lambda: [outcome for inputs in functions.values() for outcome in inputs.recorded()]
         usual = in_fork(recorded)
+        # Without anything to compare with, nothing is known of what calls change.
+        if usual is None:
+            return
+        steady = range(len(usual))
         for wanted, inputs in functions.items():
-            calls = in_fork(lambda: chosen(inputs.kept()))
-            # Without anything to compare with, nothing is known of what the calls change.
-            if calls and usual is not None and in_fork(lambda: inputs.give(calls) and recorded()) == usual:
-                yield wanted, self.modules[wanted], calls
+            calls = in_fork(lambda: inputs.with_examples(chosen(inputs.kept())))
+            after = calls and in_fork(lambda: inputs.give(calls) and recorded())
+            if after and any(after[place] != usual[place] for place in steady):
+                again = in_fork(recorded) or []
+                steady = [place for place in steady if usual[place : place + 1] == again[place : place + 1]]
+            if after and all(after[place] == usual[place] for place in steady):
+                yield wanted, self.modules[wanted], calls, [digest(*call) for call in inputs.calls]
+
+
+def digest(positional, named):
+    """A digest of a call's arguments."""
+    return hashlib.sha256(repr((tuple(positional), tuple(map(tuple, named)))).encode()).hexdigest()[:16]
 
 
 def in_fork(work):
@@ -344,6 +360,41 @@ def in_fork(work):
 
 class TookTooLong(BaseException):
     """A call has passed its time limit. Code that catches `Exception` does not catch it."""
+
+
+def readable(value, depth=0):
+    """How an example shows a value: as its source, as the value's own text, or as its class and attributes."""
+    kind = type(value)
+    if depth < 4 and kind in (list, tuple, set, frozenset, dict):
+        return readable_container(value, kind, depth)
+    with contextlib.suppress(NoSource):
+        source = source_of(value)
+        if "loaded(" not in source:
+            return source
+    if isinstance(value, type) or inspect.isroutine(value):
+        return value.__qualname__
+    if kind.__repr__ is not object.__repr__:
+        return repr(value)
+    attributes = (f"{name}={readable(part, depth + 1)}" for name, part in vars(value).items()) if depth < 4 else ["..."]
+    return f"{kind.__name__}({', '.join(attributes)})"
+
+
+def readable_container(value, kind, depth):
+    if kind is dict:
+        parts = (f"{readable(key, depth + 1)}: {readable(part, depth + 1)}" for key, part in value.items())
+        return "{" + ", ".join(parts) + "}"
+    parts = [readable(part, depth + 1) for part in value]
+    inner = ", ".join(sorted(parts) if kind in (set, frozenset) else parts)
+    if kind is list:
+        return f"[{inner}]"
+    if kind is tuple:
+        return f"({inner},)" if len(parts) == 1 else f"({inner})"
+    return f"{kind.__name__}([{inner}])"
+
+
+def words_in(text):
+    """Words of at least two letters, and numbers."""
+    return set(re.findall(r"[^\W\d_]{2,}|\d+(?:\.\d+)?", text))
 
 
 class RaisedError:
@@ -422,14 +473,49 @@ class Inputs:
         return [
             {
                 "call": call,
+                "is_free": bool(free),
                 "expected": repr(expected),
                 "raises": type(expected) is RaisedError,
                 "lines": sorted(lines),
                 "changes_objects": changes_objects,
                 "notices": noticing.get(place, 0),
             }
-            for place, (_, call, expected, lines, changes_objects) in enumerate(found)
+            for place, (free, call, expected, lines, changes_objects) in enumerate(found)
         ]
+
+    def with_examples(self, calls):
+        """Adds to each call a line that shows it to agents as an example, and the words of the function's source that the
+        outcome in this line has."""
+        source = words_in(inspect.getsource(self.called))
+        for call in calls:
+            made, found = self.example(call["call"])
+            line = f"{made} {found}"
+            fits = made and len(line) <= LONGEST_EXAMPLE and not re.search(r" at 0x|[\n`]", line)
+            call["example"], call["words"] = (line, sorted(words_in(found) & source)) if fits else (None, [])
+        return calls
+
+    def example(self, call):
+        """How a call is written, and what it does; empty texts if that is not known."""
+        code, name = self.called.__code__, self.called.__qualname__
+        try:
+            positional = [self.value(source) for source in call[0]]
+            named = {name: self.value(source) for name, source in call[1]}
+            is_new = name.endswith(".__init__")
+            shown = list(map(readable, positional))[is_new:] + [f"{name}={readable(value)}" for name, value in named.items()]
+            made = f"{name.removesuffix('.__init__')}({', '.join(shown)})"
+            with self.limits():
+                try:
+                    result, before, after = observed(self.called, positional, named)
+                except Exception as error:
+                    return made, f"raises {type(error).__name__}({str(error)!r})"
+            names = [*code.co_varnames[: len(positional)], *named]
+            if is_new:
+                return made, f"makes {readable(positional[0])}"
+            states = zip(names, [*positional, *named.values()], before, after)
+            changes = [f"changes {name} to {readable(value)}" for name, value, *both in states if not equal(*both)]
+            return made, " and ".join(([] if result is None and changes else [f"returns {readable(result)}"]) + changes)
+        except BaseException:
+            return "", ""
 
     def noticing(self, calls):
         """The number of mutants that each call is the first or second one to notice, by the call's place."""
@@ -490,9 +576,10 @@ class Inputs:
                     arguments[place] = chance.choice(list(self.pools[place]))
             for place in chance.sample(list(arguments), min(len(arguments), chance.choice((0, 1, 1, 2)))):
                 value, is_free = self.value(arguments[place]), chance.random() < 0.4
-                for _ in range(chance.choice((1, 1, 2))):
-                    value = changed(value, self.values[place], chance, is_free)
-                with contextlib.suppress(NoSource):
+                # Methods of the package's objects may fail, and not each text can be written as bytes.
+                with contextlib.suppress(Exception):
+                    for _ in range(chance.choice((1, 1, 2))):
+                        value = changed(value, self.values[place], chance, is_free)
                     source = source_of(value)
                     if len(source) <= LONGEST_ARGUMENT:
                         arguments[place] = source
@@ -833,7 +920,32 @@ def changed_array(value, chance, is_free):
     return value[order].copy()
 
 
-# Test files.
+# Examples, and test files.
+
+
+def apart(calls, recorded, most):
+    """Separates the examples of a function, at most `most`, from the calls that tests make. Each example runs lines of the
+    function that no earlier one runs, shows words of its source that no earlier one shows, or has another outcome. Calls with
+    `recorded` digests are no examples, because the package's own tests make them."""
+    examples, lines, words, outcomes = [], set(), set(), set()
+
+    def gain(call):
+        new = 2 * len(set(call["lines"]) - lines) + 2 * len(set(call["words"]) - words) + (call["expected"] not in outcomes)
+        return new / 2 if call["is_free"] else new, -len(call["example"])
+
+    able = [call for call in calls if call["example"] and digest(*call["call"]) not in recorded]
+    while able and len(examples) < min(most, len(calls) // CALLS_PER_EXAMPLE):
+        best = max(able, key=gain)
+        if not gain(best)[0] and len(examples) > 1:
+            break
+        able.remove(best)
+        examples.append(best)
+        outcomes.add(best["expected"])
+        lines.update(best["lines"])
+        words.update(best["words"])
+    shown = {call["example"] for call in examples}
+    return sorted(shown), [call for call in calls if call["example"] not in shown]
+
 
 PICKLE = re.compile(r"loaded\(('[A-Za-z0-9+/=]*')\)")
 
@@ -856,12 +968,17 @@ def chosen(calls):
     return noticing + list(itertools.islice(others, MOST_KEPT - len(noticing)))
 
 
+def test_name(number, name):
+    """What the names of the tests of a function begin with, which is the test file's function with this number."""
+    return f"test_{number}_{name.rpartition('.')[2].strip('_')}"
+
+
 def written(functions):
     """The source of a test file. `functions` are pairs of a module and the name of a function in it, with the chosen calls."""
     parts, objects = [], {}
     for number, ((module, name), calls) in enumerate(functions):
         for place in range(0, len(calls), CALLS_PER_TEST):
-            lines = [f"\n\ndef test_{number}_{name.rpartition('.')[2].strip('_')}_{place // CALLS_PER_TEST}():"]
+            lines = [f"\n\ndef {test_name(number, name)}_{place // CALLS_PER_TEST}():"]
             lines.append(f"    called = function({module!r}, {name!r})")
             for call in calls[place : place + CALLS_PER_TEST]:
                 positional, named = call["call"]

@@ -2252,8 +2252,10 @@ def remove(folder):
 
 
 def more_inputs(folder, request):
-    """Makes tests with more inputs: new test files by path. The request is a JSON file with the `ids` of the tests that show
-    how the functions are called; `functions`, each as its file and qualified name; and the `code` that makes inputs."""
+    """Makes tests with more inputs: new test files by path, and for each function its name, examples of calls that no such
+    test makes, and what the ids of its tests begin with. The request is a JSON file with the `ids` of the tests that show how
+    the functions are called; `functions`, each as its file and qualified name; the maximum number of `examples` of a
+    function; and the `code` that makes inputs."""
     plan = read_plan(folder)
     layout, surveyed = Layout(folder, plan), plan.get("seconds") or {}
     recorder = {"code": request["code"], "functions": request["functions"]}
@@ -2264,16 +2266,21 @@ def more_inputs(folder, request):
     try:
         for files, names in runner.processes(request["ids"], False):
             if files[0] in runner.texts:
-                for wanted, module, calls in runner.run(files, names, {}, False, 3).inputs:
-                    found.setdefault((*wanted, module), []).extend(calls)
+                for wanted, module, calls, digests in runner.run(files, names, {}, False, 3).inputs:
+                    known, recorded = found.setdefault((*wanted, module), ([], set()))
+                    known.extend(calls)
+                    recorded.update(digests)
     finally:
         runner.server.stop()
     # Guarded runs start several processes for each file, and read all of it: few files, and no large ones.
-    texts, chunk = [], []
-    for (file, name, module), calls in sorted(found.items()):
+    texts, chunk, functions = [], [], []
+    beside = os.path.dirname(request["ids"][0].split("::")[0])
+    path = lambda number: os.path.join(beside, f"{ADDED}_{number}.py")
+    for (file, name, module), (calls, recorded) in sorted(found.items()):
         if not calls:
             continue
-        added = (module, name), maker.chosen(calls)
+        examples, calls = maker.apart(maker.chosen(calls), recorded, request["examples"])
+        added = (module, name), calls
         text = maker.written([*chunk, added])
         if chunk and len(text) > LARGEST_ADDED:
             chunk, text = [], maker.written([added])
@@ -2281,10 +2288,10 @@ def more_inputs(folder, request):
             texts[-1] = text
         else:
             texts.append(text)
+        tests = f"{path(len(texts))}::{maker.test_name(len(chunk), name)}"
+        functions.append({"function": f"{file}::{name}", "tests": tests, "examples": examples})
         chunk.append(added)
-    beside = os.path.dirname(request["ids"][0].split("::")[0])
-    path = lambda number: os.path.join(beside, f"{ADDED}_{number}.py")
-    return {"files": {path(number): text for number, text in enumerate(texts, 1)}}
+    return {"files": {path(number): text for number, text in enumerate(texts, 1)}, "functions": functions}
 
 
 def survey(folder, seconds, doctests, other_draws, added):

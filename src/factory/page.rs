@@ -91,6 +91,7 @@ mod tests {
             doctests: false,
             keep_examples: false,
             documented: false,
+            examples: 8,
         };
         let mut list = FactoryList::new(settings);
         let mut entry =

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::suite::{Dependencies, EVIDENCE_FORMAT, Gold, LoadedPaper, PaperEvidence, Protocol, check};
 
 impl Workshop {
-    /// Writes the paper with the functions that passed, and checks that it loads.
+    /// Writes the paper with those of the listed functions that passed, and checks that it loads.
     #[allow(clippy::too_many_arguments, reason = "everything that was measured")]
     pub(super) fn finish(
         &self,
@@ -27,24 +27,14 @@ impl Workshop {
         test_files: &[String],
         plan: Plan,
         mut gold: Gold,
+        listed: &[ListedFunction],
         passed: &[(usize, Passed)],
         entry: &mut PackageEntry,
     ) -> Result<Measured> {
         let id = prepared.draft.id();
         let suite = prepared.draft.suite();
         let units = &bench.loaded().paper.units;
-        let functions: Vec<ListedFunction> = passed
-            .iter()
-            .map(|(place, _)| {
-                let unit = &units[*place];
-                ListedFunction {
-                    at: unit.at.clone(),
-                    description: unit.description.clone(),
-                    passages: Vec::new(),
-                    since: unit.since,
-                }
-            })
-            .collect();
+        let functions: Vec<ListedFunction> = passed.iter().map(|(place, _)| listed[*place].clone()).collect();
         let needed: BTreeSet<&String> = passed.iter().flat_map(|(_, one)| &one.needed_by).collect();
         let mut used = plan.clone();
         used.groups.retain(|group, _| needed.contains(group));
@@ -138,7 +128,9 @@ impl Workshop {
         let masked: BTreeSet<String> = functions.iter().map(|function| function.at.clone()).collect();
         let repo = prepared.draft.suite().repo_dir(prepared.draft.id());
         let keep = self.settings.keep_examples;
-        documentation::write(&prepared.sources, &repo, &prepared.layout, &prepared.facts, &masked, keep).text
+        let written = documentation::write(&prepared.sources, &repo, &prepared.layout, &prepared.facts, &masked, keep);
+        let examples = functions.iter().map(|function| (function.at.as_str(), function.examples.as_slice()));
+        written.text + &documentation::examples(examples)
     }
 
     /// Writes manifest and text.

@@ -18,7 +18,8 @@ use crate::suite::LoadedPaper;
 impl Workshop {
     /// Makes a package's files again from its sources and its measurements, without running anything.
     ///
-    /// # Errors Kind `Suite` if the sources have changed or the files come out differently.
+    /// # Errors
+    /// Kind `Suite` if the sources have changed or the files come out differently.
     pub(super) async fn rebuild(&self, entry: &PackageEntry) -> Result<()> {
         let (Some(source), Some(measured)) = (&entry.source, &entry.measured) else { return Ok(()) };
         let id = &entry.id;

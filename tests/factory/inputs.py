@@ -93,7 +93,9 @@ FUNCTIONS = {
         ],
     ),
 }
-HEAD = "import calendar\nimport re\n\n\n"
+# A function of which nothing can be expected, because its results change all the time.
+CLOCK = "def stamped(text):\n    now = time.time()\n    return f'{text} {now}' if text else str(now)\n"
+HEAD = f"import calendar\nimport re\nimport time\n\n\n{CLOCK}\n\n"
 
 
 def code(changed=None, text=""):
@@ -114,9 +116,33 @@ def failing(folder, text):
     return {name for name, test in run(folder, "survey")["tests"].items() if test["outcome"] != "passed"}
 
 
+def check_examples(functions, files, tests, added):
+    """Each function has examples that are right, and that neither its own tests nor the added ones call."""
+    assert sorted(one["function"] for one in functions) == sorted(f"pkg.py::{name}" for name in FUNCTIONS), functions
+    space = {}
+    exec(code(), space)
+    for one in functions:
+        name = one["function"].partition("::")[2]
+        # Objects are not changed, so all calls of this method are those of its tests.
+        assert (name == "Scale.double") == (not one["examples"]) and len(one["examples"]) <= 3, one
+        assert any(test.startswith(one["tests"] + "_") for test in added), one
+        for line in one["examples"]:
+            assert line.startswith(f"{name}(") and line.partition(" returns ")[0] not in tests, line
+            if name in ("last_day", "slug"):
+                call, result = line.split(" returns ")
+                assert eval(call, space) == eval(result), line
+                arguments = "[" + call.removeprefix(f"{name}(").removesuffix(")") + "]"
+                assert not any(f"returned(called, {arguments})" in text for text in files.values()), line
+    by_name = {one["function"].partition("::")[2]: "\n".join(one["examples"]) for one in functions}
+    # Every branch is shown, and every way in which a call can end.
+    assert " raises ValueError('no whole')" in by_name["ratio"] and " returns " in by_name["ratio"], by_name
+    assert "Purse.spend(Purse(coins=" in by_name["Purse.spend"] and " changes self to Purse(" in by_name["Purse.spend"], by_name
+
+
 def main():
     imported = sorted({name.partition(".")[0] for name in FUNCTIONS})
-    tests = f"import pytest\nfrom pkg import {', '.join(imported)}\n\n\n"
+    tests = f"import pytest\nfrom pkg import stamped, {', '.join(imported)}\n\n\n"
+    tests += "def test_stamped():\n    assert stamped('a').startswith('a') and stamped('')\n\n\n"
     for number, (_, body, _, _) in enumerate(FUNCTIONS.values()):
         tests += f"def test_{number}():\n    {body}\n\n\n"
     with tempfile.TemporaryDirectory() as name:
@@ -129,12 +155,13 @@ def main():
                 assert not failed or text in wrong and function == "last_day", (function, text, failed)
         (folder / "pkg.py").write_text(code())
         ids = list(run(folder, "survey")["tests"])
-        wanted = [["pkg.py", function] for function in FUNCTIONS]
-        request = {"ids": ids, "functions": wanted, "code": (SOURCE / "more_inputs.py").read_text()}
+        wanted = [["pkg.py", function] for function in [*FUNCTIONS, "stamped"]]
+        request = {"ids": ids, "functions": wanted, "examples": 3, "code": (SOURCE / "more_inputs.py").read_text()}
         (folder / "request.json").write_text(json.dumps(request))
-        files = run(folder, "inputs", str(folder / "request.json"))["files"]
+        made = run(folder, "inputs", str(folder / "request.json"))
+        files = made["files"]
         assert list(files) == ["tests/test_autoexperiment_inputs_1.py"], files
-        again = run(folder, "inputs", str(folder / "request.json"))["files"]
+        again = run(folder, "inputs", str(folder / "request.json"))
         for path, text in files.items():
             (folder / path).write_text(text)
         added = {test for test in run(folder, "survey", "--added")["tests"]}
@@ -157,7 +184,8 @@ def main():
         )
         (folder / next(iter(files))).write_bytes(altered if isinstance(altered, bytes) else altered.encode())
         assert failing(folder, code()) == added, "a test with altered expectations passes"
-        assert files == again, "other inputs in another process"
+        assert made == again, "other inputs in another process"
+        check_examples(made["functions"], files, tests, added)
     print(f"{len(added)} tests with more inputs for {len(FUNCTIONS)} functions: right")
 
 
