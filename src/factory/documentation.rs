@@ -137,24 +137,6 @@ fn docstrings(repo: &Path, layout: &Layout, masked: &BTreeSet<String>) -> String
     if text.is_empty() { text } else { format!("\n## Functions that are there\n{text}") }
 }
 
-/// Heading of the section with examples of calls.
-const EXAMPLES: &str = "\n## Examples of calls\n";
-
-/// Returns a section with these functions' examples of calls, by selector; an empty text if there are none.
-pub(super) fn examples<'a>(functions: impl Iterator<Item = (&'a str, &'a [String])>) -> String {
-    let mut text = String::new();
-    for (at, examples) in functions.filter(|(_, examples)| !examples.is_empty()) {
-        let _ = write!(text, "\n### `{at}`\n\n```text\n{}\n```\n", examples.join("\n"));
-    }
-    let about = "What the original functions do with some inputs. The tests use other inputs.";
-    if text.is_empty() { text } else { format!("{EXAMPLES}\n{about}\n{text}") }
-}
-
-/// Returns a paper's text without its section with examples of calls.
-pub(super) fn without_examples(text: &str) -> &str {
-    text.rfind(EXAMPLES).map_or(text, |at| &text[..at])
-}
-
 /// Removes the common indentation of all lines but the first.
 fn indented_as_one(lines: &[&str]) -> String {
     let indents = lines.iter().skip(1).filter(|line| !line.is_empty());

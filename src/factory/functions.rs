@@ -117,10 +117,8 @@ pub(super) struct Candidate {
     pub(super) lines: usize,
     /// Whether the function has a docstring.
     pub(super) is_documented: bool,
-    /// Description for the agent.
+    /// Description for the agent: one line, and examples of calls after it.
     pub(super) description: String,
-    /// Lines for the agent that each show a call and what it does.
-    pub(super) examples: Vec<String>,
     /// Ids of the tests that enter the function.
     pub(super) tests: BTreeSet<String>,
     /// Whether the package was compared with an older version that does not have the function.
@@ -128,6 +126,17 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
+    /// Adds lines to the description that each show a call and what it does.
+    pub(super) fn add_examples(&mut self, lines: &[String]) {
+        if !lines.is_empty() {
+            self.description.push_str("\n\nExamples:");
+        }
+        for line in lines {
+            self.description.push_str("\n    ");
+            self.description.push_str(line);
+        }
+    }
+
     /// The function as `path.py::Class.method`; functions of the same name in a file share it.
     pub(super) fn name(&self) -> &str {
         self.at.split('#').next().unwrap_or_default()
@@ -206,8 +215,7 @@ pub(super) fn examine(
                 file: module.path().to_owned(),
                 lines: lines(module, place),
                 is_documented: function.docstring.is_some(),
-                description,
-                examples: Vec::new(),
+                description: one_spaced(&description),
                 tests: tests.iter().filter(|id| !is_own_doctest(id, &name)).cloned().collect(),
                 is_fresh: earlier.is_some_and(|earlier| !earlier.has(module, place)),
             });
@@ -459,7 +467,6 @@ mod tests {
             lines: 10,
             is_documented: true,
             description: String::new(),
-            examples: Vec::new(),
             tests: BTreeSet::new(),
             is_fresh: false,
         };

@@ -8,7 +8,6 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::documentation::without_examples;
 use super::functions::Candidate;
 use super::layout::Layout;
 use super::manifest::{TRIALS, trials_command};
@@ -120,10 +119,10 @@ fn plain(bytes: &[u8]) -> String {
     one_spaced(&String::from_utf8_lossy(bytes))
 }
 
-/// Reads what agents see of a paper: its text, but for the examples of calls, and the files of its repo that are not hidden.
+/// Reads what agents see of a paper: its text and the files of its repo that are not hidden.
 fn visible_texts(loaded: &LoadedPaper) -> BTreeMap<PathBuf, String> {
     let hidden = loaded.paper.hidden_set();
-    let mut found = BTreeMap::from([(PathBuf::new(), one_spaced(without_examples(&loaded.text)))]);
+    let mut found = BTreeMap::from([(PathBuf::new(), one_spaced(&loaded.text))]);
     let walk = walkdir::WalkDir::new(&loaded.repo_dir).into_iter();
     // Leave out the same files as in the snapshots that agents get.
     let walk = walk.filter_entry(|it| it.depth() == 0 || !it.file_name().to_str().is_some_and(is_left_out));
@@ -397,7 +396,7 @@ impl Gates {
     }
 
     /// Returns the details of a function's body that nothing states which agents see. A docstring is taken to say which
-    /// exceptions the function raises. Of the examples of calls, only the function's own count.
+    /// exceptions the function raises.
     fn unstated(&self, unit: usize, candidate: &Candidate) -> Result<Vec<Detail>> {
         let loaded = self.bench.loaded();
         let module = loaded.source(unit);
@@ -411,9 +410,9 @@ impl Gates {
             let mut texts = elsewhere.map(|(_, text)| text).chain(masked.iter().map(|(_, text)| text));
             texts.any(|text| detail.is_stated_in(text))
         };
-        let examples = one_spaced(&candidate.examples.join("\n"));
+        let description = one_spaced(&candidate.description);
         let mut found = module.details(&loaded.code(unit), !candidate.is_documented);
-        found.retain(|detail| !detail.is_stated_in(&examples) && (detail.is_exception || !is_stated(detail)));
+        found.retain(|detail| !detail.is_stated_in(&description) && (detail.is_exception || !is_stated(detail)));
         Ok(found)
     }
 

@@ -191,13 +191,10 @@ pub struct Measured {
 pub struct ListedFunction {
     /// The function's selector.
     pub at: String,
-    /// The function's description.
+    /// The function's description, with examples of calls.
     pub description: String,
     /// Headings of the sections of the text that describe the function.
     pub passages: Vec<String>,
-    /// Lines that each show a call and what it does.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub examples: Vec<String>,
     /// Date of the release that brought the function, if an older version was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<PartialDate>,

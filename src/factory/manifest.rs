@@ -126,7 +126,7 @@ impl PackageManifest<'_> {
                 text,
                 "\n[[function]]\nat = {}\ndescription = {}\npassages = [{}]\n",
                 toml_string(&function.at),
-                line(&function.description),
+                toml_string(&function.description),
                 passages.join(", ")
             );
             if let Some(date) = function.since {

@@ -63,7 +63,7 @@ impl Workshop {
             write_plan(&repo, &plan)?;
             let mut examined = self.examine(prepared, &test_files, &tests);
             for candidate in &mut examined.candidates {
-                candidate.examples = added.examples(candidate, &tests);
+                candidate.add_examples(added.examples(candidate.name(), &tests));
             }
             let released = prepared.record.released;
             let functions: Vec<ListedFunction> =
@@ -268,7 +268,6 @@ fn listed(candidate: &Candidate, released: Option<PartialDate>) -> ListedFunctio
         at: candidate.at.clone(),
         description: candidate.description.clone(),
         passages: Vec::new(),
-        examples: candidate.examples.clone(),
         since: released.filter(|_| candidate.is_fresh),
     }
 }

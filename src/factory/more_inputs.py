@@ -44,8 +44,9 @@ CALL_SECONDS, FUNCTION_SECONDS, MUTANT_SECONDS = 0.3, 2.0, 2.0
 FORK_SECONDS, MOST_COMPARED = 20, 3
 # Longest source of an argument, and of an outcome, in characters.
 LONGEST_ARGUMENT, LONGEST_OUTCOME = 3000, 1500
-# Longest line that shows an example, in characters, and number of calls of a function for each of its examples.
-LONGEST_EXAMPLE, CALLS_PER_EXAMPLE = 300, 3
+# Longest line that shows an example, and all examples of a function, in characters; number of calls of a function for each
+# of its examples; and number of calls among which examples are chosen.
+LONGEST_EXAMPLE, LONGEST_EXAMPLES, CALLS_PER_EXAMPLE, MOST_ABLE = 700, 2500, 2, 200
 # Exceptions that a function without a body may raise, too.
 VAGUE_ERRORS = {"NotImplementedError", "RuntimeError", "Exception", "BaseException", "AssertionError"}
 
@@ -317,7 +318,7 @@ class Recorder:
             return
         steady = range(len(usual))
         for wanted, inputs in functions.items():
-            calls = in_fork(lambda: inputs.with_examples(chosen(inputs.kept())))
+            calls = in_fork(inputs.selected)
             after = calls and in_fork(lambda: inputs.give(calls) and recorded())
             if after and any(after[place] != usual[place] for place in steady):
                 again = in_fork(recorded) or []
@@ -477,22 +478,35 @@ class Inputs:
                 "expected": repr(expected),
                 "raises": type(expected) is RaisedError,
                 "lines": sorted(lines),
+                "example": None,
+                "words": [],
                 "changes_objects": changes_objects,
                 "notices": noticing.get(place, 0),
             }
             for place, (free, call, expected, lines, changes_objects) in enumerate(found)
         ]
 
-    def with_examples(self, calls):
+    def selected(self):
+        """The calls that are selected for tests, and further ones that are good examples."""
+        kept, recorded, able = self.kept(), set(self.calls), {}
+        for call in sorted(kept, key=lambda call: call["is_free"]):
+            if call["call"] not in recorded:
+                able.setdefault((tuple(call["lines"]), call["expected"]), call)
+        able = list(able.values())[:MOST_ABLE]
+        self.add_examples(able)
+        examples, _ = apart(able, (), MOST_KEPT)
+        tests = chosen(kept)
+        return tests + [call for call in examples if call not in tests]
+
+    def add_examples(self, calls):
         """Adds to each call a line that shows it to agents as an example, and the words of the function's source that the
         outcome in this line has."""
         source = words_in(inspect.getsource(self.called))
         for call in calls:
             made, found = self.example(call["call"])
             line = f"{made} {found}"
-            fits = made and len(line) <= LONGEST_EXAMPLE and not re.search(r" at 0x|[\n`]", line)
-            call["example"], call["words"] = (line, sorted(words_in(found) & source)) if fits else (None, [])
-        return calls
+            if made and len(line) <= LONGEST_EXAMPLE and not re.search(r" at 0x|[\n`]", line):
+                call["example"], call["words"] = line, sorted(words_in(found) & source)
 
     def example(self, call):
         """How a call is written, and what it does; empty texts if that is not known."""
@@ -500,9 +514,16 @@ class Inputs:
         try:
             positional = [self.value(source) for source in call[0]]
             named = {name: self.value(source) for name, source in call[1]}
-            is_new = name.endswith(".__init__")
-            shown = list(map(readable, positional))[is_new:] + [f"{name}={readable(value)}" for name, value in named.items()]
-            made = f"{name.removesuffix('.__init__')}({', '.join(shown)})"
+            shown = [f"{name}={readable(value)}" for name, value in named.items()]
+            owner, _, last = name.rpartition(".")
+            is_new = last == "__init__"
+            # An object of a subclass may be made in another way.
+            if is_new and type(positional[0]).__qualname__ == owner:
+                made = f"{owner}({', '.join([*map(readable, positional[1:]), *shown])})"
+            elif is_new:
+                made = f"{name}({', '.join([f'self: {type(positional[0]).__qualname__}', *map(readable, positional[1:]), *shown])})"
+            else:
+                made = f"{name}({', '.join([*map(readable, positional), *shown])})"
             with self.limits():
                 try:
                     result, before, after = observed(self.called, positional, named)
@@ -923,28 +944,37 @@ def changed_array(value, chance, is_free):
 # Examples, and test files.
 
 
+def shape(line):
+    """A line without its words and numbers, and with each repetition once."""
+    line = re.sub(r"[^\W\d_]+", "a", re.sub(r"-?\d+(\.\d+)?", "0", line))
+    return re.sub(r"(.{1,40}?)(, \1)+", r"\1", line)
+
+
 def apart(calls, recorded, most):
     """Separates the examples of a function, at most `most`, from the calls that tests make. Each example runs lines of the
-    function that no earlier one runs, shows words of its source that no earlier one shows, or has another outcome. Calls with
+    function that no earlier one runs, shows words of its source that no earlier one shows, or looks different. Calls with
     `recorded` digests are no examples, because the package's own tests make them."""
-    examples, lines, words, outcomes = [], set(), set(), set()
+    examples, lines, words, shapes, left = [], set(), set(), set(), LONGEST_EXAMPLES
 
     def gain(call):
-        new = 2 * len(set(call["lines"]) - lines) + 2 * len(set(call["words"]) - words) + (call["expected"] not in outcomes)
+        new = 2 * len(set(call["lines"]) - lines) + 2 * len(set(call["words"]) - words)
+        new += shape(call["example"]) not in shapes
         return new / 2 if call["is_free"] else new, -len(call["example"])
 
     able = [call for call in calls if call["example"] and digest(*call["call"]) not in recorded]
-    while able and len(examples) < min(most, len(calls) // CALLS_PER_EXAMPLE):
-        best = max(able, key=gain)
-        if not gain(best)[0] and len(examples) > 1:
+    while len(examples) < min(most, len(calls) // CALLS_PER_EXAMPLE):
+        able = [call for call in able if len(call["example"]) <= left]
+        best = max(able, key=gain, default=None)
+        if not best or not gain(best)[0] and len(examples) > 2:
             break
         able.remove(best)
         examples.append(best)
-        outcomes.add(best["expected"])
+        left -= len(best["example"])
+        shapes.add(shape(best["example"]))
         lines.update(best["lines"])
         words.update(best["words"])
     shown = {call["example"] for call in examples}
-    return sorted(shown), [call for call in calls if call["example"] not in shown]
+    return examples, [call for call in calls if call["example"] not in shown]
 
 
 PICKLE = re.compile(r"loaded\(('[A-Za-z0-9+/=]*')\)")

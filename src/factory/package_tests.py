@@ -2279,8 +2279,8 @@ def more_inputs(folder, request):
     for (file, name, module), (calls, recorded) in sorted(found.items()):
         if not calls:
             continue
-        examples, calls = maker.apart(maker.chosen(calls), recorded, request["examples"])
-        added = (module, name), calls
+        examples, calls = maker.apart(calls, recorded, request["examples"])
+        added = (module, name), maker.chosen(calls)
         text = maker.written([*chunk, added])
         if chunk and len(text) > LARGEST_ADDED:
             chunk, text = [], maker.written([added])
@@ -2288,8 +2288,9 @@ def more_inputs(folder, request):
             texts[-1] = text
         else:
             texts.append(text)
+        lines = sorted({call["example"] for call in examples})
         tests = f"{path(len(texts))}::{maker.test_name(len(chunk), name)}"
-        functions.append({"function": f"{file}::{name}", "tests": tests, "examples": examples})
+        functions.append({"function": f"{file}::{name}", "tests": tests, "examples": lines})
         chunk.append(added)
     return {"files": {path(number): text for number, text in enumerate(texts, 1)}, "functions": functions}
 

@@ -128,9 +128,7 @@ impl Workshop {
         let masked: BTreeSet<String> = functions.iter().map(|function| function.at.clone()).collect();
         let repo = prepared.draft.suite().repo_dir(prepared.draft.id());
         let keep = self.settings.keep_examples;
-        let written = documentation::write(&prepared.sources, &repo, &prepared.layout, &prepared.facts, &masked, keep);
-        let examples = functions.iter().map(|function| (function.at.as_str(), function.examples.as_slice()));
-        written.text + &documentation::examples(examples)
+        documentation::write(&prepared.sources, &repo, &prepared.layout, &prepared.facts, &masked, keep).text
     }
 
     /// Writes manifest and text.

@@ -161,7 +161,7 @@ impl Replication {
         let missing = self.functions.iter().map(|function| {
             let told =
                 if function.region.is_some() { function.full_description() } else { function.description.clone() };
-            format!("- `{}`: {told}\n", function.at)
+            format!("- `{}`: {}\n", function.at, told.replace('\n', "\n  "))
         });
         let missing: String = missing.collect();
         let missing = match missing.as_str() {
