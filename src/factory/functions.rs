@@ -460,6 +460,19 @@ mod tests {
     }
 
     #[test]
+    fn examples_are_lines_below_the_description() {
+        let mut candidate = examined().candidates[0].clone();
+        candidate.add_examples(&[]);
+        assert_eq!(candidate.description, "The mean of values.");
+        candidate
+            .add_examples(&["mean([1.5]) returns 1.5".to_owned(), "mean([]) raises ZeroDivisionError('x')".to_owned()]);
+        assert_eq!(
+            candidate.description,
+            "The mean of values.\n\nExamples:\n    mean([1.5]) returns 1.5\n    mean([]) raises ZeroDivisionError('x')"
+        );
+    }
+
+    #[test]
     fn the_first_functions_of_a_draw_are_spread_over_files_and_follow_from_the_seed() {
         let candidate = |file: &str, number: usize| Candidate {
             at: format!("{file}::f{number}"),

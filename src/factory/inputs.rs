@@ -163,6 +163,20 @@ mod tests {
     }
 
     #[test]
+    fn functions_without_kept_added_tests_have_no_examples() {
+        let function = |name: &str| FunctionInputs {
+            function: format!("p/m.py::{name}"),
+            tests: format!("test_autoexperiment_inputs_1.py::test_0_{name}"),
+            examples: vec![format!("{name}(1) returns 2")],
+        };
+        let added = AddedInputs { functions: vec![function("a"), function("b")], ..AddedInputs::default() };
+        let kept = ["test_autoexperiment_inputs_1.py::test_0_b_3", "test_autoexperiment_inputs_1.py::test_0_c_0"];
+        let kept = kept.map(|id| (id.to_owned(), SurveyedTest::default())).into();
+        assert_eq!(added.examples("p/m.py::b", &kept), ["b(1) returns 2"]);
+        assert!(["a", "c"].iter().all(|name| added.examples(&format!("p/m.py::{name}"), &kept).is_empty()));
+    }
+
+    #[test]
     fn the_runner_has_the_same_name_for_added_files() {
         assert!(super::super::RUNNER_CODE.contains(&format!("ADDED = \"{ADDED}\"\n")));
     }

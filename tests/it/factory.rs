@@ -61,9 +61,9 @@ const TESTS: &str = "import pytest\nfrom means import clip, mean, quiet\n\n\n\
     class TestEmpty:\n    def test_clip(self):\n        assert clip([], 0, 1) == []\n\n\n\
     def test_nothing_is_checked():\n    quiet([1])\n";
 
-/// Functions whose tests need a detail: a text that the README states; a text, a number and an exception that nothing
-/// states; and a fraction that only another file contains. The condition in one function has a second part that no test
-/// tries.
+/// Functions whose tests need a detail: a text that the README states; a text and a number that only examples of calls state;
+/// and, in functions without examples, a fraction that only another file contains, and an exception that nothing states. The
+/// condition in one function has a second part that no test tries.
 const SHARES: &str = r#"
 
 def shares(values):
@@ -92,16 +92,16 @@ def metres(inches):
     return found
 
 
-def faded(values):
+def faded(values, rounded):
     """Values that fade."""
     found = []
     for value in values:
-        found.append(round(value * 0.7, 9))
+        found.append(rounded(value * 0.7))
     return found
 
 
-def joined(values):
-    found = 0
+def joined(values, start):
+    found = start()
     if len(values) > 3:
         raise OverflowError
     for value in values:
@@ -133,8 +133,8 @@ const TESTS_OF_SHARES: &str = "\n\nfrom means import faded, joined, least, metre
     def test_not_scaled():\n    with pytest.raises(ValueError, match='a factor may not be'):\n        scaled([1], -1)\n\n\n\
     def test_metres():\n    assert metres([1, 10]) == [0.0254, 0.254]\n\n\n\
     def test_least():\n    is_less = lambda one, other: one < other\n    assert least([3, 1, 2], is_less) == 1\n    assert least([], is_less) is None\n\n\n\
-    def test_faded():\n    assert faded([1, 10]) == [0.7, 7]\n\n\n\
-    def test_joined():\n    assert joined([1, 2]) == 12\n    with pytest.raises(OverflowError):\n        joined([1, 2, 3, 4])\n\n\n\
+    def test_faded():\n    assert faded([1, 10], lambda value: round(value, 9)) == [0.7, 7]\n\n\n\
+    def test_joined():\n    start = lambda: 0\n    assert joined([1, 2], start) == 12\n    with pytest.raises(OverflowError):\n        joined([1, 2, 3, 4], start)\n\n\n\
     @pytest.mark.parametrize('values, expected', [([], 0), ([3], 3), ([2, 9, 4], 4), ([7, 5], 7)])\n\
     def test_middle(values, expected):\n    assert middle(values) == expected\n\n\n\
     def test_large():\n    with open(__file__.replace('test_means.py', 'large.txt')) as file:\n        assert mean([len(file.read())]) == 5e6\n";
@@ -246,12 +246,12 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     let entry = entry(&made, "package");
     let functions: Vec<&str> =
         entry["measured"]["functions"].as_array().unwrap().iter().map(|one| one["at"].as_str().unwrap()).collect();
-    let kept = ["mean", "clip", "shares"].map(|name| format!("src/means/__init__.py::{name}"));
+    let kept = ["mean", "clip", "shares", "scaled", "metres"].map(|name| format!("src/means/__init__.py::{name}"));
     assert_eq!(functions, kept);
     let dropped = &entry["funnel"]["dropped"]["its tests need a text, number or exception that only its body states"];
     let mut dropped: Vec<&str> = dropped.as_array().unwrap().iter().map(|at| at.as_str().unwrap()).collect();
     dropped.sort_unstable();
-    assert_eq!(dropped, ["faded", "joined", "metres", "scaled"].map(|name| format!("src/means/__init__.py::{name}")));
+    assert_eq!(dropped, ["faded", "joined"].map(|name| format!("src/means/__init__.py::{name}")));
     let untried = &entry["funnel"]["dropped"]["its tests do not try every case of its body"];
     assert_eq!(untried, &serde_json::json!(["src/means/__init__.py::middle", "src/means/__init__.py::quiet"]));
     let hardly_called = &entry["funnel"]["dropped"]["its tests call it with too few different arguments"];
@@ -262,7 +262,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
         (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
     );
     assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&44.into(), &44.into()));
-    // Functions that take a function get no added tests, because it cannot be written down.
+    // Functions that take a function get no added tests and no examples, because it cannot be written down.
     let added = entry["measured"]["added"].as_object().unwrap();
     assert_eq!(added.keys().collect::<Vec<_>>(), ["tests/test_autoexperiment_inputs_1.py"]);
     let added = added.values().next().unwrap().as_str().unwrap();
@@ -279,6 +279,12 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
             && manifest.contains("authors = [\"A. Person\"]"),
         "{manifest}"
     );
+    let scaled = &entry["measured"]["functions"][3]["description"].as_str().unwrap();
+    assert!(
+        scaled.starts_with("Values times a factor; a ValueError if it is below 0.\n\nExamples:\n    scaled(["),
+        "{scaled}"
+    );
+    assert!(scaled.contains(" raises ValueError('a factor may not be negative here')"), "{scaled}");
     lab.ok(&["check", "--suite", "tasks"]);
     lab.ok(&["run", "--suite", "tasks", "-n", "1,2", "--agent", "gold,noop", "--name", "r"]);
     for record in lab.records("r") {
