@@ -374,10 +374,12 @@ def readable(value, depth=0):
             return source
     if isinstance(value, type) or inspect.isroutine(value):
         return value.__qualname__
-    if kind.__repr__ is not object.__repr__:
-        return repr(value)
-    attributes = (f"{name}={readable(part, depth + 1)}" for name, part in vars(value).items()) if depth < 4 else ["..."]
-    return f"{kind.__name__}({', '.join(attributes)})"
+    return repr(value) if kind.__repr__ is not object.__repr__ else with_attributes(value, depth)
+
+
+def with_attributes(value, depth=0):
+    parts = (f"{name}={readable(part, depth + 1)}" for name, part in vars(value).items()) if depth < 4 else ["..."]
+    return f"{type(value).__name__}({', '.join(parts)})"
 
 
 def readable_container(value, kind, depth):
@@ -531,7 +533,9 @@ class Inputs:
                     return made, f"raises {type(error).__name__}({str(error)!r})"
             names = [*code.co_varnames[: len(positional)], *named]
             if is_new:
-                return made, f"makes {readable(positional[0])}"
+                # An object's own text may not show its attributes.
+                new = positional[0]
+                return made, f"makes {with_attributes(new) if getattr(new, '__dict__', None) else readable(new)}"
             states = zip(names, [*positional, *named.values()], before, after)
             changes = [f"changes {name} to {readable(value)}" for name, value, *both in states if not equal(*both)]
             return made, " and ".join(([] if result is None and changes else [f"returns {readable(result)}"]) + changes)
