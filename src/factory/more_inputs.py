@@ -36,12 +36,15 @@ import time
 MOST_RECORDED, MOST_TRIED, MOST_KEPT = 60, 1000, 60
 # Calls in one test.
 CALLS_PER_TEST = 10
+# Maximum number of values of an option whose calls hardly vary it.
+LEAST_VARIED = 2
 # Maximum number of mutants with which calls are compared, and calls that are kept because they notice a mutant.
 MOST_MUTANTS, MOST_NOTICING = 60, 2
-# Time limits in seconds: of one call, of all calls of a function, and of all calls of its mutants.
-CALL_SECONDS, FUNCTION_SECONDS, MUTANT_SECONDS = 0.3, 2.0, 2.0
+# Time limits in seconds: of one call, of all calls of a function, and of all calls of its mutants. The last two are processor
+# time, so that a busy machine does not change which calls are kept; they may take some times as long.
+CALL_SECONDS, FUNCTION_SECONDS, MUTANT_SECONDS, SLOWER = 0.3, 2.0, 2.0, 4
 # Time limit in seconds of a process that makes the calls of a function, and number of recorded calls that are compared.
-FORK_SECONDS, MOST_COMPARED = 20, 3
+FORK_SECONDS, MOST_COMPARED = 30, 3
 # Longest source of an argument, and of an outcome, in characters.
 LONGEST_ARGUMENT, LONGEST_OUTCOME = 3000, 1500
 # Longest line that shows an example, and all examples of a function, in characters; number of calls of a function for each
@@ -311,6 +314,7 @@ class Recorder:
         for wanted, calls in sorted(self.calls.items()):
             with contextlib.suppress(Exception):
                 functions[wanted] = Inputs(wanted, self.modules[wanted], list(calls))
+        share_options(functions.values())
         recorded = lambda: [outcome for inputs in functions.values() for outcome in inputs.recorded()]
         usual = in_fork(recorded)
         # Without anything to compare with, nothing is known of what calls change.
@@ -325,6 +329,21 @@ class Recorder:
                 steady = [place for place in steady if usual[place : place + 1] == again[place : place + 1]]
             if after and all(after[place] == usual[place] for place in steady):
                 yield wanted, self.modules[wanted], calls, [digest(*call) for call in inputs.calls]
+
+
+def share_options(functions):
+    """Gives each function, for the options that its tests hardly vary, the values that options of the same name have in calls
+    of other functions."""
+    pools = {}
+    for inputs in functions:
+        for place, name in inputs.options.items():
+            pools.setdefault(name, {}).update(inputs.pools.get(place, {}))
+    for inputs in functions:
+        for place, name in inputs.options.items():
+            own = inputs.pools.get(place, {})
+            others = [source for source in pools[name] if source not in own]
+            if own and len(own) <= LEAST_VARIED and others:
+                inputs.other_values[place] = others
 
 
 def digest(positional, named):
@@ -357,6 +376,12 @@ def in_fork(work):
         return json.loads(b"".join(parts))
     except ValueError:
         return None
+
+
+def time_limit(seconds):
+    """A function that tells whether this process has computed for so long since now, or some times as long has passed."""
+    computed, passed = time.process_time() + seconds, time.monotonic() + SLOWER * seconds
+    return lambda: time.process_time() > computed or time.monotonic() > passed
 
 
 class TookTooLong(BaseException):
@@ -428,6 +453,8 @@ class Inputs:
         for positional, named in calls:
             for place, source in [*enumerate(positional), *named]:
                 self.pools.setdefault(place, {})[source] = None
+        # Names of the parameters with a default, and values of such parameters in calls of other functions.
+        self.options, self.other_values = {}, {}
         self.add_defaults()
         self.values = {place: [self.value(source) for source in pool] for place, pool in self.pools.items()}
 
@@ -437,6 +464,7 @@ class Inputs:
         found = dict(enumerate(defaults, code.co_argcount - len(defaults)))
         found.update(self.called.__kwdefaults__ or {})
         for place, default in found.items():
+            self.options[place] = place if isinstance(place, str) else code.co_varnames[place]
             if place in self.pools:
                 with contextlib.suppress(NoSource):
                     self.pools[place][source_of(default)] = None
@@ -459,9 +487,9 @@ class Inputs:
         If free changes of an argument can make the function raise an exception, not all values of its kind are allowed.
         What the function returns for others says nothing then, so calls with free changes of that argument are left out."""
         found, seen, limited = [], set(), set()
-        recorded, end = ((call, ()) for call in self.calls), time.monotonic() + FUNCTION_SECONDS
+        recorded, is_over = ((call, ()) for call in self.calls), time_limit(FUNCTION_SECONDS)
         for number, (call, free) in enumerate(itertools.chain(recorded, self.changed_calls())):
-            if number >= MOST_TRIED or time.monotonic() > end:
+            if number >= MOST_TRIED or is_over():
                 break
             if call in seen:
                 continue
@@ -544,13 +572,13 @@ class Inputs:
 
     def noticing(self, calls):
         """The number of mutants that each call is the first or second one to notice, by the call's place."""
-        found, end = {}, time.monotonic() + MUTANT_SECONDS
+        found, is_over = {}, time_limit(MUTANT_SECONDS)
         order = list(enumerate(calls))
         for mutant in mutants_of(self.called, self.chance):
             self.chance.shuffle(order)
             noticed = 0
             for place, (call, expected, changes_objects) in order:
-                if noticed == MOST_NOTICING or time.monotonic() > end:
+                if noticed == MOST_NOTICING or is_over():
                     break
                 if not self.gives(mutant, call, expected, changes_objects):
                     found[place] = found.get(place, 0) + 1
@@ -599,6 +627,9 @@ class Inputs:
             for place in arguments:
                 if chance.random() < 0.3:
                     arguments[place] = chance.choice(list(self.pools[place]))
+                if place in self.other_values and chance.random() < 0.2:
+                    arguments[place] = chance.choice(self.other_values[place])
+                    free.append(place)
             for place in chance.sample(list(arguments), min(len(arguments), chance.choice((0, 1, 1, 2)))):
                 value, is_free = self.value(arguments[place]), chance.random() < 0.4
                 # Methods of the package's objects may fail, and not each text can be written as bytes.

@@ -44,6 +44,13 @@ FUNCTIONS = {
             "def slug(text, separator='-'):\n    return separator.join(text.lower().replace(',', '').split())[:11]\n",
         ],
     ),
+    # Its test does not vary the separator; another function's test does.
+    "listed": (
+        "def listed(items, separator='-'):\n    return separator.join(sorted(items))\n",
+        "assert listed(['b', 'a']) == 'a-b' and listed([]) == '' and listed(['x', 'a', 'c']) == 'a-c-x'",
+        ["def listed(items, separator='-'):\n    text = ''\n    for item in sorted(items):\n        text += separator + item\n    return text[len(separator):]\n"],
+        ["def listed(items, separator='-'):\n    return '-'.join(sorted(items))\n"],
+    ),
     "ratio": (
         "def ratio(part, whole):\n    if whole <= 0:\n        raise ValueError('no whole')\n    return part / whole\n",
         "assert ratio(1, 2) == 0.5 and ratio(9, 3) == 3\n    with pytest.raises(ValueError):\n        ratio(1, -2)",
