@@ -178,8 +178,9 @@ impl Workshop {
         if over > 0 {
             entry.funnel.added_left_out.insert(over_budget(), over);
         }
+        // Added tests compare by themselves what matters of a value; its class may not matter.
+        tests.without_values.extend(found.kept.keys().cloned());
         tests.kept.append(&mut found.kept);
-        tests.without_values.append(&mut found.without_values);
         made.files = remove_unused(&repo, made.files, tests)?;
         Ok(made)
     }

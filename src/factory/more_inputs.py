@@ -32,8 +32,9 @@ import sys
 import textwrap
 import time
 
-# Maximum number of recorded calls of a function, of inputs that are tried, and of calls that are kept.
-MOST_RECORDED, MOST_TRIED, MOST_KEPT = 60, 1000, 60
+# Maximum number of recorded calls of a function, of inputs that are tried, of those among which calls are chosen, and of
+# calls that are kept.
+MOST_RECORDED, MOST_TRIED, MOST_FOUND, MOST_KEPT = 60, 5000, 1000, 60
 # Calls in one test.
 CALLS_PER_TEST = 10
 # Maximum number of values of an option whose calls hardly vary it.
@@ -56,6 +57,7 @@ VAGUE_ERRORS = {"NotImplementedError", "RuntimeError", "Exception", "BaseExcepti
 # The beginning of each test file. The code of this file uses the same functions.
 HELPERS = '''
 import base64
+import collections.abc
 import datetime
 import decimal
 import fractions
@@ -66,6 +68,9 @@ import pickle
 import sys
 
 import pytest
+
+# Maximum number of members of a collection that are compared.
+MOST_MEMBERS = 1000
 
 
 def function(module, name):
@@ -82,7 +87,8 @@ def loaded(text):
 
 
 def plain(value, depth=0):
-    """A literal that stands for a value, without names of classes: the runner compares these itself."""
+    """A literal that stands for a value: members of collections and public attributes of other objects, without their
+    classes."""
     kind = type(value)
     if value is None or kind in (bool, int, str, bytes):
         return value
@@ -104,6 +110,18 @@ def plain(value, depth=0):
         return str(value)
     if kind.__module__ == "numpy" and hasattr(value, "tolist"):
         return plain(value.tolist(), depth + 1)
+    for base, converted in ((int, int.__int__), (float, float.__float__), (str, str.__str__)):
+        if issubclass(kind, base):
+            return plain(converted(value))
+    if issubclass(kind, collections.abc.Mapping):
+        return plain(dict(itertools.islice(value.items(), MOST_MEMBERS)), depth)
+    if issubclass(kind, collections.abc.Set):
+        return plain(set(itertools.islice(value, MOST_MEMBERS)), depth)
+    if issubclass(kind, collections.abc.Collection):
+        return [plain(part, depth + 1) for part in itertools.islice(value, MOST_MEMBERS)]
+    public = getattr(value, "__dict__", None)
+    if type(public) is dict and not isinstance(value, type):
+        return {name: plain(public[name], depth + 2) for name in sorted(public) if not name.startswith("_")}
     return None
 
 
@@ -449,6 +467,8 @@ class Inputs:
         self.calls, self.pools = calls, {}
         # Tracebacks and lines of exceptions in the function during its last call, and whether it ended with one.
         self.raised, self.failed = [], False
+        # Outcomes of the kept calls.
+        self.expected = {}
         self.chance = random.Random(f"{wanted}")
         for positional, named in calls:
             for place, source in [*enumerate(positional), *named]:
@@ -484,12 +504,12 @@ class Inputs:
     def kept(self):
         """Calls that give the same outcome twice, each with the lines of the function that it runs.
 
-        If free changes of an argument can make the function raise an exception, not all values of its kind are allowed.
-        What the function returns for others says nothing then, so calls with free changes of that argument are left out."""
+        What the function returns for arguments that were changed freely may mean nothing. So of these calls only those are kept
+        that raise an exception, and those with other texts, if no other text in their place can make the function raise one."""
         found, seen, limited = [], set(), set()
         recorded, is_over = ((call, ()) for call in self.calls), time_limit(FUNCTION_SECONDS)
         for number, (call, free) in enumerate(itertools.chain(recorded, self.changed_calls())):
-            if number >= MOST_TRIED or is_over():
+            if number >= MOST_TRIED or len(found) >= MOST_FOUND or is_over():
                 break
             if call in seen:
                 continue
@@ -499,7 +519,8 @@ class Inputs:
                 limited.update(free)
             if first is not None and self.run(call) == first:
                 found.append((free, call, *first))
-        found = [one for one in found if type(one[2]) is RaisedError or not limited.intersection(one[0])]
+        found = [one for one in found if not self.is_arbitrary(*one[:3], limited)]
+        self.expected = {call: expected for _, call, expected, *_ in found}
         noticing = self.noticing([(call, expected, changes) for _, call, expected, _, changes in found])
         return [
             {
@@ -510,11 +531,19 @@ class Inputs:
                 "lines": sorted(lines),
                 "example": None,
                 "words": [],
+                "mutants": [],
                 "changes_objects": changes_objects,
                 "notices": noticing.get(place, 0),
             }
             for place, (free, call, expected, lines, changes_objects) in enumerate(found)
         ]
+
+    def is_arbitrary(self, free, call, expected, limited):
+        """Whether what a call returns may mean nothing: an argument was changed freely that is no text, or is in a place that is
+        limited."""
+        sources = {**dict(enumerate(call[0])), **dict(call[1])}
+        is_text = lambda place: sources[place].lstrip("b")[:1] in ("'", '"')
+        return type(expected) is not RaisedError and any(place in limited or not is_text(place) for place in free)
 
     def selected(self):
         """The calls that are selected for tests, and further ones that are good examples."""
@@ -524,6 +553,7 @@ class Inputs:
                 able.setdefault((tuple(call["lines"]), call["expected"]), call)
         able = list(able.values())[:MOST_ABLE]
         self.add_examples(able)
+        self.add_mutants([call for call in able if call["example"]])
         examples, _ = apart(able, (), MOST_KEPT)
         tests = chosen(kept)
         return tests + [call for call in examples if call not in tests]
@@ -537,6 +567,17 @@ class Inputs:
             line = f"{made} {found}"
             if made and len(line) <= LONGEST_EXAMPLE and not re.search(r" at 0x|[\n`]", line):
                 call["example"], call["words"] = line, sorted(words_in(found) & source)
+
+    def add_mutants(self, calls):
+        """Adds to each call the numbers of the mutants that it notices."""
+        is_over = time_limit(MUTANT_SECONDS)
+        for number, mutant in enumerate(mutants_of(self.called, random.Random(0))):
+            for call in calls:
+                if is_over():
+                    return
+                expected = self.expected[call["call"]]
+                if not self.gives(mutant, call["call"], expected, call["changes_objects"]):
+                    call["mutants"].append(number)
 
     def example(self, call):
         """How a call is written, and what it does; empty texts if that is not known."""
@@ -558,7 +599,7 @@ class Inputs:
                 try:
                     result, before, after = observed(self.called, positional, named)
                 except Exception as error:
-                    return made, f"raises {type(error).__name__}({str(error)!r})"
+                    return made, f"raises {error!r}"
             names = [*code.co_varnames[: len(positional)], *named]
             if is_new:
                 # An object's own text may not show its attributes.
@@ -629,9 +670,8 @@ class Inputs:
                     arguments[place] = chance.choice(list(self.pools[place]))
                 if place in self.other_values and chance.random() < 0.2:
                     arguments[place] = chance.choice(self.other_values[place])
-                    free.append(place)
             for place in chance.sample(list(arguments), min(len(arguments), chance.choice((0, 1, 1, 2)))):
-                value, is_free = self.value(arguments[place]), chance.random() < 0.4
+                value, is_free = self.value(arguments[place]), chance.random() < 0.3
                 # Methods of the package's objects may fail, and not each text can be written as bytes.
                 with contextlib.suppress(Exception):
                     for _ in range(chance.choice((1, 1, 2))):
@@ -781,9 +821,9 @@ def changes_of(node):
     return found
 
 
-# Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs, texts differ in
-# digits only, and members come from theirs. Only free changes make other numbers, other texts, and longer lists. Nothing is
-# empty and nothing is negative unless a recorded value is.
+# Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs (or near them), texts differ in
+# digits only, members come from theirs, and lists are of the same length, sorted, or without repetition if all of theirs are. Only
+# free changes make other numbers and other texts. Nothing is empty and nothing is negative unless a recorded value is.
 
 
 def changed(value, pool, chance, is_free):
@@ -821,12 +861,19 @@ def changed(value, pool, chance, is_free):
 # Numbers at which rules about digits, times, years and bytes often change.
 SPECIAL_NUMBERS = (0, 1, 2, 7, 10, 11, 12, 19, 20, 21, 23, 24, 31, 59, 60, 99, 100, 101, 110, 200, 255, 256, 365, 366, 999)
 SPECIAL_NUMBERS += (1000, 1001, 1024, 1100, 1900, 2000, 2001, 2024, 2100, 2400, 9999, 10000, 65536, 100000, 999999, 1000000)
+# Numbers up to this one may have a bound, such as months, percentages, bytes and degrees have. Larger ones may be exceeded a bit.
+LARGEST_BOUND = 366
 SPECIAL_YEARS = (1900, 1996, 2000, 2023, 2024, 2100)
 
 
 def changed_int(value, alike, chance, is_free):
     low, high = min(alike), max(alike)
     if not is_free:
+        low = low - low // 10 if low > LARGEST_BOUND else low
+        high = high + high // 10 if high > LARGEST_BOUND else high
+        special = [number for number in SPECIAL_NUMBERS if low < number < high]
+        if special and chance.random() < 0.4:
+            return chance.choice(sorted(special, key=lambda number: abs(number - value))[:8])
         return min(max(chance.choice([value + 1, value - 1, chance.randint(low, high)]), low), high)
     digits = len(str(max(abs(low), abs(high))))
     found = chance.choice(
@@ -903,18 +950,32 @@ def changed_list(value, alike, chance, is_free):
     place = chance.randrange(len(value))
     inner = changed(value[place], members, chance, is_free)
     changes = [value[:place] + [inner] + value[place + 1 :]] * 3
-    if is_free:
+    # In lists of one length, members at different places may mean different things.
+    if is_free or len(set(map(len, alike))) > 1:
         changes += [
             value + other,
             value[:place] + other[min(place, len(other)) :],
             value[:place] + [chance.choice(members)] + value[place:],
             value[:place] + value[place + 1 :],
+            chance.sample(value, len(value)),
+            value[::-1],
         ]
-    else:
-        # Members at fixed places may mean different things.
-        changes += [chance.sample(value, len(value)), value[::-1]] if len(set(map(len, alike))) > 1 else []
     found = chance.choice(changes)
+    if not is_free:
+        found = in_same_order(found, alike)
     return found if found or [] in alike else value
+
+
+def in_same_order(value, alike):
+    """A list, sorted if all others are, and without repetition if none has any."""
+    with contextlib.suppress(Exception):
+        others = [one for one in alike if len(one) > 1]
+        if others and not any(part in one[:place] for one in others for place, part in enumerate(one)):
+            value = [part for place, part in enumerate(value) if part not in value[:place]]
+        for is_reversed in (False, True):
+            if others and all(sorted(one, reverse=is_reversed) == one for one in others):
+                value = sorted(value, reverse=is_reversed)
+    return value
 
 
 def changed_dict(value, alike, chance, is_free):
@@ -987,13 +1048,13 @@ def shape(line):
 
 def apart(calls, recorded, most):
     """Separates the examples of a function, at most `most`, from the calls that tests make. Each example runs lines of the
-    function that no earlier one runs, shows words of its source that no earlier one shows, or looks different. Calls with
-    `recorded` digests are no examples, because the package's own tests make them."""
-    examples, lines, words, shapes, left = [], set(), set(), set(), LONGEST_EXAMPLES
+    function that no earlier one runs, notices mutants or shows words of its source that no earlier one does, or looks
+    different. Calls with `recorded` digests are no examples, because the package's own tests make them."""
+    examples, shapes, left = [], set(), LONGEST_EXAMPLES
+    known = {"lines": set(), "words": set(), "mutants": set()}
 
     def gain(call):
-        new = 2 * len(set(call["lines"]) - lines) + 2 * len(set(call["words"]) - words)
-        new += shape(call["example"]) not in shapes
+        new = 2 * sum(len(set(call[kind]) - known[kind]) for kind in known) + (shape(call["example"]) not in shapes)
         return new / 2 if call["is_free"] else new, -len(call["example"])
 
     able = [call for call in calls if call["example"] and digest(*call["call"]) not in recorded]
@@ -1006,8 +1067,8 @@ def apart(calls, recorded, most):
         examples.append(best)
         left -= len(best["example"])
         shapes.add(shape(best["example"]))
-        lines.update(best["lines"])
-        words.update(best["words"])
+        for kind in known:
+            known[kind].update(best[kind])
     shown = {call["example"] for call in examples}
     return examples, [call for call in calls if call["example"] not in shown]
 

@@ -61,7 +61,7 @@ FUNCTIONS = {
     ),
     "moved": (
         "def moved(point, by):\n    return {**point, 'x': point['x'] + by}\n",
-        "assert moved({'x': 1, 'y': 2}, 3) == {'x': 4, 'y': 2}",
+        "assert moved({'x': 1, 'y': 2}, 3) == {'x': 4, 'y': 2} and moved({'x': 7, 'y': 0}, 9) == {'x': 16, 'y': 0}",
         ["def moved(point, by):\n    point = dict(point)\n    point['x'] += by\n    return point\n"],
         ["def moved(point, by):\n    point['x'] += by\n    return point\n"],
     ),
@@ -75,7 +75,7 @@ FUNCTIONS = {
     "Purse.spend": (
         "class Purse:\n    def __init__(self, coins):\n        self.coins = coins\n\n"
         "    def spend(self, amount):\n        self.coins = max(self.coins - amount, 0)\n",
-        "purse = Purse(10)\n    purse.spend(3)\n    purse.spend(4)\n    assert purse.coins == 3\n    purse.spend(5)\n    assert not purse.coins",
+        "purse = Purse(10)\n    purse.spend(2)\n    purse.spend(5)\n    assert purse.coins == 3\n    purse.spend(5)\n    assert not purse.coins",
         [
             "class Purse:\n    def __init__(self, coins):\n        self.coins = coins\n\n"
             "    def spend(self, amount):\n        self.coins -= min(amount, self.coins)\n        self._last = amount\n"
