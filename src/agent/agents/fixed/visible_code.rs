@@ -19,8 +19,8 @@ pub(super) fn stub(function: &TaskFunction, masked: &Code) -> Result<String, Str
     source(function, masked).ok_or_else(|| "is not there".to_owned())
 }
 
-/// Describes the function at index `function` of a file; `name` is the function's name without its class. `description`
-/// is used if the function has no docstring.
+/// Describes the function at index `function` of a file; `name` is the function's name without its class. The first
+/// paragraph of `description` is used only if the function has no docstring.
 pub(super) fn described(name: &str, module: &Module, function: usize, description: &str) -> Missing {
     let class = module.functions()[function].class.as_deref();
     let called =
@@ -28,8 +28,10 @@ pub(super) fn described(name: &str, module: &Module, function: usize, descriptio
     let docstring = module.docstring(function).unwrap_or_default();
     let text = docstring.trim_start_matches(|character: char| character.is_ascii_alphabetic());
     let text = text.trim_matches(['"', '\'']).trim();
+    // What follows the description's first paragraph, such as examples, is not in the docstring.
+    let more = description.split_once("\n\n").filter(|_| !text.is_empty()).map_or("", |(_, more)| more);
     let lines = if text.is_empty() { description.trim() } else { text }.lines();
-    let docstring = lines.map(|line| line.trim().to_owned()).collect();
+    let docstring = lines.chain(more.lines()).map(|line| line.trim().to_owned()).collect();
     Missing { called, header: module.header(function), docstring, part: None }
 }
 
@@ -208,6 +210,16 @@ pub(super) fn others(code: &Code, own: &Path) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn examples_below_a_description_are_shown_with_and_without_a_docstring() {
+        let file = "def one(x):\n    \"\"\"The docstring.\"\"\"\n    return x\n\n\ndef two(x):\n    return x\n";
+        let module = Module::parse("m.py", file.into()).unwrap();
+        let lines = |function| described("f", &module, function, "First.\n\nExamples:\n    f(1) returns 1").docstring;
+        assert_eq!(lines(0), ["The docstring.", "Examples:", "f(1) returns 1"]);
+        assert_eq!(lines(1), ["First.", "", "Examples:", "f(1) returns 1"]);
+        assert_eq!(described("f", &module, 0, "First.").docstring, ["The docstring."]);
+    }
 
     #[test]
     fn a_methods_file_is_shown_with_its_fields_and_other_signatures() {
