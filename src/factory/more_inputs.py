@@ -106,8 +106,11 @@ def plain(value, depth=0):
         return {repr(plain(key, depth + 1)): plain(part, depth + 1) for key, part in dict.items(value)}
     if issubclass(kind, list):
         return [plain(part, depth + 1) for part in list.__iter__(value)]
-    if kind.__module__ in ("datetime", "decimal", "fractions"):
+    if kind.__module__ == "datetime":
         return str(value)
+    if kind.__module__ in ("decimal", "fractions"):
+        # Like other numbers, these are compared without their type.
+        return plain(float(value), depth)
     if kind.__module__ == "numpy" and hasattr(value, "tolist"):
         return plain(value.tolist(), depth + 1)
     for base, converted in ((int, int.__int__), (float, float.__float__), (str, str.__str__)):
@@ -599,7 +602,7 @@ class Inputs:
                 try:
                     result, before, after = observed(self.called, positional, named)
                 except Exception as error:
-                    return made, f"raises {error!r}"
+                    return made, f"raises {error!r}" + " when iterated" * bool(code.co_flags & inspect.CO_GENERATOR)
             names = [*code.co_varnames[: len(positional)], *named]
             if is_new:
                 # An object's own text may not show its attributes.
@@ -607,7 +610,8 @@ class Inputs:
                 return made, f"makes {with_attributes(new) if getattr(new, '__dict__', None) else readable(new)}"
             states = zip(names, [*positional, *named.values()], before, after)
             changes = [f"changes {name} to {readable(value)}" for name, value, *both in states if not equal(*both)]
-            return made, " and ".join(([] if result is None and changes else [f"returns {readable(result)}"]) + changes)
+            gives = "yields the members of" if code.co_flags & inspect.CO_GENERATOR else "returns"
+            return made, " and ".join(([] if result is None and changes else [f"{gives} {readable(result)}"]) + changes)
         except BaseException:
             return "", ""
 
@@ -720,7 +724,10 @@ class Inputs:
         # What a right function keeps in objects besides its result is up to it.
         given = [*positional, *named.values()]
         changes_objects = any(not is_container(value) and not equal(*states) for value, *states in zip(given, before, after))
-        result = outcome(given, result, before, after, changes_objects)
+        try:
+            result = outcome(given, result, before, after, changes_objects)
+        except Exception:
+            return None
         if len(repr(result)) > LONGEST_OUTCOME or " at 0x" in repr(result):
             return None
         return result, frozenset(lines), changes_objects

@@ -112,6 +112,7 @@ def main(names):
     request = {
         "ids": passed(survey),
         "functions": [["kit/tools.py", name] for name in functions],
+        "examples": 8,
         "code": (SOURCE / "more_inputs.py").read_text(),
     }
     made, said = in_box(right, ["inputs", "request.json"], {}, {"request.json": json.dumps(request)})
@@ -120,7 +121,8 @@ def main(names):
     added = made["files"]
     survey, said = in_box(right, ["survey", ""], {}, added)
     kept = passed(survey)
-    plan = {"groups": {"all": kept}}
+    # As the factory plans them: values of added tests are not compared.
+    plan = {"groups": {"all": kept}, "without_values": [name for name in kept if name.split("::")[0] in added]}
     gold, said = in_box(right, ["run", "all"], plan, added)
     if gold is None or gold["passed"] != len(survey["tests"]) or gold["changed"]:
         sys.exit(f"gold does not pass: {gold} {said}")

@@ -141,6 +141,7 @@ def check_examples(functions, files, tests, added):
                 arguments = "[" + call.removeprefix(f"{name}(").removesuffix(")") + "]"
                 assert not any(f"returned(called, {arguments})" in text for text in files.values()), line
     by_name = {one["function"].partition("::")[2]: "\n".join(one["examples"]) for one in functions}
+    assert "pairs([" in by_name["pairs"] and ") yields the members of [" in by_name["pairs"], by_name
     # Every branch is shown, and every way in which a call can end.
     assert " raises ValueError('no whole')" in by_name["ratio"] and " returns " in by_name["ratio"], by_name
     assert "Purse.spend(Purse(coins=" in by_name["Purse.spend"] and " changes self to Purse(" in by_name["Purse.spend"], by_name
