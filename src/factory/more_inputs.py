@@ -507,8 +507,9 @@ class Inputs:
     def kept(self):
         """Calls that give the same outcome twice, each with the lines of the function that it runs.
 
-        What the function returns for arguments that were changed freely may mean nothing. So of these calls only those are kept
-        that raise an exception, and those with other texts, if no other text in their place can make the function raise one."""
+        What the function returns for arguments that were changed freely may mean nothing. So of these calls only those may
+        become tests that raise an exception, and those with other texts, if no other text in their place can make the function
+        raise one. The others may still become examples."""
         found, seen, limited = [], set(), set()
         recorded, is_over = ((call, ()) for call in self.calls), time_limit(FUNCTION_SECONDS)
         for number, (call, free) in enumerate(itertools.chain(recorded, self.changed_calls())):
@@ -522,13 +523,14 @@ class Inputs:
                 limited.update(free)
             if first is not None and self.run(call) == first:
                 found.append((free, call, *first))
-        found = [one for one in found if not self.is_arbitrary(*one[:3], limited)]
         self.expected = {call: expected for _, call, expected, *_ in found}
-        noticing = self.noticing([(call, expected, changes) for _, call, expected, _, changes in found])
+        arbitrary = [self.is_arbitrary(free, call, expected, limited) for free, call, expected, *_ in found]
+        noticing = self.noticing([(place, *found[place]) for place, is_one in enumerate(arbitrary) if not is_one])
         return [
             {
                 "call": call,
                 "is_free": bool(free),
+                "is_arbitrary": arbitrary[place],
                 "expected": repr(expected),
                 "raises": type(expected) is RaisedError,
                 "lines": sorted(lines),
@@ -616,13 +618,13 @@ class Inputs:
             return "", ""
 
     def noticing(self, calls):
-        """The number of mutants that each call is the first or second one to notice, by the call's place."""
+        """The number of mutants that each of the found calls is the first or second one to notice, by the call's place."""
         found, is_over = {}, time_limit(MUTANT_SECONDS)
-        order = list(enumerate(calls))
+        order = list(calls)
         for mutant in mutants_of(self.called, self.chance):
             self.chance.shuffle(order)
             noticed = 0
-            for place, (call, expected, changes_objects) in order:
+            for place, _, call, expected, _, changes_objects in order:
                 if noticed == MOST_NOTICING or is_over():
                     break
                 if not self.gives(mutant, call, expected, changes_objects):
@@ -1065,7 +1067,7 @@ def apart(calls, recorded, most):
         return new / 2 if call["is_free"] else new, -len(call["example"])
 
     able = [call for call in calls if call["example"] and digest(*call["call"]) not in recorded]
-    while len(examples) < min(most, len(calls) // CALLS_PER_EXAMPLE):
+    while len(examples) < most:
         able = [call for call in able if len(call["example"]) <= left]
         best = max(able, key=gain, default=None)
         if not best or not gain(best)[0] and len(examples) > 2:
@@ -1084,9 +1086,9 @@ PICKLE = re.compile(r"loaded\(('[A-Za-z0-9+/=]*')\)")
 
 
 def chosen(calls):
-    """At most `MOST_KEPT` calls: first those that notice mutants, then from each set of lines in turn, those with different
-    outcomes first."""
-    sets = {}
+    """At most `MOST_KEPT` calls that may become tests: first those that notice mutants, then from each set of lines in turn,
+    those with different outcomes first."""
+    sets, calls = {}, [call for call in calls if not call["is_arbitrary"]]
     noticing = sorted((call for call in calls if call["notices"]), key=lambda call: -call["notices"])[:MOST_KEPT]
     for call in calls:
         if call["notices"]:

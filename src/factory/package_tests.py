@@ -2277,10 +2277,12 @@ def more_inputs(folder, request):
     beside = os.path.dirname(request["ids"][0].split("::")[0])
     path = lambda number: os.path.join(beside, f"{ADDED}_{number}.py")
     for (file, name, module), (calls, recorded) in sorted(found.items()):
+        most = min(request["examples"], len(calls) // maker.CALLS_PER_EXAMPLE)
+        examples, calls = maker.apart(calls, recorded, most)
+        calls = maker.chosen(calls)
         if not calls:
             continue
-        examples, calls = maker.apart(calls, recorded, request["examples"])
-        added = (module, name), maker.chosen(calls)
+        added = (module, name), calls
         text = maker.written([*chunk, added])
         if chunk and len(text) > LARGEST_ADDED:
             chunk, text = [], maker.written([added])
