@@ -72,7 +72,8 @@ struct FunctionInputs {
 }
 
 impl AddedInputs {
-    /// Returns the examples of a function, given as `path.py::Class.method`; none if its added tests are no longer kept, because what it does varies.
+    /// Returns the examples of a function, given as `path.py::Class.method`; none if its added tests are no longer kept,
+    /// because what it does varies.
     pub(super) fn examples(&self, function: &str, kept: &BTreeMap<String, SurveyedTest>) -> &[String] {
         let is_kept = |tests: &str| kept.keys().any(|id| added_tests_of_function(id) == Some(tests));
         let found = self.functions.iter().find(|one| one.function == function && is_kept(&one.tests));

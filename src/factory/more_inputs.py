@@ -830,9 +830,10 @@ def changes_of(node):
     return found
 
 
-# Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs (or near them), texts differ in
-# digits only, members come from theirs, and lists are of the same length, sorted, or without repetition if all of theirs are. Only
-# free changes make other numbers and other texts. Nothing is empty and nothing is negative unless a recorded value is.
+# Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs (or near them), texts
+# differ in digits only, members come from theirs, and lists are of the same length, sorted, or without repetition if all of
+# theirs are. Only free changes make other numbers and other texts. Nothing is empty and nothing is negative unless a recorded
+# value is.
 
 
 def changed(value, pool, chance, is_free):
@@ -870,7 +871,8 @@ def changed(value, pool, chance, is_free):
 # Numbers at which rules about digits, times, years and bytes often change.
 SPECIAL_NUMBERS = (0, 1, 2, 7, 10, 11, 12, 19, 20, 21, 23, 24, 31, 59, 60, 99, 100, 101, 110, 200, 255, 256, 365, 366, 999)
 SPECIAL_NUMBERS += (1000, 1001, 1024, 1100, 1900, 2000, 2001, 2024, 2100, 2400, 9999, 10000, 65536, 100000, 999999, 1000000)
-# Numbers up to this one may have a bound, such as months, percentages, bytes and degrees have. Larger ones may be exceeded a bit.
+# Numbers up to this one may have a bound, such as months, percentages, bytes and degrees have. Larger ones may be exceeded
+# a bit.
 LARGEST_BOUND = 366
 SPECIAL_YEARS = (1900, 1996, 2000, 2023, 2024, 2100)
 
