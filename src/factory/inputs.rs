@@ -65,7 +65,7 @@ pub(super) struct AddedInputs {
 struct FunctionInputs {
     /// The function, as `path.py::Class.method`.
     function: String,
-    /// What the ids of its added tests begin with, see [`added_tests_of_function`].
+    /// The common beginning of the ids of its added tests, see [`added_tests_of_function`].
     tests: String,
     /// Lines that each show a call and what it does.
     examples: Vec<String>,

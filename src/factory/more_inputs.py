@@ -196,7 +196,10 @@ def source_of(value, depth=0):
         return repr(value) if math.isfinite(value) else f"float({str(value)!r})"
     if depth < 6 and kind in (list, tuple, set, frozenset, dict):
         with contextlib.suppress(NoSource):
-            return source_of_container(value, kind, depth)
+            source = written_container(value, kind, lambda part: source_of(part, depth + 1))
+            # One pickle keeps what the members share.
+            if kind is dict or "loaded(" not in source:
+                return source
     if kind.__module__ == "datetime" and kind.__name__ in ("date", "datetime", "time", "timedelta"):
         if getattr(value, "tzinfo", None) in (None, datetime.timezone.utc):
             return repr(value)
@@ -205,20 +208,17 @@ def source_of(value, depth=0):
     return pickled(value)
 
 
-def source_of_container(value, kind, depth):
+def written_container(value, kind, written):
+    """An expression for a built-in container, whose members `written` writes."""
     if kind is dict:
-        parts = (f"{source_of(key, depth + 1)}: {source_of(part, depth + 1)}" for key, part in value.items())
+        parts = (f"{written(key)}: {written(part)}" for key, part in value.items())
         return "{" + ", ".join(parts) + "}"
-    members = sorted(value, key=repr) if kind in (set, frozenset) else value
-    parts = [source_of(part, depth + 1) for part in members]
-    if any("loaded(" in part for part in parts):
-        # One pickle keeps what the members share.
-        raise NoSource
+    parts = [written(part) for part in (sorted(value, key=repr) if kind in (set, frozenset) else value)]
     inner = ", ".join(parts)
     if kind is list:
         return f"[{inner}]"
     if kind is tuple:
-        return f"({inner},)" if parts else "()"
+        return f"({inner},)" if len(parts) == 1 else f"({inner})"
     return f"{kind.__name__}([{inner}])"
 
 
@@ -367,6 +367,11 @@ def share_options(functions):
                 inputs.other_values[place] = others
 
 
+def by_place(positional, named):
+    """The sources of a call's arguments by their index or name."""
+    return dict([*enumerate(positional), *named])
+
+
 def digest(positional, named):
     """A digest of a call's arguments."""
     return hashlib.sha256(repr((tuple(positional), tuple(map(tuple, named)))).encode()).hexdigest()[:16]
@@ -413,7 +418,7 @@ def readable(value, depth=0):
     """How an example shows a value: as its source, as the value's own text, or as its class and attributes."""
     kind = type(value)
     if depth < 4 and kind in (list, tuple, set, frozenset, dict):
-        return readable_container(value, kind, depth)
+        return written_container(value, kind, lambda part: readable(part, depth + 1))
     with contextlib.suppress(NoSource):
         source = source_of(value)
         if "loaded(" not in source:
@@ -426,19 +431,6 @@ def readable(value, depth=0):
 def with_attributes(value, depth=0):
     parts = (f"{name}={readable(part, depth + 1)}" for name, part in vars(value).items()) if depth < 4 else ["..."]
     return f"{type(value).__name__}({', '.join(parts)})"
-
-
-def readable_container(value, kind, depth):
-    if kind is dict:
-        parts = (f"{readable(key, depth + 1)}: {readable(part, depth + 1)}" for key, part in value.items())
-        return "{" + ", ".join(parts) + "}"
-    parts = [readable(part, depth + 1) for part in value]
-    inner = ", ".join(sorted(parts) if kind in (set, frozenset) else parts)
-    if kind is list:
-        return f"[{inner}]"
-    if kind is tuple:
-        return f"({inner},)" if len(parts) == 1 else f"({inner})"
-    return f"{kind.__name__}([{inner}])"
 
 
 def words_in(text):
@@ -474,7 +466,7 @@ class Inputs:
         self.expected = {}
         self.chance = random.Random(f"{wanted}")
         for positional, named in calls:
-            for place, source in [*enumerate(positional), *named]:
+            for place, source in by_place(positional, named).items():
                 self.pools.setdefault(place, {})[source] = None
         # Names of the parameters with a default, and values of such parameters in calls of other functions.
         self.options, self.other_values = {}, {}
@@ -494,6 +486,11 @@ class Inputs:
 
     def value(self, source):
         return eval(source, globals())
+
+    def arguments(self, call):
+        """The arguments of a call: positional ones, and named ones by their name."""
+        positional, named = call
+        return [self.value(source) for source in positional], {name: self.value(source) for name, source in named}
 
     def recorded(self):
         """Outcomes of some recorded calls."""
@@ -546,7 +543,7 @@ class Inputs:
     def is_arbitrary(self, free, call, expected, limited):
         """Whether what a call returns may mean nothing: an argument was changed freely that is no text, or is in a place that is
         limited."""
-        sources = {**dict(enumerate(call[0])), **dict(call[1])}
+        sources = by_place(*call)
         is_text = lambda place: sources[place].lstrip("b")[:1] in ("'", '"')
         return type(expected) is not RaisedError and any(place in limited or not is_text(place) for place in free)
 
@@ -588,18 +585,16 @@ class Inputs:
         """How a call is written, and what it does; empty texts if that is not known."""
         code, name = self.called.__code__, self.called.__qualname__
         try:
-            positional = [self.value(source) for source in call[0]]
-            named = {name: self.value(source) for name, source in call[1]}
-            shown = [f"{name}={readable(value)}" for name, value in named.items()]
+            positional, named = self.arguments(call)
             owner, _, last = name.rpartition(".")
             is_new = last == "__init__"
-            # An object of a subclass may be made in another way.
+            shown = [*map(readable, positional[is_new:]), *(f"{key}={readable(value)}" for key, value in named.items())]
             if is_new and type(positional[0]).__qualname__ == owner:
-                made = f"{owner}({', '.join([*map(readable, positional[1:]), *shown])})"
-            elif is_new:
-                made = f"{name}({', '.join([f'self: {type(positional[0]).__qualname__}', *map(readable, positional[1:]), *shown])})"
+                made = f"{owner}({', '.join(shown)})"
             else:
-                made = f"{name}({', '.join([*map(readable, positional), *shown])})"
+                # An object of a subclass may be made in another way.
+                first = [f"self: {type(positional[0]).__qualname__}"] if is_new else []
+                made = f"{name}({', '.join(first + shown)})"
             with self.limits():
                 try:
                     result, before, after = observed(self.called, positional, named)
@@ -635,8 +630,7 @@ class Inputs:
     def gives(self, called, call, expected, changes_objects):
         """Whether a call of another function has the expected outcome."""
         try:
-            positional = [self.value(source) for source in call[0]]
-            named = {name: self.value(source) for name, source in call[1]}
+            positional, named = self.arguments(call)
             with self.limits():
                 got = returned(called, positional, named, changes_objects)
         except BaseException as error:
@@ -667,7 +661,7 @@ class Inputs:
         chance = self.chance
         while True:
             positional, named = chance.choice(self.calls)
-            arguments = dict([*enumerate(positional), *named])
+            arguments = by_place(positional, named)
             if not arguments:
                 return
             free = []
@@ -691,11 +685,9 @@ class Inputs:
 
     def run(self, call):
         """The outcome of a call and the lines that it runs; `None` if a right function may do something else."""
-        positional, named = call
         lines, code = set(), self.called.__code__
         try:
-            positional = [self.value(source) for source in positional]
-            named = {name: self.value(source) for name, source in named}
+            positional, named = self.arguments(call)
         except Exception:
             return None
 
@@ -1106,7 +1098,7 @@ def chosen(calls):
 
 
 def test_name(number, name):
-    """What the names of the tests of a function begin with, which is the test file's function with this number."""
+    """The common beginning of the names of a function's tests; `number` is that of the function in the test file."""
     return f"test_{number}_{name.rpartition('.')[2].strip('_')}"
 
 

@@ -28,7 +28,7 @@ pub(super) fn described(name: &str, module: &Module, function: usize, descriptio
     let docstring = module.docstring(function).unwrap_or_default();
     let text = docstring.trim_start_matches(|character: char| character.is_ascii_alphabetic());
     let text = text.trim_matches(['"', '\'']).trim();
-    // What follows the description's first paragraph, such as examples, is not in the docstring.
+    // The docstring does not contain later paragraphs of the description, such as examples.
     let more = description.split_once("\n\n").filter(|_| !text.is_empty()).map_or("", |(_, more)| more);
     let lines = if text.is_empty() { description.trim() } else { text }.lines();
     let docstring = lines.chain(more.lines()).map(|line| line.trim().to_owned()).collect();
