@@ -8,7 +8,6 @@ use super::shared::{print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{Label, Labels, Merged, clean, compare, compare_console, contenders};
 use crate::run::RunFile;
-use crate::run::reading::Detail;
 use crate::stats::Population;
 
 /// Compare agents, models or settings on the same samples
@@ -54,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut runs: Vec<(&str, &RunFile)> = Vec::new();
     let folders = distinct_folders(&arguments.run, &arguments.runs)?;
     // Refuse unreadable runs: half a comparison would look like a complete one.
-    let merged = Merged::read_all(&folders, Detail::Outcome, &Labels::new(&arguments.label))?;
+    let merged = Merged::read_all(&folders, &Labels::new(&arguments.label))?;
     let mut differences = Vec::new();
     for reading in &merged.runs {
         for note in &reading.notes {

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::report;
 use crate::run::family::Families;
 use crate::run::machine::Machine;
-use crate::run::{Configuration, CurriculumSettings, Reward, Serving, Store};
+use crate::run::{Configuration, CurriculumSettings, Reward, Serving, Store, outcomes};
 use crate::score::Rule;
 use crate::session::{Run, RunFolder, SessionOptions};
 use crate::suite::{Protocol, is_bundled};
@@ -192,7 +192,7 @@ impl EpisodeOptions {
 /// messages.
 pub(super) async fn close(host: &EpisodeHost) -> Result<ProgramExit> {
     host.finish().await?;
-    let records = host.store().records()?;
+    let records = outcomes(&host.store().records()?);
     let summary = report::summarise(&records, &report_options(&records, &[], 1, &[]));
     if !records.is_empty() {
         talk!("{}", report::brief_console(&summary).trim_end());

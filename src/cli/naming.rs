@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::report;
 use crate::run::family::Families;
-use crate::run::{AttemptRecord, PlannedAttempts, RunFile, Store};
+use crate::run::{Outcome, PlannedAttempts, RunFile, Store};
 use crate::stats::{Intervals, Population};
 
 /// Name of the newest run on the command line.
@@ -79,15 +79,15 @@ pub(super) fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<Path
 }
 
 /// Returns how to compute and describe intervals over these records, in their family's words.
-pub fn intervals<'a>(population: Population, records: impl IntoIterator<Item = &'a AttemptRecord>) -> Intervals {
+pub fn intervals<'a>(population: Population, records: impl IntoIterator<Item = &'a Outcome>) -> Intervals {
     let usual = Intervals::default();
-    let words = Families::standard().words(records.into_iter().map(|record| record.family.as_str()));
+    let words = Families::standard().words(records.into_iter().map(|record| &*record.family));
     Intervals { population, group: words.map_or(usual.group, |words| words.group), ..usual }
 }
 
 /// Returns the options for a run's summary. If no values of k are given, they are 1 and the number of attempts.
 pub(super) fn report_options(
-    records: &[AttemptRecord],
+    records: &[Outcome],
     planned: &[PlannedAttempts],
     attempts: u32,
     k: &[usize],

@@ -6,8 +6,8 @@ use super::naming::distinct_folders;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{Aspect, ParityDescription, clean, parity, parity_console, parity_experiment};
-use crate::run::AttemptRecord;
-use crate::run::reading::{Detail, read};
+use crate::run::Outcome;
+use crate::run::reading::read;
 
 /// Check that two runs of the same samples agree, in the form that Harbor requires of adapters
 ///
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let folders = distinct_folders(&names, &arguments.runs)?;
     let mut sides = Vec::new();
     for (name, folder) in names.iter().zip(&folders) {
-        let reading = read(folder, Detail::Outcome)?;
+        let reading = read(folder)?;
         for note in &reading.notes {
             talk!("{}: {}", clean(name), clean(note));
         }
@@ -79,8 +79,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Returns the records of the named agent, or of the run's only agent.
-fn of_one_agent(run: &str, records: Vec<AttemptRecord>, agent: Option<&str>) -> Result<Vec<AttemptRecord>> {
-    let kept: Vec<_> = records.into_iter().filter(|record| agent.is_none_or(|agent| record.agent == agent)).collect();
+fn of_one_agent(run: &str, records: Vec<Outcome>, agent: Option<&str>) -> Result<Vec<Outcome>> {
+    let kept: Vec<_> = records.into_iter().filter(|record| agent.is_none_or(|agent| &*record.agent == agent)).collect();
     let Some(first) = kept.first() else {
         return Err(Error::usage(format!("run `{run}` has no attempt to compare")));
     };

@@ -12,9 +12,9 @@ use super::shared::{print, print_json};
 use super::signals::stop_on_signals;
 use crate::error::{Error, FailureKind, Result};
 use crate::report::{clean, verifier_rows, verifiers_console};
-use crate::run::Catalogue;
 use crate::run::family::{Families, ScoringBasis};
-use crate::run::reading::{Detail, ReadableRun, read};
+use crate::run::reading::{ReadableRun, read};
+use crate::run::{AttemptRecord, Catalogue, outcomes};
 use crate::stats::Population;
 use crate::verifier::choosing::{choose_all, open_all, reach};
 use crate::verifier::stored::{CostCap, choices, groups, spent};
@@ -65,7 +65,7 @@ pub struct Arguments {
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
     let folder = run_folder(&arguments.run, &arguments.runs)?;
-    let ReadableRun { store, run, mut records, notes, .. } = read(&folder, Detail::Whole)?;
+    let ReadableRun { store, run, mut records, notes, .. } = read::<AttemptRecord>(&folder)?;
     for note in &notes {
         talk!("{}", clean(note));
     }
@@ -114,8 +114,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     // Show what was chosen, even if an error ended the choosing.
     let names: Vec<String> = verifiers.iter().map(|verifier| verifier.name()).collect();
     let made: Vec<_> = choices(&store)?.records.into_iter().filter(|choice| names.contains(&choice.verifier)).collect();
-    let how = intervals(arguments.intervals, &records);
-    let rows = verifier_rows(&records, &made, how);
+    let outcomes = outcomes(&records);
+    let how = intervals(arguments.intervals, &outcomes);
+    let rows = verifier_rows(&outcomes, &made, how);
     if arguments.json {
         print_json(&rows)?;
     } else if !rows.is_empty() {

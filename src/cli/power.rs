@@ -8,8 +8,8 @@ use super::run::parse_dollars;
 use super::shared::{SuiteOptions, print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{PowerInput, clean, power_console, power_rows};
-use crate::run::reading::{Detail, read};
-use crate::run::{AttemptRecord, scored};
+use crate::run::reading::read;
+use crate::run::{Outcome, scored};
 use crate::sample::parse_n;
 use crate::stats::{ComparisonGoal, Spread};
 use crate::suite::{LoadedPaper, Suite};
@@ -100,13 +100,13 @@ fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, S
 
 /// Derives the inputs for each n from a stored run. Also returns a description of where they come from.
 fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<(Vec<PowerInput>, String)> {
-    let reading = read(&run_folder(name, &arguments.runs)?, Detail::Outcome)?;
+    let reading = read::<Outcome>(&run_folder(name, &arguments.runs)?)?;
     for note in &reading.notes {
         talk!("{}", clean(note));
     }
-    let mut agents: BTreeMap<(&str, Option<&str>), Vec<&AttemptRecord>> = BTreeMap::new();
+    let mut agents: BTreeMap<(&str, Option<&str>), Vec<&Outcome>> = BTreeMap::new();
     for record in scored(&reading.records) {
-        if arguments.agent.as_ref().is_none_or(|agent| *agent == record.agent) {
+        if arguments.agent.as_ref().is_none_or(|agent| **agent == *record.agent) {
             agents.entry((&record.agent, record.model.as_deref())).or_default().push(record);
         }
     }

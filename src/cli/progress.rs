@@ -272,7 +272,7 @@ impl DisplayState {
         self.last.push_front(format!(
             "{sample}.{} {agent}: {}, {took}, ${:.2}",
             record.attempt,
-            outcome(record),
+            outcome(&record.into()),
             record.cost
         ));
         self.last.truncate(LAST);

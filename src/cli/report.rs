@@ -13,9 +13,8 @@ use crate::export::table::{CsvTable, TableRows};
 use crate::model::Cutoffs;
 use crate::report::{self, Course, Label, Labelled, Labels, Merged, MergedRun, SummaryOptions, clean};
 use crate::run::family::{Families, Family, Item, ScoringBasis};
-use crate::run::reading::Detail;
 use crate::run::record_index::RecordIndex;
-use crate::run::{AttemptRecord, RunFile};
+use crate::run::{Outcome, RunFile};
 use crate::sample::Sample;
 use crate::stats::{Intervals, Population};
 use crate::suite::PartialDate;
@@ -127,7 +126,7 @@ pub(super) struct SummaryFormat {
 
 impl SummaryFormat {
     /// Prints a summary of these records.
-    pub fn show(&self, records: &[AttemptRecord], options: &SummaryOptions) -> Result<()> {
+    pub fn show(&self, records: &[Outcome], options: &SummaryOptions) -> Result<()> {
         let summary = report::summarise(records, options);
         print(&if self.json {
             report::json(&summary)?
@@ -207,7 +206,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 impl RateOptions {
     /// Takes the records out of the runs. Also returns the options for summarising them.
-    fn records(&self, merged: &mut Merged) -> (Vec<AttemptRecord>, SummaryOptions) {
+    fn records(&self, merged: &mut Merged) -> (Vec<Outcome>, SummaryOptions) {
         let mut options = merged.options(&self.k);
         let records = merged.take_records();
         options.intervals = intervals(self.intervals, &records);
@@ -223,7 +222,7 @@ impl RunSelection {
     /// Reads the runs under their labels.
     fn read(&self) -> Result<Merged> {
         let labels = Labels::new(&self.label);
-        Ok(Merged::read(&self.folders()?, Detail::Outcome, &labels)?.with_choices())
+        Ok(Merged::read(&self.folders()?, &labels)?.with_choices())
     }
 }
 
@@ -330,9 +329,9 @@ fn dates(arguments: &Dates) -> Result<()> {
     let families = Families::standard();
     let dates = publication_dates(&merged.runs, arguments.suite.as_ref(), &families);
     let (records, options) = arguments.view.rates.records(&mut merged);
-    let since = |record: &AttemptRecord| {
-        let sample = families.sample(record).ok()?.id().to_owned();
-        dates.since.get(&(record.family.clone(), sample)).copied()
+    let since = |record: &Outcome| {
+        let sample = families.sample(&record.family, &record.sample).ok()?.id().to_owned();
+        dates.since.get(&(record.family.to_string(), sample)).copied()
     };
     let rows = report::by_date(&records, &options, |model| cutoffs.cutoff(model), since);
     let notes: Vec<String> = options.notes.iter().chain(&dates.notes).cloned().collect();
@@ -379,7 +378,7 @@ type TriedSamples = BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize
 fn tried(merged: &[MergedRun], families: &Families) -> TriedSamples {
     let mut tried = TriedSamples::new();
     for (place, run) in merged.iter().enumerate() {
-        for sample in run.records.iter().filter_map(|record| families.sample(record).ok()) {
+        for sample in run.records.iter().filter_map(|record| families.sample(&record.family, &record.sample).ok()) {
             let item = tried.entry((sample.family().to_owned(), sample.item().to_owned())).or_default();
             item.0.insert(sample);
             item.1.insert(place);
@@ -427,12 +426,12 @@ fn difficulty(arguments: &Difficulty) -> Result<()> {
     let families = Families::standard();
     let names = names(&merged.runs, arguments.suite.as_ref(), &families);
     let (records, options) = arguments.view.rates.records(&mut merged);
-    let withheld = |record: &AttemptRecord| {
+    let withheld = |record: &Outcome| {
         families.get(&record.family).ok().and_then(|family| family.withheld(&family.sample(&record.sample).ok()?))
     };
     let named = |item: &str, place: usize| names.names.get(&(item.to_owned(), place)).cloned();
     let mut found = report::difficulty(&records, options.intervals.level, withheld, named);
-    found.words = families.words(records.iter().map(|record| record.family.as_str())).unwrap_or_default();
+    found.words = families.words(records.iter().map(|record| &*record.family)).unwrap_or_default();
     found.notes.extend(names.notes);
     found.notes.splice(0..0, options.notes.iter().cloned());
     if arguments.view.json { print_json(&found) } else { print(&report::difficulty_console(&found)) }

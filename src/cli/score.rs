@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::export::table::{CsvTable, TableRows};
 use crate::report;
 use crate::run::family::{Families, ScoringBasis, rescored};
-use crate::run::{AttemptRecord, Catalogue, Store, counting, measure_names};
+use crate::run::{AttemptRecord, Catalogue, Store, counting, measure_names, outcomes};
 use crate::score::Rule;
 
 /// Score a stored run again, without running anything
@@ -84,11 +84,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             talk!("warning: the definition or gold of `{}` has changed since the run", item.id());
         }
     }
-    let mut options = report_options(&records, &run.planned, run.configuration.k, &arguments.rates.k);
-    options.intervals = intervals(arguments.rates.intervals, &records);
+    let outcomes = outcomes(&records);
+    let mut options = report_options(&outcomes, &run.planned, run.configuration.k, &arguments.rates.k);
+    options.intervals = intervals(arguments.rates.intervals, &outcomes);
     match arguments.view {
-        View::Overview => arguments.format.show(&records, &options),
-        View::Lines => print(&report::lines_console(&report::summarise(&records, &options))),
+        View::Overview => arguments.format.show(&outcomes, &options),
+        View::Lines => print(&report::lines_console(&report::summarise(&outcomes, &options))),
         View::Attempts => rows(TableRows::Attempts, &run.run, records),
         View::Values => rows(TableRows::Values, &run.run, records),
     }

@@ -15,8 +15,7 @@ use crate::openenv::access::ServeAddress;
 use crate::openenv::{OpenEnvServer, PATIENCE, ServeOptions};
 use crate::report::{self, Labels, Merged};
 use crate::run::family::Families;
-use crate::run::reading::Detail;
-use crate::run::{AttemptRecord, CurriculumSettings};
+use crate::run::{CurriculumSettings, Outcome};
 use crate::stats::Intervals;
 
 /// Hand out episodes to learners over OpenEnv's protocol
@@ -118,10 +117,10 @@ fn known_difficulty(named: &[String], runs: &Path) -> Result<KnownDifficulty> {
     if named.is_empty() {
         return Ok(KnownDifficulty::default());
     }
-    let merged = Merged::read(&distinct_folders(named, runs)?, Detail::Outcome, &Labels::new(&[]))?;
-    let records: Vec<AttemptRecord> = merged.runs.into_iter().flat_map(|run| run.records).collect();
+    let merged = Merged::read(&distinct_folders(named, runs)?, &Labels::new(&[]))?;
+    let records: Vec<Outcome> = merged.runs.into_iter().flat_map(|run| run.records).collect();
     let families = Families::standard();
-    let withheld = |record: &AttemptRecord| {
+    let withheld = |record: &Outcome| {
         families.get(&record.family).ok().and_then(|family| family.withheld(&family.sample(&record.sample).ok()?))
     };
     let found = report::difficulty(&records, Intervals::default().level, withheld, |_, _| None);

@@ -11,6 +11,7 @@ use super::shared::print;
 use super::signals::stop_on_signals;
 use crate::error::Result;
 use crate::report;
+use crate::run::outcomes;
 use crate::run::scheduler::RunOutcome;
 use crate::session::{Finished, Run};
 
@@ -72,9 +73,10 @@ fn print_results(finished: &Finished, shown: &SessionOutput) -> Result<()> {
         events::print_end(&folder, end_name(finished));
         return Ok(());
     }
-    let options = report_options(&finished.records, &finished.planned, shown.k, &[]);
+    let outcomes = outcomes(&finished.records);
+    let options = report_options(&outcomes, &finished.planned, shown.k, &[]);
     let options = report::SummaryOptions { choices: finished.choices.clone(), ..options };
-    let summary = report::summarise(&finished.records, &options);
+    let summary = report::summarise(&outcomes, &options);
     // On a terminal, print only the brief report, because pass rates would scroll away above wide tables.
     if std::io::stdout().is_terminal() {
         print(&report::brief_console(&summary))?;

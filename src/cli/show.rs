@@ -10,7 +10,7 @@ use super::shared::print;
 use crate::agent::Trajectory;
 use crate::error::{Error, Result};
 use crate::report::{Colour, clean, trajectory_text, verdict_lines};
-use crate::run::reading::{Detail, ReadableRun, read};
+use crate::run::reading::{ReadableRun, read};
 use crate::run::{AttemptRecord, StoredTrajectory, counting};
 
 /// Show one attempt: its messages, tool calls and their results, and the verdict
@@ -41,7 +41,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let reading = read(&run_folder(&arguments.run, &arguments.runs)?, Detail::Whole)?;
+    let reading = read::<AttemptRecord>(&run_folder(&arguments.run, &arguments.runs)?)?;
     for note in &reading.notes {
         talk!("{}", clean(note));
     }
@@ -94,7 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Describes what all tries of an attempt cost, according to the ledger and according to the records of the tries;
 /// `None` if nothing was paid.
-fn costs(reading: &ReadableRun, stored: &StoredTrajectory) -> Result<Option<String>> {
+fn costs(reading: &ReadableRun<AttemptRecord>, stored: &StoredTrajectory) -> Result<Option<String>> {
     let Some(books) = reading.store.books()? else { return Ok(None) };
     let is_it = |agent: &str, sample: &str, attempt: Option<u32>| {
         (agent, sample, attempt) == (stored.agent.as_str(), stored.sample.as_str(), Some(stored.attempt))

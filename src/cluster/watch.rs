@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{JobArray, Submission, Tasks};
 use crate::error::{Error, Result};
-use crate::run::reading::{Detail, read};
-use crate::run::{AttemptRecord, RunFile, SessionFacts, Store, counting};
+use crate::run::reading::read;
+use crate::run::{Outcome, RunFile, SessionFacts, Store, counting};
 
 /// Interval between polls.
 const EVERY: Duration = Duration::from_secs(5);
@@ -105,12 +105,12 @@ pub async fn watch(
 /// A run's state according to its store.
 struct RunProgress {
     run: Option<RunFile>,
-    records: Vec<AttemptRecord>,
+    records: Vec<Outcome>,
     names: Vec<String>,
 }
 
 fn look(array: &JobArray) -> Result<RunProgress> {
-    let reading = read(&array.run, Detail::Outcome)?;
+    let reading = read(&array.run)?;
     Ok(RunProgress { run: reading.run, records: reading.records, names: Store::at(&array.run).shard_names()? })
 }
 
@@ -170,10 +170,8 @@ mod tests {
 
     #[test]
     fn attempts_that_the_user_stopped_are_not_lost() {
-        let ended = |end: End, attempt: u32| AttemptRecord {
-            end,
-            ..AttemptRecord::blank("a", &crate::sample::masked("x_0"), attempt)
-        };
+        let ended =
+            |end: End, attempt: u32| Outcome { end, ..Outcome::blank("a", &crate::sample::masked("x_0"), attempt) };
         let records = vec![ended(End::Answered, 0), ended(End::Cancelled, 1), ended(End::SandboxLost, 2)];
         let progress = RunProgress { run: None, records, names: Vec::new() }.job_progress(&Tasks::new());
         assert_eq!((progress.finished, progress.lost), (1, 1));

@@ -397,7 +397,7 @@ impl CsvTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::{hostile, lost, record};
+    use crate::report::tests::{full_lost, full_record, hostile};
 
     fn table(rows: TableRows, records: Vec<AttemptRecord>) -> (::csv::StringRecord, Vec<::csv::StringRecord>) {
         let table = CsvTable { rows, measures: Vec::new() };
@@ -428,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_lost_attempt_neither_passes_nor_fails() {
-        let records = vec![record("react", 1, 0, 0, true), lost("react", 1, 1, 0)];
+        let records = vec![full_record("react", 1, 0, 0, true), full_lost("react", 1, 1, 0)];
         let (heading, rows) = table(TableRows::Attempts, records);
         let column = |name: &str| heading.iter().position(|cell| cell == name).unwrap();
         let cells = |row: usize| ["counts", "pass", "lost"].map(|name| rows[row][column(name)].to_owned());

@@ -297,7 +297,7 @@ pub(super) fn rollouts(lines: &[TimedEvent]) -> Vec<Rollout> {
 mod tests {
     use super::*;
     use crate::model::{Reply, ReplyTokens};
-    use crate::report::tests::record;
+    use crate::report::tests::full_record;
 
     /// A trajectory whose replies have these prompts and completions, with events before some of them.
     fn trajectory(calls: &[(&[u32], &[u32], Option<Event>)]) -> Vec<TimedEvent> {
@@ -327,7 +327,7 @@ mod tests {
             (&[1, 2, 3, 9], &[6], Some(shortened)),
             (&[1, 2, 3, 9, 7], &[8], None),
         ]);
-        let rows = rows("r", &record("react", 1, 0, 0, true), &lines);
+        let rows = rows("r", &full_record("react", 1, 0, 0, true), &lines);
         assert_eq!(rows[1].prompt_ids, Some(vec![1, 2, 3, 4]));
         assert_eq!(rows[1].prompt_written, Some(vec![false, false, true, false]));
         assert_eq!((rows[1].reward, rows[1].last, rows[3].last), (Some(1.0), false, true));
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn replies_without_ids_have_nulls_and_are_counted() {
         let event = Event::reply(1, &Reply::default(), None, std::time::Duration::ZERO, None);
-        let rows = rows("r", &record("react", 1, 0, 0, false), &[TimedEvent { at: 0.0, event }]);
+        let rows = rows("r", &full_record("react", 1, 0, 0, false), &[TimedEvent { at: 0.0, event }]);
         assert_eq!((&rows[0].prompt_ids, rows[0].reward, rows[0].dropped_tokens), (&None, Some(0.0), None));
         let mut gaps = Gaps::default();
         gaps.add(&rows);

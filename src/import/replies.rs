@@ -13,7 +13,7 @@ use crate::agent::{StoredReply, stored_replies};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::masked::withheld;
-use crate::run::reading::{Detail, read};
+use crate::run::reading::read;
 use crate::run::{AttemptRecord, counting, is_file_name};
 use crate::suite::{LoadedPaper, Suite};
 
@@ -209,7 +209,7 @@ pub fn compare_replies(file: &Path, folder: &Path) -> Result<ComparedReplies> {
         .into_iter()
         .map(|(_, reply)| ((reply.paper, reply.unit, reply.attempt), reply.passed))
         .collect();
-    let run = read(folder, Detail::Whole)?;
+    let run = read::<AttemptRecord>(folder)?;
     let suite = run.run.as_ref().map(|run| run.configuration.suite.clone()).unwrap_or_default();
     let suite = Suite::open(&suite)?;
     let mut papers: BTreeMap<String, LoadedPaper> = BTreeMap::new();

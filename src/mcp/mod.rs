@@ -30,7 +30,7 @@ use crate::episode::{Episode, EpisodeHost, NotStarted, Progress};
 use crate::error::{Error, Result};
 use crate::openenv::access::{Access, BoundAddress, ServeAddress, admit};
 use crate::report::{SummaryOptions, brief_console, summarise};
-use crate::run::ClientName;
+use crate::run::{ClientName, outcomes};
 use tools::{DrawArguments, StartArguments};
 
 /// Time after which a call returns even if it is not finished; the client then waits with `result`. Clients often wait
@@ -224,7 +224,7 @@ impl Shared {
         if records.is_empty() {
             return Ok("no attempt has ended yet".to_owned());
         }
-        Ok(brief_console(&summarise(&records, &SummaryOptions::default())))
+        Ok(brief_console(&summarise(&outcomes(&records), &SummaryOptions::default())))
     }
 }
 

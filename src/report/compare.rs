@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::clean::clean;
 use super::terminal::{TOO_FEW, plain_table, too_few_legend, trimmed, wrap};
-use crate::run::{AttemptRecord, counting};
+use crate::run::{Outcome, counting};
 use crate::stats::{
     Discordant, FEWEST_PAIRS, Interval, Intervals, Population, SampleValue, difference_interval, holm, mcnemar,
     sign_flip,
@@ -123,7 +123,7 @@ pub(super) fn contender_name(agent: &str, model: Option<&str>) -> String {
 
 /// Groups a run's records into contenders, sorted by name.
 #[must_use]
-pub fn contenders(records: &[AttemptRecord]) -> Vec<Contender> {
+pub fn contenders(records: &[Outcome]) -> Vec<Contender> {
     let mut found: BTreeMap<(&str, Option<&str>), Contender> = BTreeMap::new();
     let counted = records.iter().zip(counting(records)).filter(|(_, counts)| *counts);
     for (record, _) in counted.filter(|(record, _)| !record.is_stopped()) {
@@ -131,8 +131,8 @@ pub fn contenders(records: &[AttemptRecord]) -> Vec<Contender> {
             name: contender_name(&record.agent, record.model.as_deref()),
             samples: BTreeMap::new(),
         });
-        let blank = || Tries { paper: record.paper.clone(), n: record.n, passes: BTreeMap::new(), lost: 0 };
-        let tries = contender.samples.entry(record.sample.clone()).or_insert_with(blank);
+        let blank = || Tries { paper: record.paper.to_string(), n: record.n, passes: BTreeMap::new(), lost: 0 };
+        let tries = contender.samples.entry(record.sample.to_string()).or_insert_with(blank);
         if record.is_infrastructure() {
             tries.lost += 1;
         } else {
@@ -352,9 +352,9 @@ mod tests {
     use crate::agent::End;
     use crate::sample::masked;
 
-    fn record(agent: &str, sample: &str, attempt: u32, pass: bool) -> AttemptRecord {
+    fn record(agent: &str, sample: &str, attempt: u32, pass: bool) -> Outcome {
         let sample = masked(sample);
-        AttemptRecord { pass, end: End::Answered, ..AttemptRecord::blank(agent, &sample, attempt) }
+        Outcome { pass, end: End::Answered, ..Outcome::blank(agent, &sample, attempt) }
     }
 
     #[test]
@@ -394,7 +394,7 @@ mod tests {
             for (agent, pass, end) in
                 [("a", false, End::Answered), ("b", false, End::SandboxLost), ("c", true, End::Answered)]
             {
-                records.push(AttemptRecord { end, ..record(agent, &format!("x_{i}"), 0, pass) });
+                records.push(Outcome { end, ..record(agent, &format!("x_{i}"), 0, pass) });
             }
         }
         let how = Intervals::default();

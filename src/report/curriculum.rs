@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::clean;
 use super::terminal::{plain_table, trimmed};
-use crate::run::{AttemptRecord, CurriculumSettings};
+use crate::run::{CurriculumSettings, Outcome};
 
 /// Maximum rows of the table. In longer courses, a row covers several windows.
 const MOST_ROWS: usize = 20;
@@ -55,14 +55,14 @@ pub struct CurriculumPart {
 impl CurriculumRun {
     /// Computes the course of the curriculum, in the order of its draws; `None` if no episode has ended. Lost attempts
     /// are left out.
-    pub(super) fn course(&self, records: &[AttemptRecord]) -> Option<CurriculumCourse> {
-        let counts = |record: &&AttemptRecord| record.curriculum.is_some() && !record.is_infrastructure();
+    pub(super) fn course(&self, records: &[Outcome]) -> Option<CurriculumCourse> {
+        let counts = |record: &&Outcome| record.curriculum.is_some() && !record.is_infrastructure();
         let own = records.iter().filter(|record| record.agent.starts_with(&self.prefix));
-        let mut drawn: Vec<&AttemptRecord> = own.filter(counts).collect();
+        let mut drawn: Vec<&Outcome> = own.filter(counts).collect();
         drawn.sort_by_key(|record| record.curriculum);
         let CurriculumSettings { target, window } = self.settings;
         let row = window.max(1) * drawn.len().div_ceil(window.max(1)).div_ceil(MOST_ROWS).max(1);
-        let part = |(place, episodes): (usize, &[&AttemptRecord])| {
+        let part = |(place, episodes): (usize, &[&Outcome])| {
             let count = episodes.len() as f64;
             CurriculumPart {
                 first: place * row + 1,
@@ -111,14 +111,14 @@ mod tests {
     use crate::agent::End;
     use crate::sample::{MASKED, Sample};
 
-    fn episode(draw: Option<u64>, n: usize, pass: bool) -> AttemptRecord {
+    fn episode(draw: Option<u64>, n: usize, pass: bool) -> Outcome {
         let sample = Sample::new(MASKED, "a", "a", format!("a_{n}"), n);
-        let mut record = AttemptRecord::blank("serve:x", &sample, 0);
+        let mut record = Outcome::blank("serve:x", &sample, 0);
         (record.curriculum, record.pass, record.end) = (draw, pass, End::Answered);
         record
     }
 
-    fn course(window: usize, records: &[AttemptRecord]) -> Option<CurriculumCourse> {
+    fn course(window: usize, records: &[Outcome]) -> Option<CurriculumCourse> {
         let settings = CurriculumSettings { target: 0.5, window };
         CurriculumRun { run: "r".into(), prefix: "serve".into(), settings }.course(records)
     }

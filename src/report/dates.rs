@@ -10,7 +10,7 @@ use super::leaderboard::leaderboard;
 use super::names::short_name;
 use super::summary::{SummaryOptions, summarise};
 use super::terminal::{TOO_FEW, percent, plain_table, too_few_legend, trimmed, wrap};
-use crate::run::AttemptRecord;
+use crate::run::Outcome;
 use crate::stats::{FEWEST_SAMPLES, Interval};
 use crate::suite::PartialDate;
 
@@ -72,18 +72,18 @@ pub struct ByDate {
 /// Computes one row for each agent and model and each non-empty group of samples. `cutoff` looks up a model's cutoff by
 /// name, `since` the publication date of a record's item.
 pub fn by_date(
-    records: &[AttemptRecord],
+    records: &[Outcome],
     options: &SummaryOptions,
     cutoff: impl Fn(&str) -> Option<PartialDate>,
-    since: impl Fn(&AttemptRecord) -> Option<PartialDate>,
+    since: impl Fn(&Outcome) -> Option<PartialDate>,
 ) -> Vec<ByDate> {
     let ends = |model: Option<&str>| model.and_then(&cutoff);
     let mut rows = Vec::new();
     for public in PublicationTiming::ALL {
-        let is = |record: &&AttemptRecord| {
+        let is = |record: &&Outcome| {
             PublicationTiming::relative_to_cutoff(since(record), ends(record.model.as_deref())) == public
         };
-        let some: Vec<AttemptRecord> = records.iter().filter(is).cloned().collect();
+        let some: Vec<Outcome> = records.iter().filter(is).cloned().collect();
         for place in leaderboard(&summarise(&some, options), &[]) {
             rows.push(ByDate {
                 cutoff: ends(place.model.as_deref()).map(|when| when.to_string()),
@@ -140,13 +140,13 @@ mod tests {
 
     #[test]
     fn rates_are_split_at_each_models_cutoff_with_unknown_dates_separate() {
-        let record = |model: Option<&str>, paper: &str, i: u32, passes: u32| AttemptRecord {
+        let record = |model: Option<&str>, paper: &str, i: u32, passes: u32| Outcome {
             pass: i < passes,
             end: End::Answered,
-            model: model.map(str::to_owned),
-            ..AttemptRecord::blank("react", &masked(&format!("{paper}_{i}")), 0)
+            model: model.map(Into::into),
+            ..Outcome::blank("react", &masked(&format!("{paper}_{i}")), 0)
         };
-        let all: Vec<AttemptRecord> = [Some("new"), Some("old"), Some("nobody's")]
+        let all: Vec<Outcome> = [Some("new"), Some("old"), Some("nobody's")]
             .into_iter()
             .flat_map(|model| {
                 let of = move |paper: &'static str, passes| (0..10).map(move |i| record(model, paper, i, passes));
@@ -159,7 +159,7 @@ mod tests {
             "old" => date("2023-10"),
             _ => None,
         };
-        let since = |record: &AttemptRecord| match record.paper.as_str() {
+        let since = |record: &Outcome| match &*record.paper {
             "early" => date("2024-03-01"),
             // The date is the month of the new model's cutoff, so the model may have read the task.
             "late" => date("2025-06"),

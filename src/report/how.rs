@@ -11,7 +11,7 @@ use super::end_name;
 use super::terminal::{TOO_FEW, decimal, dollars, percent, tokens, wrap};
 use crate::agent::End;
 use crate::error::Result;
-use crate::run::{AttemptRecord, counting};
+use crate::run::{Outcome, counting};
 use crate::stats::{Interval, Intervals, SampleValue, rate_interval};
 
 /// Statistics on the attempts of one agent and model, at one n or over all. Lost attempts enter only `lost`,
@@ -78,7 +78,7 @@ pub struct AttemptShare {
 }
 
 /// An attempt that counts, with its course if its trajectory could be read.
-type AttemptWithCourse<'a> = (&'a AttemptRecord, Option<Course>);
+type AttemptWithCourse<'a> = (&'a Outcome, Option<Course>);
 
 /// The attempts of one agent and model, by n.
 type CoursesByN<'a> = BTreeMap<usize, Vec<AttemptWithCourse<'a>>>;
@@ -89,9 +89,9 @@ type CoursesByN<'a> = BTreeMap<usize, Vec<AttemptWithCourse<'a>>>;
 /// # Errors
 /// Returns the errors of `course`.
 pub fn how(
-    records: &[AttemptRecord],
+    records: &[Outcome],
     options: Intervals,
-    mut course: impl FnMut(&AttemptRecord) -> Result<Option<Course>>,
+    mut course: impl FnMut(&Outcome) -> Result<Option<Course>>,
 ) -> Result<Vec<HowRow>> {
     let mut groups: BTreeMap<(&str, Option<&str>), CoursesByN<'_>> = BTreeMap::new();
     for (record, counts) in records.iter().zip(counting(records)) {
@@ -143,23 +143,23 @@ fn row(n: Option<usize>, attempts: &[AttemptWithCourse<'_>], options: Intervals)
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     };
     let of = |part: usize, all: usize| (all > 0).then(|| part as f64 / all as f64);
-    let courses: Vec<(&AttemptRecord, &Course)> =
+    let courses: Vec<(&Outcome, &Course)> =
         scored.iter().filter_map(|(record, course)| Some((*record, course.as_ref()?))).collect();
     let ran: Vec<_> = courses.iter().filter(|(_, course)| !course.crashed.is_empty()).copied().collect();
     let crashed: Vec<_> = ran.iter().filter(|(_, course)| course.first_crashed() == Some(true)).copied().collect();
-    let count = |among: &[(&AttemptRecord, &Course)], is: &dyn Fn(&AttemptRecord, &Course) -> bool| {
+    let count = |among: &[(&Outcome, &Course)], is: &dyn Fn(&Outcome, &Course) -> bool| {
         among.iter().filter(|(record, course)| is(record, course)).count()
     };
-    let is_crashed = |_: &AttemptRecord, course: &Course| course.first_crashed() == Some(true);
-    let is_recovered = |_: &AttemptRecord, course: &Course| course.recovered();
-    let is_right = |record: &AttemptRecord, _: &Course| record.pass;
+    let is_crashed = |_: &Outcome, course: &Course| course.first_crashed() == Some(true);
+    let is_recovered = |_: &Outcome, course: &Course| course.recovered();
+    let is_right = |record: &Outcome, _: &Course| record.pass;
     let steps: Vec<u32> = courses.iter().filter_map(|(_, course)| course.working_step).collect();
-    let per_sample = |value: fn(&AttemptRecord) -> f64| {
+    let per_sample = |value: fn(&Outcome) -> f64| {
         (samples > 0).then(|| scored.iter().map(|(record, _)| value(record)).sum::<f64>() / samples as f64)
     };
     Some(HowRow {
-        agent: first.agent.clone(),
-        model: first.model.clone(),
+        agent: first.agent.to_string(),
+        model: first.model.as_deref().map(str::to_owned),
         n,
         samples,
         attempts: scored.len(),
@@ -186,12 +186,8 @@ fn row(n: Option<usize>, attempts: &[AttemptWithCourse<'_>], options: Intervals)
 }
 
 /// Computes a share of attempts, averaged over each sample's attempts first and then over samples.
-fn share(
-    among: &[(&AttemptRecord, &Course)],
-    is: impl Fn(&AttemptRecord, &Course) -> bool,
-    options: Intervals,
-) -> AttemptShare {
-    let mut samples: BTreeMap<&str, (&AttemptRecord, [usize; 2])> = BTreeMap::new();
+fn share(among: &[(&Outcome, &Course)], is: impl Fn(&Outcome, &Course) -> bool, options: Intervals) -> AttemptShare {
+    let mut samples: BTreeMap<&str, (&Outcome, [usize; 2])> = BTreeMap::new();
     for (record, course) in among {
         let (_, [some, all]) = samples.entry(&record.sample).or_insert((record, [0, 0]));
         *some += usize::from(is(record, course));
@@ -279,10 +275,10 @@ mod tests {
     use crate::sample::masked;
 
     /// An attempt of 10 s by `react`.
-    fn attempt(sample: &str, number: u32, pass: bool) -> AttemptRecord {
+    fn attempt(sample: &str, number: u32, pass: bool) -> Outcome {
         let sample = masked(sample);
         let wall_seconds = 10.0;
-        AttemptRecord { pass, end: End::Answered, wall_seconds, ..AttemptRecord::blank("react", &sample, number) }
+        Outcome { pass, end: End::Answered, wall_seconds, ..Outcome::blank("react", &sample, number) }
     }
 
     fn rows() -> Vec<HowRow> {

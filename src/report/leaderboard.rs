@@ -161,16 +161,16 @@ mod tests {
     use super::*;
     use crate::agent::End;
     use crate::report::{SummaryOptions, compare, contenders, summarise};
-    use crate::run::AttemptRecord;
+    use crate::run::Outcome;
     use crate::sample::masked;
 
-    fn records(agent: &str, model: Option<&str>, passes: u32, cost: f64) -> Vec<AttemptRecord> {
-        let record = |i: u32| AttemptRecord {
+    fn records(agent: &str, model: Option<&str>, passes: u32, cost: f64) -> Vec<Outcome> {
+        let record = |i: u32| Outcome {
             pass: i < passes,
             end: End::Answered,
             cost,
-            model: model.map(str::to_owned),
-            ..AttemptRecord::blank(agent, &masked(&format!("x_{}", i / 2)), i % 2)
+            model: model.map(Into::into),
+            ..Outcome::blank(agent, &masked(&format!("x_{}", i / 2)), i % 2)
         };
         (0..40).map(record).collect()
     }

@@ -1,6 +1,6 @@
 //! Several stored runs combined: labels of their agents and their merged records.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::curriculum::CurriculumRun;
 use super::labels::{Labelled, Labels};
 use super::summary::SummaryOptions;
 use crate::error::{Result, with_causes};
-use crate::run::reading::{Detail, LinePosition, ReadableRun, ReadableRuns, Tail, labels, read, read_all, read_on};
-use crate::run::{AttemptRecord, PlannedAttempts, RunFile, Store};
+use crate::run::reading::{LinePosition, ReadableRun, ReadableRuns, Tail, labels, read, read_all, read_on};
+use crate::run::{Outcome, PlannedAttempts, RunFile, Store};
 use crate::verifier::stored::{ChoiceRecord, choices};
 
 /// Runs that are reported together. The same agent in two runs counts as two agents, each labelled with its run.
@@ -35,7 +35,7 @@ pub struct MergedRun {
     /// User-chosen labels of the run's agents and models.
     labels: Labels,
     /// Original agent names, by label of the agent and of the model.
-    own: BTreeMap<String, BTreeMap<Option<String>, Arc<str>>>,
+    own: BTreeMap<Arc<str>, BTreeMap<Option<Arc<str>>, Arc<str>>>,
     /// The largest number of attempts at any sample.
     most: usize,
     /// The run's folder.
@@ -43,7 +43,7 @@ pub struct MergedRun {
     /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
     /// Records in the order of writing, with the labels of [`Self::label`].
-    pub records: Vec<AttemptRecord>,
+    pub records: Vec<Outcome>,
     /// Position of each record in the run's files.
     pub lines: Vec<LinePosition>,
     /// Position up to which the files have been read.
@@ -75,7 +75,7 @@ impl MergedRun {
 
     /// Returns the original name of a record's agent; `None` for a record of another run.
     #[must_use]
-    pub fn own(&self, record: &AttemptRecord) -> Option<&Arc<str>> {
+    pub fn own(&self, record: &Outcome) -> Option<&Arc<str>> {
         self.own.get(&record.agent)?.get(&record.model)
     }
 
@@ -84,9 +84,9 @@ impl MergedRun {
     ///
     /// # Errors
     /// Kind `Store` if the run can no longer be read.
-    pub fn read_on(&mut self, detail: Detail) -> Result<bool> {
+    pub fn read_on(&mut self) -> Result<bool> {
         let tail = std::mem::take(&mut self.tail);
-        let Some(reading) = read_on(self.store.folder(), detail, tail)? else { return Ok(false) };
+        let Some(reading) = read_on(self.store.folder(), tail)? else { return Ok(false) };
         if reading.name() != self.own_name || reading.run.is_none() != self.run.is_none() {
             return Ok(false);
         }
@@ -98,19 +98,20 @@ impl MergedRun {
     }
 
     /// Stores records under the labels of their agents and models.
-    fn take_in(&mut self, mut records: Vec<AttemptRecord>) {
+    fn take_in(&mut self, mut records: Vec<Outcome>) {
+        // The labels of each agent with its model, so that all records share them.
+        let mut labelled: HashMap<(Arc<str>, Option<Arc<str>>), (Arc<str>, Option<Arc<str>>)> = HashMap::new();
         for record in &mut records {
-            let own = std::mem::take(&mut record.agent);
-            record.agent = self.label(&own);
-            if let Some(model) = &mut record.model
-                && !self.labels.is_empty()
-            {
-                *model = self.labels.renamed(model);
-            }
             self.most = self.most.max(record.attempt as usize + 1);
+            let names = (record.agent.clone(), record.model.clone());
+            let (agent, model) = labelled.entry(names).or_insert_with_key(|(agent, model)| {
+                (self.label(agent).into(), model.as_deref().map(|model| self.labels.renamed(model).into()))
+            });
+            let own = std::mem::replace(&mut record.agent, agent.clone());
+            record.model.clone_from(model);
             if self.own(record).is_none() {
                 let of_agent = self.own.entry(record.agent.clone()).or_default();
-                of_agent.insert(record.model.clone(), own.into());
+                of_agent.insert(record.model.clone(), own);
             }
         }
         self.records = records;
@@ -164,16 +165,16 @@ impl Merged {
     ///
     /// # Errors
     /// Kind `Store` if no run can be read, `Usage` if labels don't fit.
-    pub fn read(folders: &[PathBuf], detail: Detail, names: &Labels) -> Result<Self> {
-        Self::combine(read_all(folders, detail)?, folders.len() > 1, names)
+    pub fn read(folders: &[PathBuf], names: &Labels) -> Result<Self> {
+        Self::combine(read_all(folders)?, folders.len() > 1, names)
     }
 
     /// Reads runs, all of which must be readable.
     ///
     /// # Errors
     /// Kind `Store` if any run can't be read, `Usage` if labels don't fit.
-    pub fn read_all(folders: &[PathBuf], detail: Detail, names: &Labels) -> Result<Self> {
-        let readings = folders.iter().map(|folder| read(folder, detail)).collect::<Result<Vec<_>>>()?;
+    pub fn read_all(folders: &[PathBuf], names: &Labels) -> Result<Self> {
+        let readings = folders.iter().map(|folder| read(folder)).collect::<Result<Vec<_>>>()?;
         Self::combine(ReadableRuns { readings, notes: Vec::new() }, folders.len() > 1, names)
     }
 
@@ -241,22 +242,23 @@ impl Merged {
     }
 
     /// Removes and returns the records of all runs, one run after another.
-    pub fn take_records(&mut self) -> Vec<AttemptRecord> {
+    pub fn take_records(&mut self) -> Vec<Outcome> {
         self.runs.iter_mut().flat_map(|run| std::mem::take(&mut run.records)).collect()
     }
 
     /// Returns a record's run, and the agent's original name in it.
     #[must_use]
-    pub fn origin(&self, record: &AttemptRecord) -> Option<(&MergedRun, &str)> {
+    pub fn origin(&self, record: &Outcome) -> Option<(&MergedRun, &str)> {
         self.runs.iter().find_map(|run| Some((run, &**run.own(record)?)))
     }
 }
 
 /// Returns the agents and models of a run under their original names.
 fn contenders(reading: &ReadableRun) -> BTreeSet<(String, Option<String>)> {
-    let of_records = reading.records.iter().map(|record| (&record.agent, &record.model));
-    let of_plan = reading.run.iter().flat_map(|run| &run.planned).map(|planned| (&planned.agent, &planned.model));
-    of_records.chain(of_plan).unique().map(|(agent, model)| (agent.clone(), model.clone())).collect()
+    let of_records = reading.records.iter().map(|record| (&*record.agent, record.model.as_deref()));
+    let planned = reading.run.iter().flat_map(|run| &run.planned);
+    let of_plan = planned.map(|planned| (planned.agent.as_str(), planned.model.as_deref()));
+    of_records.chain(of_plan).unique().map(|(agent, model)| (agent.to_owned(), model.map(str::to_owned))).collect()
 }
 
 /// The values of k in pass@k: the requested values, in their order, or else 1 and each run's number of attempts per
@@ -277,7 +279,7 @@ mod tests {
 
     /// Creates a run's folder without `run.json`, with two attempts of one agent.
     fn run(folder: &std::path::Path) -> PathBuf {
-        let record = |attempt| AttemptRecord::blank("react", &masked("x_0,3"), attempt);
+        let record = |attempt| Outcome::blank("react", &masked("x_0,3"), attempt);
         let lines: Vec<String> =
             [0, 1].iter().map(|&attempt| serde_json::to_string(&record(attempt)).unwrap() + "\n").collect();
         std::fs::create_dir_all(folder).unwrap();
@@ -290,11 +292,11 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folders = [run(&place.path().join("a")), run(&place.path().join("b"))];
         let agents = |merged: &mut Merged| -> Vec<String> {
-            merged.take_records().into_iter().map(|record| record.agent).collect()
+            merged.take_records().into_iter().map(|record| record.agent.to_string()).collect()
         };
         let none = Labels::default();
-        assert_eq!(agents(&mut Merged::read(&folders[..1], Detail::Outcome, &none).unwrap()), ["react"; 2]);
-        let mut both = Merged::read(&folders, Detail::Outcome, &none).unwrap().with_choices();
+        assert_eq!(agents(&mut Merged::read(&folders[..1], &none).unwrap()), ["react"; 2]);
+        let mut both = Merged::read(&folders, &none).unwrap().with_choices();
         let options = both.options(&[]);
         assert_eq!(options.ks, [1, 2]);
         assert!(options.notes.iter().any(|note| note.starts_with("b: ")), "{:?}", options.notes);
@@ -310,13 +312,13 @@ mod tests {
         let folders = [run(&place.path().join("a")), run(&place.path().join("b"))];
         let read = |pairs: &[(&str, &str)]| {
             let given: Vec<_> = pairs.iter().map(|(old, new)| format!("{old}={new}").parse().unwrap()).collect();
-            Merged::read(&folders, Detail::Outcome, &Labels::new(&given))
+            Merged::read(&folders, &Labels::new(&given))
         };
         let mut merged = read(&[("a", "First"), ("b/react", "The second")]).unwrap();
-        let agents: Vec<String> = merged.runs.iter().map(|run| run.records[0].agent.clone()).collect();
+        let agents: Vec<String> = merged.runs.iter().map(|run| run.records[0].agent.to_string()).collect();
         assert_eq!(agents, ["First/react", "The second"]);
         assert_eq!(merged.runs[1].own(&merged.runs[1].records[0]).map(|own| &**own), Some("react"));
-        assert!(merged.runs[1].read_on(Detail::Outcome).unwrap() && merged.runs[1].records.is_empty());
+        assert!(merged.runs[1].read_on().unwrap() && merged.runs[1].records.is_empty());
         let unknown = read(&[("nobody", "x")]).unwrap_err();
         assert!(unknown.to_string().contains("`nobody`"), "{unknown}");
         let same = read(&[("a/react", "x"), ("b/react", "x")]).unwrap_err();
@@ -327,11 +329,11 @@ mod tests {
     fn a_folder_without_a_run_is_left_out_unless_all_are_required() {
         let place = tempfile::tempdir().unwrap();
         let folders = [run(&place.path().join("a")), place.path().join("none")];
-        let merged = Merged::read(&folders, Detail::Outcome, &Labels::default()).unwrap();
+        let merged = Merged::read(&folders, &Labels::default()).unwrap();
         assert_eq!((merged.runs.len(), merged.unread.len()), (1, 1));
         // Two runs were requested, so the label contains the run's name, although only one run could be read.
         assert_eq!(merged.runs[0].label("react"), "a/react");
-        assert!(Merged::read_all(&folders, Detail::Outcome, &Labels::default()).is_err());
+        assert!(Merged::read_all(&folders, &Labels::default()).is_err());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::terminal::{plain_table, trimmed, wrap};
-use crate::run::{AttemptRecord, scored};
+use crate::run::{Outcome, scored};
 use crate::stats::standard_error;
 
 /// The value that is compared.
@@ -87,7 +87,7 @@ struct ParityMetric {
 ///
 /// # Errors
 /// Returns an error fragment that says what the sides lack.
-pub fn parity(sides: [&[AttemptRecord]; 2], aspect: &Aspect) -> Result<Parity, String> {
+pub fn parity(sides: [&[Outcome]; 2], aspect: &Aspect) -> Result<Parity, String> {
     let values = sides.map(|records| by_sample(records, aspect));
     let most = |side: &BTreeMap<String, BTreeMap<u32, f64>>| side.values().map(BTreeMap::len).max().unwrap_or(0);
     let runs = values.iter().map(most).min().unwrap_or(0);
@@ -111,7 +111,7 @@ pub fn parity(sides: [&[AttemptRecord]; 2], aspect: &Aspect) -> Result<Parity, S
 }
 
 /// Returns the values of attempts that count, by sample and attempt number.
-fn by_sample(records: &[AttemptRecord], aspect: &Aspect) -> BTreeMap<String, BTreeMap<u32, f64>> {
+fn by_sample(records: &[Outcome], aspect: &Aspect) -> BTreeMap<String, BTreeMap<u32, f64>> {
     let mut found: BTreeMap<String, BTreeMap<u32, f64>> = BTreeMap::new();
     for record in scored(records) {
         let value = match aspect {
@@ -119,7 +119,7 @@ fn by_sample(records: &[AttemptRecord], aspect: &Aspect) -> BTreeMap<String, BTr
             Aspect::Measure(name) => record.measures().get(name).copied(),
         };
         if let Some(value) = value {
-            found.entry(record.sample.clone()).or_default().insert(record.attempt, value);
+            found.entry(record.sample.to_string()).or_default().insert(record.attempt, value);
         }
     }
     found
@@ -152,13 +152,13 @@ pub fn parity_experiment(
     parity: &Parity,
     aspect: &Aspect,
     about: &ParityDescription,
-    record: &AttemptRecord,
+    record: &Outcome,
 ) -> ParityExperiment {
     let [original_runs, harbor_runs] = parity.runs.clone();
     ParityExperiment {
         adapter_name: about.adapter.clone(),
         agent: format!("{}@{}", record.agent, env!("CARGO_PKG_VERSION")),
-        model: record.model.clone().unwrap_or_default(),
+        model: record.model.as_deref().unwrap_or_default().to_owned(),
         date: record.started.strftime("%Y-%m-%d").to_string(),
         adapted_benchmark_size: about.size.unwrap_or(parity.samples),
         parity_benchmark_size: parity.samples,
@@ -205,10 +205,10 @@ mod tests {
     use crate::agent::End;
     use crate::sample::masked;
 
-    fn side(attempts: &[(&str, u32, bool)]) -> Vec<AttemptRecord> {
+    fn side(attempts: &[(&str, u32, bool)]) -> Vec<Outcome> {
         let record = |&(id, attempt, pass): &(&str, u32, bool)| {
-            let blank = AttemptRecord::blank("react", &masked(id), attempt);
-            AttemptRecord { pass, end: End::Answered, ..blank }
+            let blank = Outcome::blank("react", &masked(id), attempt);
+            Outcome { pass, end: End::Answered, ..blank }
         };
         attempts.iter().map(record).collect()
     }

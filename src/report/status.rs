@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::clean::{middle_cut, short};
 use super::end_name;
 use crate::model::ledger::PaidTotals;
-use crate::run::{AttemptRecord, RunFile, counting};
+use crate::run::{Outcome, RunFile, counting};
 
 /// Number of recently ended attempts that are listed.
 const LAST: usize = 5;
@@ -75,7 +75,7 @@ pub struct LastEnded {
 
 /// Returns `pass`, `fail`, `lost` or `stopped`.
 #[must_use]
-pub const fn outcome(record: &AttemptRecord) -> &'static str {
+pub const fn outcome(record: &Outcome) -> &'static str {
     match (record.end.is_infrastructure(), record.pass) {
         (true, _) if record.is_stopped() => "stopped",
         (true, _) => "lost",
@@ -85,7 +85,7 @@ pub const fn outcome(record: &AttemptRecord) -> &'static str {
 }
 
 /// Returns the time at which an attempt ended.
-fn ended(record: &AttemptRecord) -> Timestamp {
+fn ended(record: &Outcome) -> Timestamp {
     let seconds = jiff::SignedDuration::try_from_secs_f64(record.wall_seconds).unwrap_or_default();
     record.started.checked_add(seconds).unwrap_or(record.started)
 }
@@ -97,13 +97,13 @@ impl Status {
     pub fn compute(
         name: String,
         run: Option<&RunFile>,
-        records: &[AttemptRecord],
+        records: &[Outcome],
         begun: usize,
         being_written: bool,
         now: Timestamp,
     ) -> Self {
         let flags = counting(records);
-        let counted: Vec<&AttemptRecord> =
+        let counted: Vec<&Outcome> =
             records.iter().zip(flags).filter(|(_, counts)| *counts).map(|(record, _)| record).collect();
         let count = |wanted: &str| counted.iter().filter(|record| outcome(record) == wanted).count();
         let (passed, failed, lost) = (count("pass"), count("fail"), count("lost"));
@@ -114,7 +114,7 @@ impl Status {
         // Measure since the session began, but no longer than the window.
         let session = run.and_then(|run| run.sessions.last()).map(|session| session.started);
         let since = session.map_or(WINDOW, |at| now.duration_since(at).as_secs_f64().clamp(1.0, WINDOW));
-        let age = |record: &AttemptRecord| now.duration_since(ended(record)).as_secs_f64();
+        let age = |record: &Outcome| now.duration_since(ended(record)).as_secs_f64();
         let late = counted.iter().filter(|record| (0.0..=since).contains(&age(record))).count();
         let per_second = (being_written && late > 0).then(|| late as f64 / since);
         let left = planned.map(|planned| planned.saturating_sub(finished + lost));
@@ -141,8 +141,8 @@ impl Status {
                 .take(LAST)
                 .map(|record| LastEnded {
                     at: ended(record),
-                    agent: record.agent.clone(),
-                    sample: record.sample.clone(),
+                    agent: record.agent.to_string(),
+                    sample: record.sample.to_string(),
                     attempt: record.attempt,
                     outcome: outcome(record),
                     end: end_name(record.end),
@@ -250,13 +250,13 @@ mod tests {
     fn a_status_counts_each_attempt_once_and_takes_its_rate_from_the_last_minutes() {
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         let sample = masked("x_0");
-        let record = |attempt: u32, minutes_ago: i64, end: End, pass: bool| AttemptRecord {
+        let record = |attempt: u32, minutes_ago: i64, end: End, pass: bool| Outcome {
             started: now.checked_sub(jiff::SignedDuration::from_mins(minutes_ago)).unwrap(),
             wall_seconds: 60.0,
             end,
             pass,
             cost: 0.5,
-            ..AttemptRecord::blank("react", &sample, attempt)
+            ..Outcome::blank("react", &sample, attempt)
         };
         let records = [
             record(0, 60, End::Answered, true),

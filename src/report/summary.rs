@@ -11,7 +11,7 @@ use super::names::full_name;
 use super::verifiers::{VerifierRow, verifier_rows};
 use crate::agent::End;
 use crate::model::Usage;
-use crate::run::{AttemptRecord, PlannedAttempts, counting};
+use crate::run::{Outcome, PlannedAttempts, counting};
 use crate::stats::{
     FEWEST_PAPERS, FEWEST_SAMPLES, Interval, Intervals, Population, SampleValue, pass_all_k, pass_at_k, rate_interval,
     weighted_rate_interval,
@@ -133,7 +133,7 @@ pub struct SummaryRow {
     /// An attempt with fewer rounds counts with its final outcome.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after_rounds: Vec<f64>,
-    /// The family's measures by name (see [`AttemptRecord::measures`]), averaged over samples.
+    /// The family's measures by name (see [`Outcome::measures`]), averaged over samples.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, f64>,
     /// Confidence intervals of the measures whose values are all from 0 to 1.
@@ -188,14 +188,14 @@ pub struct PassAt {
 }
 
 /// A record, and whether it counts.
-type CountedRecord<'a> = (&'a AttemptRecord, bool);
+type CountedRecord<'a> = (&'a Outcome, bool);
 
 /// The records of one agent and model by n.
 type RecordsByN<'a> = BTreeMap<usize, Vec<CountedRecord<'a>>>;
 
 /// Computes the rows. Records may come in any order, except that later tries of an attempt must follow earlier ones.
 #[must_use]
-pub fn summarise(records: &[AttemptRecord], options: &SummaryOptions) -> Summary {
+pub fn summarise(records: &[Outcome], options: &SummaryOptions) -> Summary {
     let mut groups: BTreeMap<(&str, Option<&str>), RecordsByN<'_>> = BTreeMap::new();
     let flags = counting(records);
     for (record, &counts) in records.iter().zip(&flags) {
@@ -296,7 +296,7 @@ fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions
     let (pass_at, pass_all) = pass_rates(&samples, options);
     let score = MeasuredMean::over(&samples, options.intervals, |tally| Some((tally.score, tally.graded)));
     let measures = measures(&samples, options.intervals);
-    let mean = |value: fn(&AttemptRecord) -> f64| average(scored.iter().map(|record| value(record)));
+    let mean = |value: fn(&Outcome) -> f64| average(scored.iter().map(|record| value(record)));
     let spent: f64 = scored.iter().map(|record| record.cost).sum();
     let waited: f64 = records.iter().map(|(record, _)| record.model_seconds).sum();
     let lost = tries.values().map(|tries| tries[2]).sum::<usize>();
@@ -305,8 +305,8 @@ fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions
         average(rates).filter(|_| lost > 0)
     };
     Some(SummaryRow {
-        agent: first.agent.clone(),
-        model: first.model.clone(),
+        agent: first.agent.to_string(),
+        model: first.model.as_deref().map(str::to_owned),
         n,
         samples: samples.len(),
         attempts: scored.len(),
@@ -367,9 +367,9 @@ fn score_lines_interval(samples: &[SampleCounts<'_>], how: Intervals) -> Option<
 }
 
 /// Pass rate after each round; empty if no attempt got feedback.
-fn after_rounds(scored: &[&AttemptRecord]) -> Vec<f64> {
+fn after_rounds(scored: &[&Outcome]) -> Vec<f64> {
     // The round after the last feedback counts only if the model replied in it.
-    let count = |record: &AttemptRecord| {
+    let count = |record: &Outcome| {
         record.rounds.last().map_or(0, |last| record.rounds.len() + usize::from(last.steps < record.steps))
     };
     let most = scored.iter().map(|record| count(record)).max().unwrap_or_default();
@@ -463,7 +463,7 @@ fn pass_rate(samples: &[SampleCounts<'_>], k: usize, estimate: Estimate, how: In
 }
 
 /// Collects the notes on what is missing or was left out.
-fn notes(rows: &[SummaryRow], superseded: usize, records: &[AttemptRecord], options: &SummaryOptions) -> Vec<String> {
+fn notes(rows: &[SummaryRow], superseded: usize, records: &[Outcome], options: &SummaryOptions) -> Vec<String> {
     let mut notes = options.notes.clone();
     if records.is_empty() {
         notes.push("no attempt has been stored yet".to_owned());
@@ -560,8 +560,8 @@ fn unequal_losses(rows: &[SummaryRow]) -> Option<String> {
 
 /// Warning for each agent and model whose attempts were all refused by the provider: the rate then says nothing about
 /// the model.
-fn all_refused(records: &[AttemptRecord]) -> Vec<String> {
-    let mut attempts: BTreeMap<(&str, Option<&str>), Vec<&AttemptRecord>> = BTreeMap::new();
+fn all_refused(records: &[Outcome]) -> Vec<String> {
+    let mut attempts: BTreeMap<(&str, Option<&str>), Vec<&Outcome>> = BTreeMap::new();
     for (record, counts) in records.iter().zip(counting(records)) {
         if counts && !record.is_infrastructure() {
             attempts.entry((&record.agent, record.model.as_deref())).or_default().push(record);

@@ -3,15 +3,23 @@ use serde_json::{Value, json};
 use super::*;
 use crate::agent::End;
 use crate::model::Usage;
-use crate::run::{AttemptRecord, PlannedAttempts, counting};
+use crate::run::{AttemptRecord, Outcome, PlannedAttempts, VerdictSummary, counting};
 use crate::score::{Expected, Rule, Tolerance, Verdict, score_answer};
 use crate::stats::Intervals;
+
+fn summary(pass: bool) -> VerdictSummary {
+    VerdictSummary { pass, ..VerdictSummary::default() }
+}
 
 fn verdict(pass: bool) -> Verdict {
     Verdict { pass, ..Verdict::default() }
 }
 
-pub(crate) fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> AttemptRecord {
+fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> Outcome {
+    (&full_record(agent, n, sample, attempt, pass)).into()
+}
+
+pub(crate) fn full_record(agent: &str, n: usize, sample: usize, attempt: u32, pass: bool) -> AttemptRecord {
     AttemptRecord {
         family: crate::sample::MASKED.to_owned(),
         agent: agent.into(),
@@ -54,8 +62,13 @@ pub(crate) fn record(agent: &str, n: usize, sample: usize, attempt: u32, pass: b
     }
 }
 
-pub(crate) fn lost(agent: &str, n: usize, sample: usize, attempt: u32) -> AttemptRecord {
-    AttemptRecord { end: End::ModelError, reported: None, verified: None, ..record(agent, n, sample, attempt, false) }
+fn lost(agent: &str, n: usize, sample: usize, attempt: u32) -> Outcome {
+    (&full_lost(agent, n, sample, attempt)).into()
+}
+
+pub(crate) fn full_lost(agent: &str, n: usize, sample: usize, attempt: u32) -> AttemptRecord {
+    let record = full_record(agent, n, sample, attempt, false);
+    AttemptRecord { end: End::ModelError, reported: None, verified: None, ..record }
 }
 
 fn options(ks: &[usize]) -> SummaryOptions {
@@ -63,7 +76,7 @@ fn options(ks: &[usize]) -> SummaryOptions {
 }
 
 /// Two agents, three n, ten samples each, five attempts per sample.
-fn whole_run() -> Vec<AttemptRecord> {
+fn whole_run() -> Vec<Outcome> {
     let mut records = Vec::new();
     for (agent, skill) in [("fixed", 2), ("react", 5)] {
         for n in 1..=3 {
@@ -75,7 +88,8 @@ fn whole_run() -> Vec<AttemptRecord> {
             }
         }
     }
-    records[3] = AttemptRecord { verified: Some(verdict(false)), reported: Some(verdict(true)), ..records[3].clone() };
+    records[3].verified = Some(summary(false));
+    records[3].reported = Some(summary(true));
     records
 }
 
@@ -232,7 +246,7 @@ fn the_report_of_half_a_run_names_missing_and_lost_attempts() {
 
 #[test]
 fn attempts_that_were_stopped_with_the_run_are_not_losses() {
-    let stopped = |agent: &str, sample: usize, attempt: u32| AttemptRecord {
+    let stopped = |agent: &str, sample: usize, attempt: u32| Outcome {
         end: End::Cancelled,
         reported: None,
         verified: None,
@@ -269,7 +283,8 @@ fn attempts_that_were_stopped_with_the_run_are_not_losses() {
     let names: Vec<String> = contenders(&records).into_iter().map(|contender| contender.name).collect();
     assert_eq!(names, ["fixed gpt-x", "react gpt-x"]);
     assert_eq!(outcome(&records[1]), "stopped");
-    assert!(verdict_lines(&records[1])[0].ends_with(": stopped with the run"));
+    let stopped = AttemptRecord { end: End::Cancelled, ..full_record("react", 1, 0, 1, false) };
+    assert!(verdict_lines(&stopped)[0].ends_with(": stopped with the run"));
 }
 
 #[test]
@@ -285,12 +300,12 @@ fn a_lost_contender_keeps_its_row_without_a_rate() {
 
 #[test]
 fn refusal_of_all_attempts_gives_a_warning() {
-    let refused = |attempt| AttemptRecord {
+    let refused = |attempt| Outcome {
         end: End::Refused,
         end_detail: Some("status 400: thinking is missing".into()),
         ..record("react", 1, 0, attempt, false)
     };
-    let warned = |records: &[AttemptRecord]| {
+    let warned = |records: &[Outcome]| {
         let summary = summarise(records, &options(&[1]));
         summary.notes.iter().any(|note| note.starts_with("WARNING") && note.contains("status 400: thinking is missing"))
     };
@@ -410,7 +425,7 @@ fn a_comparison_of_long_names_keeps_its_numbers_whole() {
 #[test]
 fn unsupported_attempts_lower_the_verified_rate_only() {
     let mut records = vec![record("react", 1, 0, 0, true), record("react", 1, 1, 0, true)];
-    records[1].verified = Some(verdict(false));
+    records[1].verified = Some(summary(false));
     records[1].pass = false;
     let row = &summarise(&records, &options(&[1])).rows[0];
     assert_eq!((row.reported, row.verified, row.unsupported, row.passed), (Some(1.0), Some(0.5), 1, 1));
@@ -434,7 +449,7 @@ pub(crate) fn hostile() -> AttemptRecord {
         gold: json!({"a": 1, "b": -1.5}),
         tolerance: Tolerance::default(),
     };
-    let mut record = record(evil, 1, 0, 0, false);
+    let mut record = full_record(evil, 1, 0, 0, false);
     record.model = Some(evil.into());
     record.end_detail = Some(evil.into());
     record.reported = Some(score_answer(Rule::Strict, &[expected], Some(&raw), &crate::score::ExperimentRuns::new()));
@@ -444,11 +459,10 @@ pub(crate) fn hostile() -> AttemptRecord {
 
 #[test]
 fn untrusted_text_never_reaches_the_terminal_raw() {
-    let mut records = [hostile()];
-    records[0].verified = None;
-    let summary = summarise(&records, &options(&[1]));
+    let record = AttemptRecord { verified: None, ..hostile() };
+    let summary = summarise(&[(&record).into()], &options(&[1]));
     assert!(!summary.notes.is_empty());
-    let verdicts = verdict_lines(&records[0]);
+    let verdicts = verdict_lines(&record);
     assert!(verdicts.iter().all(|line| !line.contains('\n')));
     let texts = [console(&summary), json(&summary).unwrap(), csv(&summary).unwrap(), verdicts.join("\n")];
     for text in &texts {
@@ -459,7 +473,7 @@ fn untrusted_text_never_reaches_the_terminal_raw() {
     assert_fits(&texts[0]);
     assert_fits(&texts[3]);
     let read: Value = serde_json::from_str(&texts[1]).unwrap();
-    assert_eq!(read["rows"][0]["agent"], Value::from(records[0].agent.clone()), "JSON reads back unchanged");
+    assert_eq!(read["rows"][0]["agent"], Value::from(record.agent), "JSON reads back unchanged");
 }
 
 #[test]
@@ -487,8 +501,8 @@ fn models_whose_long_names_differ_at_the_end_have_separate_rows() {
     let long = |model: &str| format!("{}/{model}-instruct.gguf", "models-of-somebody".repeat(4));
     let mut records = Vec::new();
     for size in ["0.5b", "1.5b"] {
-        let model = Some(long(size));
-        records.extend((0..3).map(|sample| AttemptRecord {
+        let model = Some(long(size).into());
+        records.extend((0..3).map(|sample| Outcome {
             model: model.clone(),
             verified: None,
             ..record("react", 1, sample, 0, true)
@@ -609,7 +623,7 @@ fn verdict_lines_show_each_value_with_gold_reported_and_verified() {
     let experiments = [expected(1, json!({"mean": 2.5, "list": [0, 4]})), expected(2, json!("kmeans++"))];
     let reported = r#"{"Experiment 1": {"mean": 2.51, "list": [0.25, "x"], "more": 1}, "2": "kmeans++", "7": 0}"#;
     let verified = json!({"Experiment 1": {"mean": 2.5, "list": [0, 4]}}).to_string();
-    let mut record = record("react", 1, 0, 0, false);
+    let mut record = full_record("react", 1, 0, 0, false);
     record.reported =
         Some(score_answer(Rule::Strict, &experiments, Some(reported), &crate::score::ExperimentRuns::new()));
     record.verified =
@@ -665,13 +679,11 @@ fn a_hundred_thousand_records_are_summarised_within_a_second() {
 
 #[test]
 fn samples_weigh_by_their_lines_in_the_rate_by_lines() {
-    let of = |sample: usize, lines: usize, pass: bool| AttemptRecord {
-        lines: Some(lines),
-        ..record("a", 1, sample, 0, pass)
-    };
+    let of =
+        |sample: usize, lines: usize, pass: bool| Outcome { lines: Some(lines), ..record("a", 1, sample, 0, pass) };
     let mut records = vec![of(0, 3, true), of(1, 9, false), of(2, 4, true)];
     // The second sample gets another attempt, which passes.
-    records.push(AttemptRecord { attempt: 1, ..of(1, 9, true) });
+    records.push(Outcome { attempt: 1, ..of(1, 9, true) });
     let summary = summarise(&records, &SummaryOptions::default());
     let row = &summary.rows[0];
     assert_eq!((row.lines, row.score_lines), (Some(16), Some((3.0 + 4.5 + 4.0) / 16.0)));

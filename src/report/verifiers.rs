@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::clean::{clean, middle_cut};
 use super::names::short_name;
 use super::terminal::{TOO_FEW, plain_table, too_few_legend, trimmed, wrap};
-use crate::run::AttemptRecord;
+use crate::run::{Outcome, scored};
 use crate::stats::{FEWEST_SAMPLES, Interval, Intervals, SampleValue, gap_closed, pass_at_k, rate_interval};
-use crate::verifier::stored::{AttemptGroup, ChoiceRecord, groups};
+use crate::verifier::stored::ChoiceRecord;
 
 /// Columns for a verifier's name.
 const VERIFIER_WIDTH: usize = 24;
@@ -52,7 +52,7 @@ pub struct VerifierRow {
 /// Computes the rows of all verifiers that chose among these attempts. Samples with attempts that the verifier didn't
 /// see are left out.
 #[must_use]
-pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: Intervals) -> Vec<VerifierRow> {
+pub fn verifier_rows(records: &[Outcome], choices: &[ChoiceRecord], how: Intervals) -> Vec<VerifierRow> {
     /// For each sample, the pass rates of a single, the chosen and the best attempt; also the smallest k and the total
     /// cost.
     #[derive(Clone, Default)]
@@ -63,13 +63,11 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
         unknown: u32,
         unreadable: u32,
     }
-    let groups: HashMap<_, AttemptGroup<'_>> = groups(records)
-        .into_iter()
-        .filter_map(|group| {
-            let first = *group.records.first()?;
-            Some(((first.agent.as_str(), first.model.as_deref(), first.sample.as_str()), group))
-        })
-        .collect();
+    let mut groups: HashMap<(&str, Option<&str>, &str), BTreeMap<u32, &Outcome>> = HashMap::new();
+    for record in scored(records) {
+        let group = groups.entry((&record.agent, record.model.as_deref(), &record.sample)).or_default();
+        group.insert(record.attempt, record);
+    }
     // A choice that two processes made at the same time counts once.
     let mut seen = BTreeSet::new();
     let choices = choices.iter().filter(|choice| {
@@ -78,13 +76,11 @@ pub fn verifier_rows(records: &[AttemptRecord], choices: &[ChoiceRecord], how: I
     let mut tallies: BTreeMap<(&str, &str, Option<&str>), BTreeMap<usize, VerifierTally<'_>>> = BTreeMap::new();
     for choice in choices {
         let group = groups.get(&(choice.agent.as_str(), choice.model.as_deref(), choice.sample.as_str()));
-        let of_all = |group: &&AttemptGroup<'_>| {
-            group.records.iter().map(|record| record.attempt).eq(choice.attempts.iter().copied())
-        };
-        let Some(group) = group.filter(of_all) else { continue };
-        let (first, k) = (group.records[0], group.records.len());
-        let passed = group.records.iter().filter(|record| record.pass).count();
-        let chosen = group.records.iter().find(|record| Some(record.attempt) == choice.chosen);
+        let Some(group) = group.filter(|group| group.keys().eq(&choice.attempts)) else { continue };
+        let Some(first) = group.values().next() else { continue };
+        let k = group.len();
+        let passed = group.values().filter(|record| record.pass).count();
+        let chosen = choice.chosen.and_then(|chosen| group.get(&chosen));
         let values = [
             passed as f64 / k as f64,
             f64::from(u8::from(chosen.is_some_and(|record| record.pass))),
@@ -229,12 +225,12 @@ mod tests {
             let sample = masked(id);
             for attempt in 0..attempts {
                 let pass = attempt == 1;
-                records.push(AttemptRecord { pass, end: End::Answered, ..AttemptRecord::blank("a", &sample, attempt) });
+                records.push(Outcome { pass, end: End::Answered, ..Outcome::blank("a", &sample, attempt) });
             }
             choices.push(ChoiceRecord {
                 verifier: "v".to_owned(),
                 agent: "a".to_owned(),
-                model: records[0].model.clone(),
+                model: None,
                 sample: sample.id().to_owned(),
                 attempts: (0..attempts).collect(),
                 chosen: Some(1),

@@ -49,7 +49,7 @@ impl Catalogue {
     /// The sample and the item of a record; `None` if the item could not be loaded.
     #[must_use]
     pub fn find(&self, record: &AttemptRecord) -> Option<(Sample, &dyn Item)> {
-        let sample = self.families.sample(record).ok()?;
+        let sample = self.families.sample(&record.family, &record.sample).ok()?;
         let item = self.items.get(&(sample.family().to_owned(), sample.item().to_owned()))?;
         Some((sample, item.as_ref()))
     }

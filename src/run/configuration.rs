@@ -20,7 +20,7 @@ use crate::suite::{PartialDate, Protocol};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Configuration {
     /// The kind of task.
-    #[serde(default = "super::record::masked", skip_serializing_if = "super::record::is_masked")]
+    #[serde(default = "super::record::masked::<String>", skip_serializing_if = "super::record::is_masked")]
     pub family: String,
     /// The suite's folder.
     pub suite: PathBuf,

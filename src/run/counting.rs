@@ -22,6 +22,9 @@ pub struct Try<'a> {
     pub is_lost: bool,
 }
 
+/// Detail of the end of an attempt that was made twice, in the record that does not count.
+pub(super) const SUPERSEDED: &str = "made twice: the record of another process counts";
+
 /// A record of a try, or the part of a record that identifies the try.
 pub trait TryRecord {
     /// Identifies the try.
@@ -44,8 +47,7 @@ impl TryRecord for AttemptRecord {
     }
 
     fn supersede(&mut self) {
-        self.end = End::Cancelled;
-        self.end_detail = Some("made twice: the record of another process counts".to_owned());
+        (self.end, self.end_detail) = (End::Cancelled, Some(SUPERSEDED.to_owned()));
         self.pass = false;
         (self.reported, self.verified) = (None, None);
         self.results.clear();
@@ -72,11 +74,7 @@ pub fn counting<T: TryRecord>(records: &[T]) -> Vec<bool> {
 }
 
 /// The records that count and were not lost to infrastructure, from which rates are computed.
-pub fn scored(records: &[AttemptRecord]) -> impl Iterator<Item = &AttemptRecord> {
+pub fn scored<T: TryRecord>(records: &[T]) -> impl Iterator<Item = &T> {
     let flags = counting(records);
-    records
-        .iter()
-        .zip(flags)
-        .filter(|(record, counts)| *counts && !record.is_infrastructure())
-        .map(|(record, _)| record)
+    records.iter().zip(flags).filter(|(record, counts)| *counts && !record.which().is_lost).map(|(record, _)| record)
 }

@@ -529,12 +529,12 @@ impl Families {
         Some(if found.all(|words| words == first) { first } else { Words::default() })
     }
 
-    /// Parses the sample of a record.
+    /// Parses a sample's id.
     ///
     /// # Errors
     /// Kind `Usage` for an unknown family or an invalid id.
-    pub fn sample(&self, record: &AttemptRecord) -> Result<Sample> {
-        self.get(&record.family)?.sample(&record.sample)
+    pub fn sample(&self, family: &str, id: &str) -> Result<Sample> {
+        self.get(family)?.sample(id)
     }
 }
 

@@ -38,6 +38,7 @@ pub use counting::{Try, TryRecord};
 pub(crate) use counting::{counting, scored};
 pub(crate) use duplicates::in_order;
 pub(crate) use interrupted::interrupted_attempts;
+pub use outcome::{Outcome, VerdictSummary, outcomes};
 pub use record::{AttemptRecord, Round};
 pub(crate) use record::{measure_names, measured};
 pub use run_file::{Digests, PlannedAttempts, RunFile, SessionFacts};

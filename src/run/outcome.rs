@@ -1,139 +1,201 @@
-//! Parses one record's line: in full, or only the parts needed for rates, costs and times.
+//! The part of a stored record that rates, costs and times need, which takes little memory.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::counting::{SUPERSEDED, Try, TryRecord};
+use super::record::{is_masked, masked, named_measures};
 use super::{AttemptRecord, Round};
 use crate::agent::End;
 use crate::model::Usage;
-use crate::sample::MASKED;
 use crate::score::Verdict;
 
-/// How much of each record is kept in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
-    /// The full record.
-    Whole,
-    /// Only the parts that rates, costs and times need: no answer, results or files, and only the summary of verdicts.
-    /// 100,000 attempts then need some tens of megabytes.
-    Outcome,
+/// The outcome of an attempt: its record without answer, results and files, and with the summary of its verdicts only.
+/// The fields mean the same as those of [`AttemptRecord`]. 100,000 outcomes need about 40 MB.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "each field is the record's")]
+pub struct Outcome {
+    #[serde(deserialize_with = "shared")]
+    pub agent: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "shared_if_any")]
+    pub model: Option<Arc<str>>,
+    #[serde(default = "masked::<Arc<str>>", skip_serializing_if = "is_masked", deserialize_with = "shared")]
+    pub family: Arc<str>,
+    #[serde(deserialize_with = "shared")]
+    pub paper: Arc<str>,
+    #[serde(deserialize_with = "shared")]
+    pub sample: Arc<str>,
+    pub n: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<usize>,
+    pub attempt: u32,
+    pub started: jiff::Timestamp,
+    pub end: End,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_detail: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<VerdictSummary>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<VerdictSummary>,
+    pub pass: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Round>,
+    pub steps: u32,
+    pub format_errors: u32,
+    pub usage: Usage,
+    #[serde(deserialize_with = "crate::model::ledger::dollars")]
+    pub cost: f64,
+    pub tool_seconds: f64,
+    pub model_seconds: f64,
+    pub verify_seconds: f64,
+    pub wall_seconds: f64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verification_lost: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curriculum: Option<u64>,
 }
 
-/// Parses a record from its line.
-pub(super) fn parse(line: &[u8], detail: Detail) -> serde_json::Result<AttemptRecord> {
-    let record: AttemptRecord = match detail {
-        Detail::Whole => serde_json::from_slice(line)?,
-        Detail::Outcome => serde_json::from_slice(line).map(OutcomeLine::record)?,
-    };
-    if record.cost < 0.0 {
-        return Err(serde::de::Error::custom("a negative cost"));
+/// A verdict without its experiments, reasons and warnings; see [`Verdict`] for the fields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "each field is the verdict's")]
+pub struct VerdictSummary {
+    pub pass: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, f64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unchecked: bool,
+}
+
+/// The distinct names of all outcomes in memory, which share them: many records have the same agent, paper or sample.
+static NAMES: Mutex<Option<HashSet<Arc<str>>>> = Mutex::new(None);
+
+/// Returns the shared copy of a name.
+fn share(name: &str) -> Arc<str> {
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = names.get_or_insert_default();
+    if let Some(known) = names.get(name) {
+        return known.clone();
     }
-    Ok(record)
+    // Growing is a rare moment at which names that are no longer used can go.
+    if names.len() == names.capacity() {
+        names.retain(|name| Arc::strong_count(name) > 1);
+    }
+    let name: Arc<str> = name.into();
+    names.insert(name.clone());
+    name
 }
 
-/// A record's line without the parts that [`Detail::Outcome`] leaves out; these are skipped while parsing.
-#[derive(Deserialize)]
-struct OutcomeLine<'a> {
-    #[serde(borrow)]
-    agent: Cow<'a, str>,
-    #[serde(default, borrow)]
-    model: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
-    family: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    paper: Cow<'a, str>,
-    #[serde(borrow)]
-    sample: Cow<'a, str>,
-    n: usize,
-    #[serde(default)]
-    lines: Option<usize>,
-    attempt: u32,
-    started: jiff::Timestamp,
-    end: End,
-    #[serde(default)]
-    end_detail: Option<String>,
-    #[serde(default)]
-    reported: Option<VerdictFigures>,
-    #[serde(default)]
-    verified: Option<VerdictFigures>,
-    pass: bool,
-    #[serde(default)]
-    rounds: Vec<Round>,
-    steps: u32,
-    format_errors: u32,
-    usage: Usage,
-    cost: f64,
-    tool_seconds: f64,
-    model_seconds: f64,
-    verify_seconds: f64,
-    wall_seconds: f64,
-    #[serde(default)]
-    verification_lost: bool,
-    #[serde(default)]
-    curriculum: Option<u64>,
+fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    Ok(share(&Cow::<str>::deserialize(deserializer)?))
 }
 
-#[derive(Deserialize)]
-struct VerdictFigures {
-    pass: bool,
-    #[serde(default)]
-    score: Option<f64>,
-    #[serde(default)]
-    measures: BTreeMap<String, f64>,
-    #[serde(default)]
-    unchecked: bool,
+fn shared_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<str>>, D::Error> {
+    Ok(Option::<Cow<str>>::deserialize(deserializer)?.map(|name| share(&name)))
 }
 
-impl OutcomeLine<'_> {
-    fn record(self) -> AttemptRecord {
-        let verdict = |it: VerdictFigures| Verdict {
-            pass: it.pass,
-            score: it.score,
-            measures: it.measures,
-            unchecked: it.unchecked,
-            ..Verdict::default()
-        };
-        AttemptRecord {
-            agent: self.agent.into_owned(),
-            model: self.model.map(Cow::into_owned),
-            family: self.family.map_or_else(|| MASKED.to_owned(), Cow::into_owned),
-            paper: self.paper.into_owned(),
-            sample: self.sample.into_owned(),
-            n: self.n,
-            lines: self.lines,
+impl From<&Verdict> for VerdictSummary {
+    fn from(verdict: &Verdict) -> Self {
+        let Verdict { pass, score, measures, unchecked, .. } = verdict;
+        Self { pass: *pass, score: *score, measures: measures.clone(), unchecked: *unchecked }
+    }
+}
+
+impl From<&AttemptRecord> for Outcome {
+    fn from(record: &AttemptRecord) -> Self {
+        Self {
+            agent: share(&record.agent),
+            model: record.model.as_deref().map(share),
+            family: share(&record.family),
+            paper: share(&record.paper),
+            sample: share(&record.sample),
+            n: record.n,
+            lines: record.lines,
+            attempt: record.attempt,
+            started: record.started,
+            end: record.end,
+            end_detail: record.end_detail.as_deref().map(Into::into),
+            reported: record.reported.as_ref().map(Into::into),
+            verified: record.verified.as_ref().map(Into::into),
+            pass: record.pass,
+            rounds: record.rounds.clone(),
+            steps: record.steps,
+            format_errors: record.format_errors,
+            usage: record.usage,
+            cost: record.cost,
+            tool_seconds: record.tool_seconds,
+            model_seconds: record.model_seconds,
+            verify_seconds: record.verify_seconds,
+            wall_seconds: record.wall_seconds,
+            verification_lost: record.verification_lost,
+            curriculum: record.curriculum,
+        }
+    }
+}
+
+/// The outcomes of full records.
+#[must_use]
+pub fn outcomes(records: &[AttemptRecord]) -> Vec<Outcome> {
+    records.iter().map(Into::into).collect()
+}
+
+impl TryRecord for Outcome {
+    fn which(&self) -> Try<'_> {
+        Try {
+            agent: &self.agent,
+            model: self.model.as_deref(),
+            sample: &self.sample,
             attempt: self.attempt,
             started: self.started,
-            end: self.end,
-            end_detail: self.end_detail,
-            answer: None,
-            reported: self.reported.map(verdict),
-            verified: self.verified.map(verdict),
-            observed: serde_json::Map::new(),
-            results: serde_json::Map::new(),
-            pass: self.pass,
-            rounds: self.rounds,
-            steps: self.steps,
-            format_errors: self.format_errors,
-            usage: self.usage,
-            cost: self.cost,
-            tool_seconds: self.tool_seconds,
-            model_seconds: self.model_seconds,
-            verify_seconds: self.verify_seconds,
-            wall_seconds: self.wall_seconds,
-            verification_lost: self.verification_lost,
-            evidence: None,
-            changed: Vec::new(),
-            skipped: Vec::new(),
-            unlisted: 0,
-            ignored: Vec::new(),
-            sandbox: String::new(),
-            cached_checks: Vec::new(),
-            gpu: None,
-            cached_replies: 0,
-            refused_requests: 0,
-            curriculum: self.curriculum,
+            is_lost: self.is_infrastructure(),
         }
+    }
+
+    fn supersede(&mut self) {
+        (self.end, self.end_detail) = (End::Cancelled, Some(SUPERSEDED.into()));
+        (self.pass, self.reported, self.verified) = (false, None, None);
+    }
+}
+
+impl Outcome {
+    /// Same as [`AttemptRecord::blank`].
+    #[cfg(test)]
+    pub(crate) fn blank(agent: &str, sample: &crate::sample::Sample, attempt: u32) -> Self {
+        (&AttemptRecord::blank(agent, sample, attempt)).into()
+    }
+
+    /// Same as [`AttemptRecord::is_infrastructure`].
+    #[must_use]
+    pub fn is_infrastructure(&self) -> bool {
+        self.end.is_infrastructure()
+    }
+
+    /// Same as [`AttemptRecord::is_stopped`].
+    #[must_use]
+    pub const fn is_stopped(&self) -> bool {
+        matches!(self.end, End::Cancelled)
+    }
+
+    /// Same as [`AttemptRecord::score`].
+    #[must_use]
+    pub fn score(&self) -> Option<f64> {
+        self.verified.as_ref().or(self.reported.as_ref())?.score
+    }
+
+    /// Same as [`AttemptRecord::measures`].
+    #[must_use]
+    pub fn measures(&self) -> BTreeMap<String, f64> {
+        named_measures([&self.reported, &self.verified].map(|verdict| verdict.as_ref().map(|it| &it.measures)))
+    }
+
+    /// Same as [`AttemptRecord::is_unsupported`].
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        self.reported.as_ref().is_some_and(|verdict| verdict.pass && !verdict.unchecked)
+            && self.verified.as_ref().is_some_and(|verdict| !verdict.pass)
     }
 }

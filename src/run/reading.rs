@@ -3,16 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
-pub use super::outcome::Detail;
-use super::outcome::parse;
+use serde::de::DeserializeOwned;
+
 use super::tail::LineParser;
 pub use super::tail::{LinePosition, Tail};
-use super::{AttemptRecord, RunFile, Store, TryRecord};
+use super::{Outcome, RunFile, Store, TryRecord};
 use crate::error::{Error, Result, with_causes};
 
 /// The readable part of a run: its records, or a value that the reader made from each record.
 #[derive(Debug)]
-pub struct ReadableRun<T = AttemptRecord> {
+pub struct ReadableRun<T = Outcome> {
     /// The run's folder.
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
@@ -41,13 +41,18 @@ pub(super) fn name(store: &Store, run: Option<&RunFile>) -> String {
     run.map_or_else(folder, |run| run.run.clone())
 }
 
+/// What is read from a record's line: the full record or its [`Outcome`].
+pub trait StoredRecord: TryRecord + DeserializeOwned + Send {}
+
+impl<T: TryRecord + DeserializeOwned + Send> StoredRecord for T {}
+
 /// Reads a run. Leaves out and notes broken lines; also notes an incomplete last line and a missing `run.json`. While a
 /// run is in progress its last line may be half written, which is not noted.
 ///
 /// # Errors
 /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
-pub fn read(folder: &Path, detail: Detail) -> Result<ReadableRun> {
-    gather(folder, &|line: &[u8], _| parse(line, detail))
+pub fn read<T: StoredRecord>(folder: &Path) -> Result<ReadableRun<T>> {
+    gather(folder, &|line: &[u8], _| serde_json::from_slice(line))
 }
 
 /// Like [`read`], but keeps what `keep` returns for each line.
@@ -67,8 +72,8 @@ pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<
 ///
 /// # Errors
 /// Same as [`read`].
-pub fn read_on(folder: &Path, detail: Detail, tail: Tail) -> Result<Option<ReadableRun>> {
-    gather_on(folder, &|line: &[u8], _| parse(line, detail), tail)
+pub fn read_on<T: StoredRecord>(folder: &Path, tail: Tail) -> Result<Option<ReadableRun<T>>> {
+    gather_on(folder, &|line: &[u8], _| serde_json::from_slice(line), tail)
 }
 
 fn gather_on<T: Send>(folder: &Path, keep: &impl LineParser<T>, mut tail: Tail) -> Result<Option<ReadableRun<T>>> {
@@ -110,8 +115,8 @@ pub struct ReadableRuns {
 ///
 /// # Errors
 /// Returns an error of [`read`] if none of the runs can be read.
-pub fn read_all(folders: &[PathBuf], detail: Detail) -> Result<ReadableRuns> {
-    let (readings, notes) = each_of(folders, |folder| read(folder, detail))?;
+pub fn read_all(folders: &[PathBuf]) -> Result<ReadableRuns> {
+    let (readings, notes) = each_of(folders, read)?;
     Ok(ReadableRuns { readings, notes })
 }
 
@@ -166,6 +171,7 @@ mod tests {
     use super::super::tail::BLOCK;
     use super::*;
     use crate::agent::End;
+    use crate::run::AttemptRecord;
     use crate::score::Verdict;
 
     fn line(attempt: u32) -> String {
@@ -184,10 +190,10 @@ mod tests {
     }
 
     /// Reads a store whose only file of records has this text.
-    fn reading(text: &[u8], detail: Detail) -> ReadableRun {
+    fn reading<T: StoredRecord>(text: &[u8]) -> ReadableRun<T> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("attempts.jsonl"), text).unwrap();
-        read(folder.path(), detail).unwrap()
+        read(folder.path()).unwrap()
     }
 
     #[test]
@@ -195,7 +201,7 @@ mod tests {
         let text = (0..3).map(line).collect::<String>();
         let breaks = text.match_indices('\n').map(|(at, _)| at);
         for cut in (0..=text.len()).step_by(7).chain(breaks) {
-            let read = reading(&text.as_bytes()[..cut], Detail::Outcome);
+            let read = reading::<Outcome>(&text.as_bytes()[..cut]);
             let whole = text[..cut].matches('\n').count();
             assert_eq!(read.records.len(), whole, "{cut}");
             let told = read.notes.iter().any(|note| note.contains("is cut off"));
@@ -209,7 +215,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("attempts.jsonl"), line(0) + "{\"agent\"").unwrap();
         let is_told = || {
-            let read = read(folder.path(), Detail::Outcome).unwrap();
+            let read = read::<Outcome>(folder.path()).unwrap();
             assert_eq!(read.records.len(), 1);
             read.notes.iter().any(|note| note.contains("is cut off"))
         };
@@ -224,17 +230,18 @@ mod tests {
         let mut text = line(0).into_bytes();
         text.extend(b"garbage\n\n\xff\xfe\n{\"agent\": 3}\n");
         text.extend(line(1).into_bytes());
-        for detail in [Detail::Whole, Detail::Outcome] {
-            let read = reading(&text, detail);
-            assert_eq!(read.records.iter().map(|record| record.attempt).collect::<Vec<_>>(), [0, 1]);
-            let broken: Vec<_> = read.notes.iter().filter(|note| note.contains("is broken")).collect();
-            assert_eq!(broken.len(), 3, "{:?}", read.notes);
+        let (records, outcomes) = (reading::<AttemptRecord>(&text), reading::<Outcome>(&text));
+        assert_eq!(records.records.iter().map(|record| record.attempt).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(outcomes.records.iter().map(|record| record.attempt).collect::<Vec<_>>(), [0, 1]);
+        for notes in [records.notes, outcomes.notes] {
+            let broken: Vec<_> = notes.iter().filter(|note| note.contains("is broken")).collect();
+            assert_eq!(broken.len(), 3, "{notes:?}");
             assert!(
                 broken[0].starts_with("line 2 of `attempts.jsonl`") && broken[1].starts_with("line 4"),
                 "{broken:?}"
             );
         }
-        let many = reading("garbage\n".repeat(9).as_bytes(), Detail::Outcome);
+        let many = reading::<Outcome>("garbage\n".repeat(9).as_bytes());
         assert!(many.notes.last().unwrap().starts_with("4 more lines"), "{:?}", many.notes);
     }
 
@@ -252,7 +259,7 @@ mod tests {
             let mut text = padded(0, first) + &padded(1, 3 * BLOCK - 7) + "garbage\n\n";
             text.extend((2..3000).map(|attempt| padded(attempt, 900 + u64::from(attempt % 7))));
             for torn in ["", "{\"agent\""] {
-                let read = reading((text.clone() + torn).as_bytes(), Detail::Outcome);
+                let read = reading::<Outcome>((text.clone() + torn).as_bytes());
                 assert!(read.records.iter().map(|record| record.attempt).eq(0..3000), "{first}");
                 let notes = read.notes[1..].join("\n");
                 assert!(notes.contains("line 3 of `attempts.jsonl` is broken"), "{first}: {notes}");
@@ -263,35 +270,29 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_contain_only_the_inputs_of_the_rates() {
+    fn outcomes_read_from_lines_equal_those_of_the_full_records() {
         let text = line(0);
-        let [whole, outcome] = [Detail::Whole, Detail::Outcome]
-            .map(|detail| reading(text.as_bytes(), detail).records.into_iter().next().unwrap());
-        assert!(whole.answer.is_some() && outcome.answer.is_none());
-        assert_eq!(outcome.reported.as_ref().map(|verdict| verdict.pass), Some(true));
-        assert_eq!((outcome.cost, &outcome.sample, outcome.started), (whole.cost, &whole.sample, whole.started));
+        let whole = reading::<AttemptRecord>(text.as_bytes()).records.remove(0);
+        let outcome = reading::<Outcome>(text.as_bytes()).records.remove(0);
+        assert_eq!(outcome, Outcome::from(&whole));
         assert_eq!((outcome.measures(), outcome.measures().len()), (whole.measures(), 1));
     }
 
     #[test]
     fn a_negative_cost_is_reported_and_not_subtracted() {
         let text = line(0) + &line(1).replace("\"cost\":0.25", "\"cost\":-9.0");
-        for detail in [Detail::Whole, Detail::Outcome] {
-            let read = reading(text.as_bytes(), detail);
-            assert_eq!(read.records.len(), 1);
-            assert!(
-                read.notes.iter().any(|note| note.contains("is broken") && note.contains("cost")),
-                "{:?}",
-                read.notes
-            );
+        let (records, outcomes) = (reading::<AttemptRecord>(text.as_bytes()), reading::<Outcome>(text.as_bytes()));
+        assert_eq!((records.records.len(), outcomes.records.len()), (1, 1));
+        for notes in [records.notes, outcomes.notes] {
+            assert!(notes.iter().any(|note| note.contains("is broken") && note.contains("cost")), "{notes:?}");
         }
     }
 
     #[test]
     fn a_folder_without_a_run_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(read(folder.path(), Detail::Outcome).is_err());
-        assert!(read(&folder.path().join("none"), Detail::Outcome).is_err());
+        assert!(read::<Outcome>(folder.path()).is_err());
+        assert!(read::<Outcome>(&folder.path().join("none")).is_err());
     }
 
     #[test]
@@ -303,21 +304,21 @@ mod tests {
             std::fs::File::options().create(true).append(true).open(&path).unwrap().write_all(text.as_bytes()).unwrap();
         };
         append(&(line(0) + "garbage\n" + &line(1)[..20]));
-        let first = read(folder.path(), Detail::Outcome).unwrap();
+        let first = read::<Outcome>(folder.path()).unwrap();
         assert_eq!(first.records.len(), 1);
         append(&(line(1)[20..].to_owned() + "\n" + &line(2) + "more garbage\n"));
-        let next = read_on(folder.path(), Detail::Outcome, first.tail).unwrap().unwrap();
+        let next = read_on::<Outcome>(folder.path(), first.tail).unwrap().unwrap();
         assert!(next.records.iter().map(|record| record.attempt).eq([1, 2]));
         assert!(next.notes.iter().any(|note| note.starts_with("line 6 of")), "{:?}", next.notes);
         // The full records are read by their positions.
         let whole = next.tail.whole(next.lines[1]).unwrap();
         assert!((whole.attempt, whole.answer.is_some()) == (2, true));
-        let none = read_on(folder.path(), Detail::Outcome, next.tail).unwrap().unwrap();
+        let none = read_on::<Outcome>(folder.path(), next.tail).unwrap().unwrap();
         assert!(none.records.is_empty() && none.notes.len() == 3, "{:?}", none.notes);
         // The new text has the same length but different content.
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace("\"attempt\":2", "\"attempt\":7") + &line(3)).unwrap();
-        assert!(read_on(folder.path(), Detail::Outcome, none.tail).unwrap().is_none());
+        assert!(read_on::<Outcome>(folder.path(), none.tail).unwrap().is_none());
     }
 
     #[test]
@@ -326,13 +327,13 @@ mod tests {
         for (name, attempt) in [("attempts-0.jsonl", 0), ("attempts-1.jsonl", 1)] {
             std::fs::write(folder.path().join(name), line(attempt)).unwrap();
         }
-        let both = || read(folder.path(), Detail::Outcome).unwrap();
+        let both = || read::<Outcome>(folder.path()).unwrap();
         assert_eq!(both().records.len(), 2);
         let tail = both().tail;
         std::fs::write(folder.path().join("attempts-1.jsonl"), "").unwrap();
-        assert!(read_on(folder.path(), Detail::Outcome, tail).unwrap().is_none());
+        assert!(read_on::<Outcome>(folder.path(), tail).unwrap().is_none());
         let tail = both().tail;
         std::fs::remove_file(folder.path().join("attempts-1.jsonl")).unwrap();
-        assert!(read_on(folder.path(), Detail::Outcome, tail).unwrap().is_none());
+        assert!(read_on::<Outcome>(folder.path(), tail).unwrap().is_none());
     }
 }

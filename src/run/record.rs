@@ -20,7 +20,7 @@ pub struct AttemptRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The kind of task; masked replication if absent.
-    #[serde(default = "masked", skip_serializing_if = "is_masked")]
+    #[serde(default = "masked::<String>", skip_serializing_if = "is_masked")]
     pub family: String,
     /// Id of the sample's paper or repo, by which statistics group samples.
     pub paper: String,
@@ -145,13 +145,20 @@ pub fn measured(record: &AttemptRecord, names: &[String]) -> BTreeMap<String, Op
 }
 
 /// The default family, for records and runs that name no family.
-pub(super) fn masked() -> String {
-    MASKED.to_owned()
+pub(super) fn masked<T: From<&'static str>>() -> T {
+    MASKED.into()
 }
 
-#[allow(clippy::ptr_arg, reason = "serde asks so")]
-pub(super) fn is_masked(family: &String) -> bool {
-    family == MASKED
+pub(super) fn is_masked(family: &impl AsRef<str>) -> bool {
+    family.as_ref() == MASKED
+}
+
+/// The measures of an attempt's two verdicts, reported and verified, with `reported_` or `verified_` in front of each
+/// name.
+pub(super) fn named_measures(verdicts: [Option<&BTreeMap<String, f64>>; 2]) -> BTreeMap<String, f64> {
+    let named = |source| move |(name, value): (&String, &f64)| (format!("{source}_{name}"), *value);
+    let [reported, verified] = verdicts.map(|measures| measures.into_iter().flatten());
+    reported.map(named("reported")).chain(verified.map(named("verified"))).collect()
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -232,12 +239,7 @@ impl AttemptRecord {
     /// Additional measures of the attempt's verdicts, with `reported_` or `verified_` in front of each name.
     #[must_use]
     pub fn measures(&self) -> BTreeMap<String, f64> {
-        let verdicts = [("reported", &self.reported), ("verified", &self.verified)];
-        let of = |(source, verdict): (&str, &Option<Verdict>)| {
-            let named = |(name, value): (String, f64)| (format!("{source}_{name}"), value);
-            verdict.clone().map(|it| it.measures).unwrap_or_default().into_iter().map(named).collect::<Vec<_>>()
-        };
-        verdicts.into_iter().flat_map(of).collect()
+        named_measures([&self.reported, &self.verified].map(|verdict| verdict.as_ref().map(|it| &it.measures)))
     }
 
     /// Whether the answer is right but the code does not reproduce it. An answer in which nothing could be compared

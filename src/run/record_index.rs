@@ -5,21 +5,21 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::outcome::parse;
-use super::reading::{Detail, LinePosition, ReadableRun, each_of, gather, labels_of, name};
-use super::{AttemptRecord, RunFile, Store, Try, TryRecord, counting};
+use super::reading::{LinePosition, ReadableRun, each_of, gather, labels_of, name};
+use super::{AttemptRecord, Outcome, RunFile, Store, Try, TryRecord, counting};
 use crate::error::{Error, Result};
 
 /// Identification and position of a record; about 200 bytes.
 #[derive(Debug)]
 pub struct IndexedRecord {
     /// The agent's label.
-    pub agent: String,
+    pub agent: Arc<str>,
     /// The model's name.
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     /// The sample's id.
-    pub sample: String,
+    pub sample: Arc<str>,
     /// Number of the attempt at its sample.
     pub attempt: u32,
     /// Whether this record counts for its attempt, see [`counting`].
@@ -34,7 +34,7 @@ pub struct IndexedRecord {
 }
 
 impl IndexedRecord {
-    fn new(record: AttemptRecord, place: LinePosition, length: usize) -> Self {
+    fn new(record: Outcome, place: LinePosition, length: usize) -> Self {
         Self {
             counts: false,
             started: record.started,
@@ -91,7 +91,7 @@ impl RecordIndex {
     /// # Errors
     /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
     pub fn open(folder: &Path) -> Result<Self> {
-        let brief = |line: &[u8], place| Ok(IndexedRecord::new(parse(line, Detail::Outcome)?, place, line.len()));
+        let brief = |line: &[u8], place| Ok(IndexedRecord::new(serde_json::from_slice(line)?, place, line.len()));
         let ReadableRun { store, run, mut records, tail, notes, .. } = gather(folder, &brief)?;
         for (place, counts) in counting(&records).into_iter().enumerate() {
             records[place].counts = counts;
@@ -128,7 +128,7 @@ impl RecordIndex {
         let failed = || Error::store(format!("`{}` has changed while it was read", path.display())).hint("try again");
         let mut line = vec![0; brief.length];
         file.read_exact_at(&mut line, at).map_err(|error| failed().because(error))?;
-        let mut record = parse(&line, Detail::Whole).map_err(|error| failed().because(error))?;
+        let mut record: AttemptRecord = serde_json::from_slice(&line).map_err(|error| failed().because(error))?;
         if brief.is_superseded {
             record.supersede();
         }
@@ -143,11 +143,12 @@ impl RecordIndex {
     /// The agents of the records and of the plan, each with its model.
     #[must_use]
     pub fn contenders(&self) -> BTreeSet<(String, Option<String>)> {
-        let of_records = self.records.iter().map(|record| (&record.agent, &record.model));
-        let of_plan = self.run.iter().flat_map(|run| &run.planned).map(|planned| (&planned.agent, &planned.model));
+        let of_records = self.records.iter().map(|record| (&*record.agent, record.model.as_deref()));
+        let planned = self.run.iter().flat_map(|run| &run.planned);
+        let of_plan = planned.map(|planned| (planned.agent.as_str(), planned.model.as_deref()));
         // Collect references before cloning, because most of these names repeat.
         let contenders: BTreeSet<_> = of_records.chain(of_plan).collect();
-        contenders.into_iter().map(|(agent, model)| (agent.clone(), model.clone())).collect()
+        contenders.into_iter().map(|(agent, model)| (agent.to_owned(), model.map(str::to_owned))).collect()
     }
 
     /// Names of all additional measures in the records.
@@ -189,7 +190,7 @@ mod tests {
             if files == 2 {
                 std::fs::write(folder.path().join("attempts-b.jsonl"), &second).unwrap();
             }
-            let all = read(folder.path(), Detail::Whole).unwrap();
+            let all = read::<AttemptRecord>(folder.path()).unwrap();
             let briefs = RecordIndex::open(folder.path()).unwrap();
             let each: Vec<(AttemptRecord, bool)> = briefs.each().map(Result::unwrap).collect();
             assert_eq!(each.iter().map(|(record, _)| record.clone()).collect::<Vec<_>>(), all.records, "{files}");

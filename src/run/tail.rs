@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::outcome::{Detail, parse};
 use super::{AttemptRecord, Store};
 use crate::error::{Error, Result};
 
@@ -129,7 +128,7 @@ impl Tail {
             file.seek(SeekFrom::Start(line.at))?;
             let mut bytes = Vec::new();
             file.read_until(b'\n', &mut bytes)?;
-            Ok(parse(&bytes, Detail::Whole)?)
+            Ok(serde_json::from_slice(&bytes)?)
         };
         read().map_err(|error: std::io::Error| {
             Error::store(format!("failed to read a record of `{}`", path.display())).because(error)

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::reader::GatheredRuns;
 use crate::error::with_causes;
 use crate::report::MergedRun;
-use crate::report::html::{AttemptDetails, Origin, SampleDetails};
+use crate::report::html::{AttemptDetails, Origin, SampleDetails, ShownRecord};
 use crate::run::family::{Item, SampleParts};
-use crate::run::{AttemptRecord, is_file_name};
+use crate::run::{AttemptRecord, Outcome, is_file_name};
 use crate::sample::Sample;
 
 /// Maximum bytes read of a trajectory or a patch.
@@ -81,34 +81,34 @@ impl GatheredRuns {
 }
 
 /// Reads the complete record, except for its results, and gives it the labels used on this page.
-fn whole(run: &MergedRun, origin: &Origin, record: &AttemptRecord, problems: &mut Vec<String>) -> AttemptRecord {
+fn whole(run: &MergedRun, origin: &Origin, record: &Outcome, problems: &mut Vec<String>) -> ShownRecord {
     match origin.line.map(|line| run.tail.whole(line)) {
         Some(Ok(read))
-            if (&read.sample, read.attempt, read.started) == (&record.sample, record.attempt, record.started) =>
+            if (&*read.sample, read.attempt, read.started) == (&*record.sample, record.attempt, record.started) =>
         {
-            AttemptRecord {
-                agent: record.agent.clone(),
-                model: record.model.clone(),
+            ShownRecord::Whole(Box::new(AttemptRecord {
+                agent: record.agent.to_string(),
+                model: record.model.as_deref().map(str::to_owned),
                 // If an attempt was made twice, `record` has lost its verdict, while the record on disk still has it.
                 // Use these fields of `record`.
                 end: record.end,
-                end_detail: record.end_detail.clone(),
+                end_detail: record.end_detail.as_deref().map(str::to_owned),
                 pass: record.pass,
                 reported: read.reported.filter(|_| record.reported.is_some()),
                 verified: read.verified.filter(|_| record.verified.is_some()),
                 results: serde_json::Map::new(),
                 ..read
-            }
+            }))
         }
         Some(Ok(_)) => {
             problems.push("its record has moved, so only its outcome is shown".to_owned());
-            record.clone()
+            ShownRecord::Outcome(record.clone())
         }
         Some(Err(error)) => {
             problems.push(with_causes(&error));
-            record.clone()
+            ShownRecord::Outcome(record.clone())
         }
-        None => record.clone(),
+        None => ShownRecord::Outcome(record.clone()),
     }
 }
 

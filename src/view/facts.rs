@@ -54,7 +54,7 @@ pub(super) fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> Run
 pub(super) fn begun(run: &MergedRun, place: usize, material: &Material) -> (Vec<UnrecordedAttempt>, Option<String>) {
     let mine = material.records.iter().zip(&material.origins).filter(|(_, origin)| origin.run == place);
     let stored: HashSet<(&str, &str, u32)> =
-        mine.map(|(record, origin)| (&*origin.agent, record.sample.as_str(), record.attempt)).collect();
+        mine.map(|(record, origin)| (&*origin.agent, &*record.sample, record.attempt)).collect();
     let mut found = Vec::new();
     let read = run.store.each_trajectory(|StoredTrajectory { agent, sample, attempt, .. }| {
         if stored.contains(&(agent.as_str(), sample.as_str(), attempt)) {

@@ -13,7 +13,6 @@ use crate::report::figures::Condition;
 use crate::report::html::{Material, Origin, SampleEntry, SampleFacts, samples};
 use crate::report::{Labels, Merged, MergedRun, SummaryOptions};
 use crate::run::family::{Families, Item, ItemFacts, ScoringBasis, WITHHELD};
-use crate::run::reading::Detail;
 use crate::run::{RunFile, in_order, is_file_name};
 use crate::sample::{MASKED, Sample};
 
@@ -72,9 +71,10 @@ impl GatheredRuns {
             let known = self.material.records.iter().zip(&self.material.origins);
             let known = known.filter(|(_, origin)| origin.run == place).map(|(record, _)| record);
             let mut seen = HashSet::new();
-            known.chain(&run.records).filter(|record| !record.is_infrastructure()).any(|record| {
-                !seen.insert((record.agent.as_str(), record.model.as_deref(), record.sample.as_str(), record.attempt))
-            })
+            known
+                .chain(&run.records)
+                .filter(|record| !record.is_infrastructure())
+                .any(|record| !seen.insert((&*record.agent, record.model.as_deref(), &*record.sample, record.attempt)))
         })
     }
 }
@@ -132,7 +132,7 @@ impl RunReader {
     pub fn gather(&mut self) -> Result<GatheredRuns> {
         let mut gathered = GatheredRuns {
             material: Material::default(),
-            merged: Merged::read(&self.folders, Detail::Outcome, &self.labels)?.with_choices(),
+            merged: Merged::read(&self.folders, &self.labels)?.with_choices(),
             entries: Vec::new(),
             samples: BTreeMap::new(),
             items: BTreeMap::new(),
@@ -153,7 +153,7 @@ impl RunReader {
             return Ok(false);
         }
         for run in &mut gathered.merged.runs {
-            if !run.read_on(Detail::Outcome)? {
+            if !run.read_on()? {
                 return Ok(false);
             }
         }
@@ -183,7 +183,7 @@ impl RunReader {
             let (begun, note) = begun(one, place, &gathered.material);
             let family = one.run.as_ref().map_or(MASKED, |run| &run.configuration.family);
             let fresh = gathered.material.records[from..].iter();
-            let tried = fresh.map(|record| (record.family.as_str(), record.sample.as_str()));
+            let tried = fresh.map(|record| (&*record.family, &*record.sample));
             let tried = tried.chain(begun.iter().map(|begun| (family, begun.sample.as_str())));
             // Check the run's version of the item even if another run already has the sample.
             let tried: BTreeSet<(&str, &str)> = tried.collect();
@@ -199,11 +199,11 @@ impl RunReader {
             in_order(&mut gathered.material.records, &mut gathered.material.origins);
         }
         notes.extend(gathered.faults.iter().cloned());
-        let families = gathered.material.records.iter().map(|record| record.family.as_str());
+        let families = gathered.material.records.iter().map(|record| &*record.family);
         if let Some(words) = self.families.words(families) {
             gathered.material.options.intervals.group = words.group;
         }
-        let families: BTreeSet<&str> = gathered.material.records.iter().map(|record| record.family.as_str()).collect();
+        let families: BTreeSet<&str> = gathered.material.records.iter().map(|record| &*record.family).collect();
         let families = families.into_iter().filter_map(|name| self.families.get(name).ok());
         gathered.material.measures = families.flat_map(|family| family.measures()).copied().unique().collect();
         let one = gathered.axes.first().filter(|_| gathered.axes.len() == 1);
@@ -288,13 +288,13 @@ fn take_records(run: &mut MergedRun, place: usize, material: &mut Material) {
     // Runs of earlier versions may use agent labels that the configuration doesn't produce.
     let steps = run.run.as_ref().map(|run| run.configuration.limits.steps);
     for (record, line) in std::mem::take(&mut run.records).into_iter().zip(std::mem::take(&mut run.lines)) {
-        let agent = run.own(&record).cloned().unwrap_or_else(|| record.agent.as_str().into());
-        if !material.agents.contains_key(&record.agent) {
-            material.agents.insert(record.agent.clone(), run.short(&record.agent).to_owned());
+        let agent = run.own(&record).cloned().unwrap_or_else(|| record.agent.clone());
+        if !material.agents.contains_key(&*record.agent) {
+            material.agents.insert(record.agent.to_string(), run.short(&record.agent).to_owned());
         }
-        if !material.conditions.contains_key(&record.agent) {
+        if !material.conditions.contains_key(&*record.agent) {
             let unknown = Condition { base: agent.to_string(), steps, ..Condition::default() };
-            material.conditions.insert(record.agent.clone(), unknown);
+            material.conditions.insert(record.agent.to_string(), unknown);
         }
         material.origins.push(Origin { run: place, agent, line: Some(line) });
         material.records.push(record);

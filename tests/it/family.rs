@@ -12,7 +12,7 @@ use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::family::{Families, ScoringBasis, rescored};
 use autoexperiment::run::machine::{Machine, MachineOptions};
 use autoexperiment::run::scheduler::RunOutcome;
-use autoexperiment::run::{AttemptRecord, Catalogue, Configuration, Store, VerifierSpec};
+use autoexperiment::run::{AttemptRecord, Catalogue, Configuration, Store, VerifierSpec, outcomes};
 use autoexperiment::session::{Finished, Run, RunFolder, SessionOptions};
 use autoexperiment::stats::Intervals;
 use autoexperiment::view::RunReader;
@@ -105,7 +105,7 @@ async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
 
     // The report shows the run.
     let options = report::SummaryOptions { planned: resumed.planned, ..report::SummaryOptions::default() };
-    let table = report::console(&report::summarise(&resumed.records, &options));
+    let table = report::console(&report::summarise(&outcomes(&resumed.records), &options));
     for part in ["gold", "noop", "scripted", "score", "33.3", "100.0", "Measures", "verified_right  3.000"] {
         assert!(table.contains(part), "{part}: {table}");
     }

@@ -8,7 +8,7 @@ use autoexperiment::report;
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::machine::{Machine, MachineOptions};
 use autoexperiment::run::scheduler::RunOutcome;
-use autoexperiment::run::{Configuration, Store, VerifierSpec};
+use autoexperiment::run::{Configuration, Store, VerifierSpec, outcomes};
 use autoexperiment::session::{Run, RunFolder, SessionOptions};
 use tokio_util::sync::CancellationToken;
 
@@ -78,7 +78,7 @@ async fn a_whole_run_is_made_from_rust_and_comes_back_as_values() {
     assert_eq!((watch.count("planned"), watch.count("started"), watch.count("finished")), (1, 16, 16));
     assert!(watch.count("stage") > 0);
     let options_of = report::SummaryOptions { planned: finished.planned, ..report::SummaryOptions::default() };
-    let table = report::console(&report::summarise(&finished.records, &options_of));
+    let table = report::console(&report::summarise(&outcomes(&finished.records), &options_of));
     assert!(table.contains("gold") && table.contains("noop"), "{table}");
     // The store contains the returned records, and the name is now taken.
     let (store, stored) = Store::open(&folder).unwrap();

@@ -58,7 +58,7 @@ pub fn export(source: &ExportSource, suite: &Suite, path: &Path) -> Result<Vec<P
         return Err(Error::usage(format!("samples of the family `{family}` cannot be exported as Harbor tasks"))
             .hint("their trajectories can: `--format atif`"));
     }
-    let mut samples: Vec<&str> = source.attempts().map(|record| record.sample.as_str()).collect();
+    let mut samples: Vec<&str> = source.attempts().map(|record| &*record.sample).collect();
     samples.sort_unstable();
     samples.dedup();
     let mut papers: BTreeMap<String, ExportedPaper> = BTreeMap::new();

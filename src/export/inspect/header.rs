@@ -15,7 +15,7 @@ pub const VERSION: u32 = 2;
 /// Returns `{version, eval, plan}`, the part that is known at the start.
 pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&IndexedRecord]) -> Value {
     let configuration = &run.configuration;
-    let mut samples: Vec<&str> = attempts.iter().map(|record| record.sample.as_str()).collect();
+    let mut samples: Vec<&str> = attempts.iter().map(|record| &*record.sample).collect();
     samples.sort_unstable();
     samples.dedup();
     let sampling = &configuration.sampling;

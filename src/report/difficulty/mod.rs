@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::clean::short;
 use super::names::full_name;
 use crate::run::family::Words;
-use crate::run::{AttemptRecord, scored};
+use crate::run::{Outcome, scored};
 use crate::sample::Withheld;
 use crate::stats::{Interval, Logistic, TryCounts, chance, fit_correlated};
 pub use console::difficulty_console;
@@ -112,7 +112,7 @@ struct SampleTries<'a> {
 }
 
 /// By sample: one of its attempts, the number of passed attempts, and the number of all attempts.
-type BySample<'a> = BTreeMap<&'a str, (&'a AttemptRecord, [usize; 2])>;
+type BySample<'a> = BTreeMap<&'a str, (&'a Outcome, [usize; 2])>;
 
 /// Positions of the random effects in the vector of a fit.
 struct Layout<'a> {
@@ -178,9 +178,9 @@ impl<'a> Layout<'a> {
 /// withholds none; `named` returns the name of an item's unit.
 #[must_use]
 pub fn difficulty(
-    records: &[AttemptRecord],
+    records: &[Outcome],
     level: f64,
-    units: impl Fn(&AttemptRecord) -> Option<Withheld>,
+    units: impl Fn(&Outcome) -> Option<Withheld>,
     named: impl Fn(&str, usize) -> Option<String>,
 ) -> Difficulty {
     let mut samples: BTreeMap<&str, Option<Withheld>> = BTreeMap::new();
@@ -202,7 +202,7 @@ pub fn difficulty(
                 notes.push(format!("`{}` is not a sample's id: left out", short(id, 60)));
                 continue;
             };
-            let (contender, paper, n) = (contenders.len(), first.paper.as_str(), first.n);
+            let (contender, paper, n) = (contenders.len(), &*first.paper, first.n);
             groups.push(SampleTries { contender, paper, item, n, functions, tries, passed });
         }
         contenders.push((agent, model));
@@ -346,12 +346,12 @@ mod tests {
     use crate::agent::End;
     use crate::sample::MASKED;
 
-    fn units(record: &AttemptRecord) -> Option<Withheld> {
+    fn units(record: &Outcome) -> Option<Withheld> {
         record.sample.parse().ok()
     }
 
     /// Simulates a run whose pass rate falls from n = 1 to 5 and in which one function of each paper is never restored.
-    fn run() -> Vec<AttemptRecord> {
+    fn run() -> Vec<Outcome> {
         let mut records = Vec::new();
         let mut state = 5_u64;
         let mut uniform = move || {
@@ -369,7 +369,7 @@ mod tests {
                     for attempt in 0..3 {
                         let pass = uniform() < chance(2.4 - 0.8 * sample.n() as f64) && !hard;
                         let end = End::Answered;
-                        records.push(AttemptRecord { end, pass, ..AttemptRecord::blank("react", &sample, attempt) });
+                        records.push(Outcome { end, pass, ..Outcome::blank("react", &sample, attempt) });
                     }
                 }
             }
@@ -411,7 +411,7 @@ mod tests {
                     for attempt in 0..3 {
                         let pass = (i * 7 + attempt as usize * 3 + n) % 10 + 2 * n < 7 + differ * place;
                         let end = End::Answered;
-                        records.push(AttemptRecord { end, pass, ..AttemptRecord::blank("react", &sample, attempt) });
+                        records.push(Outcome { end, pass, ..Outcome::blank("react", &sample, attempt) });
                     }
                 }
             }
@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn a_failed_fit_is_noted() {
         let sample = crate::sample::masked("x_0");
-        let one = AttemptRecord { pass: true, end: End::Answered, ..AttemptRecord::blank("gold", &sample, 0) };
+        let one = Outcome { pass: true, end: End::Answered, ..Outcome::blank("gold", &sample, 0) };
         let found = difficulty(&[one], 0.95, units, |_, _| None);
         assert!(found.declines.is_empty() && found.functions.is_empty());
         assert!(found.notes[0].starts_with("gold: no decline can be fitted"), "{:?}", found.notes);

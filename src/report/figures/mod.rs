@@ -22,7 +22,7 @@ use super::summary::{Summary, SummaryRow};
 use super::verifiers::VerifierRow;
 use crate::agent::{AgentSpec, Settings, written};
 use crate::error::{Error, Result};
-use crate::run::AttemptRecord;
+use crate::run::Outcome;
 use crate::stats::{Interval, Intervals};
 use chart::{Chart, ChartPoint, HorizontalAxis, Series};
 pub use cost::COST;
@@ -125,7 +125,7 @@ impl Condition {
 /// Input of all figures.
 pub struct FigureInput<'a> {
     /// All attempts, with the agents' labels used in the rows.
-    pub records: &'a [AttemptRecord],
+    pub records: &'a [Outcome],
     /// The summary's rows, including those of verifiers.
     pub summary: &'a Summary,
     /// Conditions by the agent's label.
@@ -157,7 +157,7 @@ fn whiskers(source: &FigureInput<'_>) -> String {
     let (level, over) = (100.0 * source.summary.level, source.summary.intervals().legend());
     let counting = source.records.iter().filter(|record| !record.is_infrastructure());
     let (samples, attempts) = counting.fold((BTreeSet::new(), 0_usize), |(mut samples, attempts), record| {
-        samples.insert(record.sample.as_str());
+        samples.insert(&*record.sample);
         (samples, attempts + 1)
     });
     format!("From {attempts} attempts at {} samples. Whiskers: {level:.0}% intervals, {over}.", samples.len())

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::report::names::full_name;
 use crate::report::summary::SummaryRow;
-use crate::run::{AttemptRecord, counting};
+use crate::run::{Outcome, counting};
 use crate::stats::{SampleValue, rate_interval};
 
 /// Points per curve.
@@ -55,7 +55,7 @@ struct Scaling {
     allowed: &'static str,
     used: &'static str,
     nothing: &'static str,
-    spent: fn(&AttemptRecord) -> u64,
+    spent: fn(&Outcome) -> u64,
     limit: fn(&Condition) -> Option<u64>,
     /// Settings shared by agents that differ only in the limit.
     same: fn(&Condition) -> (String, u64),
@@ -114,7 +114,7 @@ impl Scaling {
 }
 
 /// Attempts that count, were not lost, and used a model. Steps of an agent without a model are not interactions.
-fn scored<'a>(source: &FigureInput<'a>) -> impl Iterator<Item = &'a AttemptRecord> + use<'a> {
+fn scored<'a>(source: &FigureInput<'a>) -> impl Iterator<Item = &'a Outcome> + use<'a> {
     let records = source.records;
     records
         .iter()
@@ -124,9 +124,9 @@ fn scored<'a>(source: &FigureInput<'a>) -> impl Iterator<Item = &'a AttemptRecor
 }
 
 /// One curve per contender, over the same thresholds for all.
-fn curves(source: &FigureInput<'_>, what: &str, spent: fn(&AttemptRecord) -> u64) -> (Vec<Series>, NumberTable) {
+fn curves(source: &FigureInput<'_>, what: &str, spent: fn(&Outcome) -> u64) -> (Vec<Series>, NumberTable) {
     /// Attempts by sample.
-    type Attempts<'a> = BTreeMap<&'a str, Vec<&'a AttemptRecord>>;
+    type Attempts<'a> = BTreeMap<&'a str, Vec<&'a Outcome>>;
     let mut contenders: BTreeMap<(&str, Option<&str>), Attempts<'_>> = BTreeMap::new();
     for record in scored(source) {
         let samples = contenders.entry((&record.agent, record.model.as_deref())).or_default();
@@ -148,7 +148,7 @@ fn curves(source: &FigureInput<'_>, what: &str, spent: fn(&AttemptRecord) -> u64
             if place > 0 && thresholds[place - 1] == most {
                 break;
             }
-            let within = |record: &&&AttemptRecord| record.pass && spent(record) <= most;
+            let within = |record: &&&Outcome| record.pass && spent(record) <= most;
             let rates: Vec<SampleValue<'_>> = samples
                 .values()
                 .map(|attempts| {

@@ -11,7 +11,7 @@ use crate::report::figures::NumberTable;
 use crate::report::full_name;
 use crate::report::leaderboard::{LeaderboardRow, money};
 use crate::report::summary::PassAt;
-use crate::run::{AttemptRecord, scored};
+use crate::run::{Outcome, scored};
 use crate::stats::{Intervals, Population, SampleValue, rate_interval};
 
 /// Maximum number of contenders with a column of their own.
@@ -117,7 +117,7 @@ pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> Linked
     // Numbers of passed and of all attempts, over all contenders together.
     let mut totals: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for record in scored(&material.records) {
-        let AttemptRecord { paper, agent, model, sample, n, pass, .. } = record;
+        let Outcome { paper, agent, model, sample, n, pass, .. } = record;
         let total = totals.entry(paper).or_default();
         *total = [total[0] + usize::from(*pass), total[1] + 1];
         let samples = found.entry((paper, agent, model.as_deref())).or_default();

@@ -57,8 +57,8 @@ pub(super) fn headline(
     }
     let rate = |row: &SummaryRow| row.pass_at.iter().find(|at| at.k == 1).and_then(|at| at.rate);
     rows.sort_by(|a, b| rate(b).unwrap_or(-1.0).total_cmp(&rate(a).unwrap_or(-1.0)));
-    let samples: BTreeSet<&str> = material.records.iter().map(|record| record.sample.as_str()).collect();
-    let papers: BTreeSet<&str> = material.records.iter().map(|record| record.paper.as_str()).collect();
+    let samples: BTreeSet<&str> = material.records.iter().map(|record| &*record.sample).collect();
+    let papers: BTreeSet<&str> = material.records.iter().map(|record| &*record.paper).collect();
     let attempts: usize = rows.iter().map(|row| row.attempts).sum();
     let compared = format!(
         "{}, {} of {}, {} that count.",

@@ -9,7 +9,7 @@ use super::material::{Material, Origin, SampleDetails};
 use crate::agent::End;
 use crate::error::{Error, Result};
 use crate::report::{end_name, full_name};
-use crate::run::{AttemptRecord, counting};
+use crate::run::{Outcome, counting};
 
 /// Callback for the details of a sample, by its index in [`samples`].
 pub struct Details<'a> {
@@ -80,10 +80,10 @@ type ContenderName = (String, Option<String>);
 
 /// Returns all agents with their models, sorted by name; those that have no record yet come last.
 pub(super) fn contenders(material: &Material) -> Vec<ContenderName> {
-    let of_records: BTreeSet<(&String, &Option<String>)> =
-        material.records.iter().map(|record| (&record.agent, &record.model)).collect();
+    let of_records: BTreeSet<(&str, Option<&str>)> =
+        material.records.iter().map(|record| (&*record.agent, record.model.as_deref())).collect();
     let mut found: Vec<ContenderName> =
-        of_records.into_iter().map(|(agent, model)| (agent.clone(), model.clone())).collect();
+        of_records.into_iter().map(|(agent, model)| (agent.to_owned(), model.map(str::to_owned))).collect();
     for begun in &material.begun {
         if contender_of(&found, begun).is_none() {
             found.push((begun.agent.clone(), begun.model.clone()));
@@ -105,7 +105,7 @@ fn contender_of(contenders: &[ContenderName], begun: &super::UnrecordedAttempt) 
 /// Returns the origin of each contender: its run, and its label in that run.
 fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
     let of_records = material.records.iter().zip(&material.origins);
-    let of_records = of_records.map(|(record, origin)| ((record.agent.as_str(), record.model.as_deref()), origin));
+    let of_records = of_records.map(|(record, origin)| ((&*record.agent, record.model.as_deref()), origin));
     let of_begun = material.begun.iter();
     let of_begun = of_begun.map(|begun| ((begun.agent.as_str(), begun.model.as_deref()), &begun.origin));
     of_records.chain(of_begun).collect()
@@ -113,7 +113,7 @@ fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
 
 /// Outcome of an attempt, as a word that the page shows with a symbol.
 #[must_use]
-pub(super) fn state(record: &AttemptRecord) -> &'static str {
+pub(super) fn state(record: &Outcome) -> &'static str {
     match (record.is_infrastructure(), record.pass, record.is_unsupported()) {
         (true, ..) if record.is_stopped() => "begun",
         (true, ..) => "lost",
@@ -137,7 +137,7 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
         if !counts {
             continue;
         }
-        let contender = places.get(&(record.agent.as_str(), record.model.as_deref())).copied().unwrap_or_default();
+        let contender = places.get(&(&*record.agent, record.model.as_deref())).copied().unwrap_or_default();
         found.entry((&record.paper, record.n, &record.sample)).or_default().push(AttemptEntry {
             contender,
             attempt: record.attempt,
@@ -171,7 +171,7 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
 
 /// Returns the cluster and n of a sample that already has a record.
 fn known<'a>(material: &'a Material, sample: &str) -> Option<(&'a str, usize)> {
-    let record = material.records.iter().find(|record| record.sample == sample)?;
+    let record = material.records.iter().find(|record| &*record.sample == sample)?;
     Some((&record.paper, record.n))
 }
 

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::report::SummaryOptions;
 use crate::report::figures::Condition;
-use crate::run::AttemptRecord;
 use crate::run::family::{ItemFacts, MeasureFacts, WrittenPart};
 use crate::run::reading::LinePosition;
+use crate::run::{AttemptRecord, Outcome};
 
 /// Runs and everything shown about them, including runs that could only be read in part.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub struct Material {
     /// Facts about each run.
     pub runs: Vec<RunFacts>,
     /// Attempts of all runs. With several runs an agent's label begins with the run's name.
-    pub records: Vec<AttemptRecord>,
+    pub records: Vec<Outcome>,
     /// Origin of each record, in the same order.
     pub origins: Vec<Origin>,
     /// Attempts that have a trajectory and no record.
@@ -116,6 +116,15 @@ pub struct SampleDetails {
     pub problem: Option<String>,
 }
 
+/// An attempt's record, or its outcome if the record could not be read.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+#[allow(missing_docs, reason = "named above")]
+pub enum ShownRecord {
+    Whole(Box<AttemptRecord>),
+    Outcome(Outcome),
+}
+
 /// Everything shown about one attempt.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AttemptDetails {
@@ -127,7 +136,7 @@ pub struct AttemptDetails {
     pub state: &'static str,
     /// The attempt's record, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub record: Option<AttemptRecord>,
+    pub record: Option<ShownRecord>,
     /// The parts as the attempt wrote them, in the sample's order; `None` for a part that could not be found.
     pub written: Vec<Option<String>>,
     /// Reason why parts could not be found.

@@ -24,5 +24,7 @@ mod words;
 
 pub use document::{live_page, page, policy};
 pub use index::{Details, Index, SampleEntry, index, papers_text, samples};
-pub use material::{AttemptDetails, Material, Origin, RunFacts, SampleDetails, SampleFacts, UnrecordedAttempt};
+pub use material::{
+    AttemptDetails, Material, Origin, RunFacts, SampleDetails, SampleFacts, ShownRecord, UnrecordedAttempt,
+};
 pub use overview::overview;

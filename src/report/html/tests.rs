@@ -2,20 +2,19 @@ use super::*;
 use crate::agent::{End, Settings};
 use crate::report::SummaryOptions;
 use crate::report::figures::Condition;
-use crate::run::AttemptRecord;
 use crate::run::family::ItemFacts;
+use crate::run::{Outcome, VerdictSummary};
 use crate::sample::masked;
 use crate::verifier::stored::ChoiceRecord;
 
 const STRANGER: &str = "</script><b>&\u{2028}'\"";
 
-fn record(agent: &str, sample: &str, attempt: u32, pass: bool) -> AttemptRecord {
-    AttemptRecord { pass, end: End::Answered, ..AttemptRecord::blank(agent, &masked(sample), attempt) }
+fn record(agent: &str, sample: &str, attempt: u32, pass: bool) -> Outcome {
+    Outcome { pass, end: End::Answered, ..Outcome::blank(agent, &masked(sample), attempt) }
 }
 
-fn material(records: Vec<AttemptRecord>) -> Material {
-    let origins =
-        records.iter().map(|record| Origin { run: 0, agent: record.agent.as_str().into(), line: None }).collect();
+fn material(records: Vec<Outcome>) -> Material {
+    let origins = records.iter().map(|record| Origin { run: 0, agent: record.agent.clone(), line: None }).collect();
     Material { title: format!("Run {STRANGER}"), records, origins, ..Material::default() }
 }
 
@@ -37,8 +36,8 @@ fn noise(bytes: usize) -> String {
 #[test]
 fn untrusted_text_is_never_markup() {
     let mut planted = record("a", "x_0", 0, true);
-    planted.agent = STRANGER.to_owned();
-    planted.model = Some(STRANGER.to_owned());
+    planted.agent = STRANGER.into();
+    planted.model = Some(STRANGER.into());
     let mut material = material(vec![planted]);
     material.notes.push(STRANGER.to_owned());
     material.runs.push(RunFacts {
@@ -102,8 +101,8 @@ fn the_index_lists_counting_records_and_attempts_without_one() {
     let mut lost = record("a", "x_0", 0, false);
     lost.end = End::SandboxLost;
     let mut unsupported = record("b", "x_0,1", 1, false);
-    unsupported.reported = Some(crate::score::Verdict { pass: true, ..crate::score::Verdict::default() });
-    unsupported.verified = Some(crate::score::Verdict::default());
+    unsupported.reported = Some(VerdictSummary { pass: true, ..VerdictSummary::default() });
+    unsupported.verified = Some(VerdictSummary::default());
     let mut material = material(vec![lost, record("a", "x_0", 0, true), unsupported]);
     let origin = Origin { run: 0, agent: "b".into(), line: None };
     let sample = "x_0,1".to_owned();
@@ -123,7 +122,7 @@ fn the_index_lists_counting_records_and_attempts_without_one() {
 #[test]
 fn agents_whose_long_names_differ_at_the_end_are_separate_in_the_index() {
     let model = |size: &str| Some(format!("{}/{size}-instruct.gguf", "models-of-somebody".repeat(4)));
-    let of = |size: &str| AttemptRecord { model: model(size), ..record("react", "x_0", 0, true) };
+    let of = |size: &str| Outcome { model: model(size).map(Into::into), ..record("react", "x_0", 0, true) };
     let index = serde_json::to_value(index(&material(vec![of("0.5b"), of("1.5b")]))).unwrap();
     let names: Vec<_> = index["contenders"].as_array().unwrap().iter().map(|it| it["name"].to_string()).collect();
     assert!(names.len() == 2 && names[0].contains("/0.5b-") && names[1].contains("/1.5b-"), "{names:?}");
@@ -136,7 +135,7 @@ fn figures_without_data_are_left_out_and_differing_limits_become_the_axis() {
         for i in 0..6 {
             let mut one = record(&format!("{run}/react"), &format!("x_{i}"), 0, i < steps);
             one.steps = steps.min(i + 1);
-            one.model = Some("m".to_owned());
+            one.model = Some("m".into());
             records.push(one);
         }
     }
@@ -179,8 +178,8 @@ fn verifiers_choices_are_in_the_rows_and_the_figure() {
 #[test]
 fn steps_of_agents_without_a_model_are_not_interactions() {
     let attempts = |model: Option<&str>, agent: &str| {
-        let record = |i: u32| AttemptRecord {
-            model: model.map(str::to_owned),
+        let record = |i: u32| Outcome {
+            model: model.map(Into::into),
             steps: 3 + i,
             ..record(agent, &format!("x_{i}"), 0, true)
         };
@@ -217,7 +216,7 @@ fn several(agent: &str) -> Material {
         for i in 0..12_u32 {
             let paper = if i < 6 { "x" } else { "y" };
             let one = record(agent, &format!("{paper}_{i}"), 0, i % 6 < passes);
-            records.push(AttemptRecord { model: Some(model.to_owned()), cost, ..one });
+            records.push(Outcome { model: Some(model.into()), cost, ..one });
         }
     }
     material(records)
@@ -269,13 +268,12 @@ fn section_of(html: &str, id: &str) -> String {
 #[test]
 fn the_measures_of_a_family_are_shown_with_intervals_by_n_and_with_their_meanings() {
     use crate::run::family::MeasureFacts;
-    use crate::score::Verdict;
     let mut records = Vec::new();
     for (agent, hit) in [("weak", 2), ("strong", 7)] {
         for i in 0..16_u32 {
             let measures = [("landmarks", f64::from(u8::from(i % 8 < hit))), ("parameters", 3.0), ("novel", 0.5)];
             let measures = measures.map(|(name, value)| (name.to_owned(), value)).into();
-            let verdict = Verdict { score: Some(0.25), measures, ..Verdict::default() };
+            let verdict = VerdictSummary { score: Some(0.25), measures, ..VerdictSummary::default() };
             let mut one = record(agent, &format!("x_{i}"), 0, i % 8 < hit);
             one.n = (i / 8) as usize;
             one.verified = Some(verdict);
@@ -330,7 +328,7 @@ fn every_table_begins_with_the_best_contender_and_what_failed_comes_before_what_
         for i in 0..12_u32 {
             let paper = if i < 6 { "hard" } else { "light" };
             let one = record(agent, &format!("{paper}_{i}"), 0, 12 - i <= passes);
-            records.push(AttemptRecord { model: Some("m".to_owned()), n: (1 + i % 2) as usize, cost: 0.1, ..one });
+            records.push(Outcome { model: Some("m".into()), n: (1 + i % 2) as usize, cost: 0.1, ..one });
         }
     }
     let html = overview(&material(records)).unwrap();
