@@ -7,7 +7,7 @@ use super::shared::{print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{Aspect, ParityDescription, clean, parity, parity_console, parity_experiment};
 use crate::run::Outcome;
-use crate::run::reading::read;
+use crate::run::reading::read_outcomes;
 
 /// Check that two runs of the same samples agree, in the form that Harbor requires of adapters
 ///
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let folders = distinct_folders(&names, &arguments.runs)?;
     let mut sides = Vec::new();
     for (name, folder) in names.iter().zip(&folders) {
-        let reading = read(folder)?;
+        let reading = read_outcomes(folder)?;
         for note in &reading.notes {
             talk!("{}: {}", clean(name), clean(note));
         }

@@ -8,8 +8,8 @@ use super::naming::stored_runs;
 use super::shared::{print, table};
 use crate::error::Result;
 use crate::report::duration;
-use crate::run::reading::read;
-use crate::run::{Outcome, scored};
+use crate::run::reading::read_outcomes;
+use crate::run::scored;
 use crate::session::{Run, RunPlan};
 
 /// Number of newest runs from which time and cost of an agent's attempts are estimated.
@@ -42,7 +42,7 @@ pub fn show(run: &Run, runs: &Path) -> Result<()> {
 fn history(runs: &Path) -> EarlierAttempts {
     let mut history = EarlierAttempts::new();
     for (folder, _) in stored_runs(runs).into_iter().take(EARLIER) {
-        let Ok(reading) = read::<Outcome>(&folder) else { continue };
+        let Ok(reading) = read_outcomes(&folder) else { continue };
         for record in scored(&reading.records) {
             let earlier =
                 history.entry((record.agent.to_string(), record.model.as_deref().map(str::to_owned))).or_default();

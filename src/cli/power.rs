@@ -8,7 +8,7 @@ use super::run::parse_dollars;
 use super::shared::{SuiteOptions, print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{PowerInput, clean, power_console, power_rows};
-use crate::run::reading::read;
+use crate::run::reading::read_outcomes;
 use crate::run::{Outcome, scored};
 use crate::sample::parse_n;
 use crate::stats::{ComparisonGoal, Spread};
@@ -100,7 +100,7 @@ fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, S
 
 /// Derives the inputs for each n from a stored run. Also returns a description of where they come from.
 fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<(Vec<PowerInput>, String)> {
-    let reading = read::<Outcome>(&run_folder(name, &arguments.runs)?)?;
+    let reading = read_outcomes(&run_folder(name, &arguments.runs)?)?;
     for note in &reading.notes {
         talk!("{}", clean(note));
     }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::naming::stored_runs;
 use super::shared::{print, print_json, table};
 use crate::error::Result;
-use crate::run::reading::read;
-use crate::run::{Outcome, scored};
+use crate::run::reading::read_outcomes;
+use crate::run::scored;
 
 /// Maximum characters of the agents' names in the table.
 const WIDEST: usize = 24;
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut rows = Vec::new();
     for (folder, run) in all.into_iter().take(arguments.limit as usize) {
         // A run that cannot be read does not hide the others.
-        let Ok(reading) = read::<Outcome>(&folder) else {
+        let Ok(reading) = read_outcomes(&folder) else {
             talk!("left out: `{}` cannot be read; `autoexperiment report` says why", folder.display());
             continue;
         };

@@ -10,7 +10,7 @@ use super::signals::stop_on_signals;
 use crate::cluster::{JobArray, JobProgress, MOST_TASKS, Queue, SlurmJob, WatchEnd, WatchEvent, script, watch};
 use crate::error::{Error, Result, with_causes};
 use crate::report::{self, clean};
-use crate::run::reading::read;
+use crate::run::reading::read_outcomes;
 use crate::session::Run;
 
 /// Settings of the Slurm job.
@@ -160,7 +160,7 @@ fn line(seen: &JobProgress) -> String {
 
 /// Prints the results of a finished job.
 fn results(folder: &Path) -> Result<ProgramExit> {
-    let reading = read(folder)?;
+    let reading = read_outcomes(folder)?;
     let planned = reading.run.as_ref().map(|run| run.planned.clone()).unwrap_or_default();
     let k = reading.run.as_ref().map_or(1, |run| run.configuration.k);
     let options = report_options(&reading.records, &planned, k, &[]);

@@ -8,7 +8,7 @@ use super::shared::{print, print_json};
 use crate::error::{Result, with_causes};
 use crate::report::{Status, clean};
 use crate::run::StoredTrajectory;
-use crate::run::reading::{ReadableRun, read};
+use crate::run::reading::{ReadableRun, read_outcomes};
 use crate::verifier::stored::spent;
 
 /// Show a run's progress
@@ -32,7 +32,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let reading = read(&run_folder(&arguments.run, &arguments.runs)?)?;
+    let reading = read_outcomes(&run_folder(&arguments.run, &arguments.runs)?)?;
     let being_written = reading.store.is_being_written();
     for note in &reading.notes {
         talk!("{}", clean(note));

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{JobArray, Submission, Tasks};
 use crate::error::{Error, Result};
-use crate::run::reading::read;
+use crate::run::reading::read_outcomes;
 use crate::run::{Outcome, RunFile, SessionFacts, Store, counting};
 
 /// Interval between polls.
@@ -110,7 +110,7 @@ struct RunProgress {
 }
 
 fn look(array: &JobArray) -> Result<RunProgress> {
-    let reading = read(&array.run)?;
+    let reading = read_outcomes(&array.run)?;
     Ok(RunProgress { run: reading.run, records: reading.records, names: Store::at(&array.run).shard_names()? })
 }
 

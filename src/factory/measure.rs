@@ -72,7 +72,7 @@ impl Workshop {
                 fill_funnel(entry, &examined, &tests, &plan);
                 return Err(Error::new(FailureKind::Baseline, "its tests enter no function that is worth masking"));
             }
-            self.write_paper(prepared, &test_files, &plan, &functions)?;
+            self.write_paper(prepared, &test_files, &plan, &functions, None)?;
             let ready = self.ready(suite, id, observer).await?;
             let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
             match record(&bench, &prepared.layout, &plan, self.machine.backend.name(), observer).await? {
@@ -164,7 +164,7 @@ impl Workshop {
         write_plan(&repo, &plan)?;
         write_test_files(&repo, &made.files)?;
         let all: Vec<String> = test_files.iter().chain(made.files.keys()).cloned().collect();
-        self.write_paper(prepared, &all, &plan, &[])?;
+        self.write_paper(prepared, &all, &plan, &[], None)?;
         let ready = self.ready(suite, id, observer).await?;
         let options = SurveyOptions { seconds: self.settings.test_seconds, doctests: false, only_added: true };
         let exports = prepared.layout.exports();
@@ -198,7 +198,7 @@ impl Workshop {
         let repo = suite.repo_dir(id);
         write_plan(&repo, &Plan::default())?;
         write_runner(&repo)?;
-        self.write_paper(prepared, &[], &Plan::default(), &[])?;
+        self.write_paper(prepared, &[], &Plan::default(), &[], None)?;
         let ready = self.ready(suite, id, observer).await?;
         let options =
             SurveyOptions { seconds: self.settings.test_seconds, doctests: self.settings.doctests, only_added: false };

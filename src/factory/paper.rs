@@ -15,7 +15,7 @@ use super::survey::Plan;
 use super::workshop::Workshop;
 use crate::audit::{Bench, leaks};
 use crate::error::{Error, Result};
-use crate::suite::{Dependencies, EVIDENCE_FORMAT, Gold, LoadedPaper, PaperEvidence, Protocol, check};
+use crate::suite::{Dependencies, EVIDENCE_FORMAT, Gold, GoldValues, LoadedPaper, PaperEvidence, Protocol, check};
 
 impl Workshop {
     /// Writes the paper with those of the listed functions that passed, and checks that it loads.
@@ -41,8 +41,8 @@ impl Workshop {
         for results in gold.results.values_mut() {
             results.retain(|group, _| needed.contains(group));
         }
-        let functions = self.with_passages(prepared, functions);
-        self.write_paper(prepared, test_files, &used, &functions)?;
+        let functions = self.with_passages(prepared, functions, &gold);
+        self.write_paper(prepared, test_files, &used, &functions, Some(&gold))?;
         let paper = suite.paper_dir(id);
         gold.save(&paper.join("gold.json"))?;
         let mut dependencies = Dependencies { format: 1, repo: gold.repo.clone(), ..Dependencies::default() };
@@ -103,8 +103,8 @@ impl Workshop {
     }
 
     /// Adds the headings of the text that name a function.
-    fn with_passages(&self, prepared: &Prepared, functions: Vec<ListedFunction>) -> Vec<ListedFunction> {
-        let text = self.document(prepared, &functions);
+    fn with_passages(&self, prepared: &Prepared, functions: Vec<ListedFunction>, gold: &Gold) -> Vec<ListedFunction> {
+        let text = GoldValues::of(Some(gold)).hide(&self.document(prepared, &functions));
         let headings: Vec<&str> =
             text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim()).collect();
         let named = |function: &ListedFunction| -> Vec<String> {
@@ -131,14 +131,21 @@ impl Workshop {
         documentation::write(&prepared.sources, &repo, &prepared.layout, &prepared.facts, &masked, keep).text
     }
 
-    /// Writes manifest and text.
+    /// Writes manifest and text, without the values of gold, if it was recorded already.
     pub(super) fn write_paper(
         &self,
         prepared: &Prepared,
         test_files: &[String],
         plan: &Plan,
         functions: &[ListedFunction],
+        gold: Option<&Gold>,
     ) -> Result<()> {
+        let values = GoldValues::of(gold);
+        let hidden = |function: &ListedFunction| {
+            let description = values.hide(&function.description);
+            ListedFunction { description, ..function.clone() }
+        };
+        let shown: Vec<ListedFunction> = functions.iter().map(hidden).collect();
         let repo = prepared.draft.suite().repo_dir(prepared.draft.id());
         let walk = walkdir::WalkDir::new(&repo).sort_by_file_name().into_iter().flatten();
         let files: Vec<PathBuf> = walk
@@ -154,10 +161,10 @@ impl Workshop {
             test_files,
             visible: self.settings.visible_tests,
             plan,
-            functions,
+            functions: &shown,
             published: prepared.record.first_released,
         };
         prepared.draft.write("paper.toml", &manifest.text())?;
-        prepared.draft.write("paper.md", &self.document(prepared, functions))
+        prepared.draft.write("paper.md", &values.hide(&self.document(prepared, functions)))
     }
 }

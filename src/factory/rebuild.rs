@@ -64,7 +64,7 @@ impl Workshop {
         };
         let mut used = measured.plan.clone();
         used.groups.retain(|group, _| measured.dependencies.needs.contains_key(group));
-        self.write_paper(&prepared, &measured.test_files, &used, &measured.functions)?;
+        self.write_paper(&prepared, &measured.test_files, &used, &measured.functions, Some(&measured.gold))?;
         let paper = prepared.draft.suite().paper_dir(id);
         measured.gold.save(&paper.join("gold.json"))?;
         super::list::save_json(&paper.join("dependencies.json"), &measured.dependencies)?;

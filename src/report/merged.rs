@@ -10,7 +10,7 @@ use super::curriculum::CurriculumRun;
 use super::labels::{Labelled, Labels};
 use super::summary::SummaryOptions;
 use crate::error::{Result, with_causes};
-use crate::run::reading::{LinePosition, ReadableRun, ReadableRuns, Tail, labels, read, read_all, read_on};
+use crate::run::reading::{LinePosition, ReadableRun, ReadableRuns, Tail, labels, read_all, read_on, read_outcomes};
 use crate::run::{Outcome, PlannedAttempts, RunFile, Store};
 use crate::verifier::stored::{ChoiceRecord, choices};
 
@@ -174,7 +174,7 @@ impl Merged {
     /// # Errors
     /// Kind `Store` if any run can't be read, `Usage` if labels don't fit.
     pub fn read_all(folders: &[PathBuf], names: &Labels) -> Result<Self> {
-        let readings = folders.iter().map(|folder| read(folder)).collect::<Result<Vec<_>>>()?;
+        let readings = folders.iter().map(|folder| read_outcomes(folder)).collect::<Result<Vec<_>>>()?;
         Self::combine(ReadableRuns { readings, notes: Vec::new() }, folders.len() > 1, names)
     }
 

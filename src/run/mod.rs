@@ -16,6 +16,7 @@ pub mod gpus;
 mod interrupted;
 pub mod machine;
 mod outcome;
+mod outcome_cache;
 pub(crate) mod reading;
 mod record;
 pub mod record_index;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use super::tail::LineParser;
+use super::tail::{LineParser, NewValues};
 pub use super::tail::{LinePosition, Tail};
-use super::{Outcome, RunFile, Store, TryRecord};
+use super::{Outcome, RunFile, Store, TryRecord, outcome_cache};
 use crate::error::{Error, Result, with_causes};
 
 /// The readable part of a run: its records, or a value that the reader made from each record.
@@ -52,7 +52,15 @@ impl<T: TryRecord + DeserializeOwned + Send> StoredRecord for T {}
 /// # Errors
 /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
 pub fn read<T: StoredRecord>(folder: &Path) -> Result<ReadableRun<T>> {
-    gather(folder, &|line: &[u8], _| serde_json::from_slice(line))
+    gather(folder, &|line: &[u8], place| Ok((serde_json::from_slice(line)?, place)))
+}
+
+/// Reads the outcomes of a run, like [`read`], but from the run's cache if that is up to date.
+///
+/// # Errors
+/// Same as [`read`].
+pub fn read_outcomes(folder: &Path) -> Result<ReadableRun> {
+    whole(folder, gather_on(folder, Tail::default(), outcome_cache::read)?)
 }
 
 /// Like [`read`], but keeps what `keep` returns for each line.
@@ -60,8 +68,13 @@ pub fn read<T: StoredRecord>(folder: &Path) -> Result<ReadableRun<T>> {
 /// # Errors
 /// Same as [`read`].
 pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<T>) -> Result<ReadableRun<T>> {
-    let mut read = gather_on(folder, keep, Tail::default())?
-        .ok_or_else(|| Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again"))?;
+    whole(folder, gather_on(folder, Tail::default(), |store, tail| tail.read_on(store, keep))?)
+}
+
+/// Orders the records of a whole run, and resolves those of attempts that were made twice.
+fn whole<T: TryRecord>(folder: &Path, read: Option<ReadableRun<T>>) -> Result<ReadableRun<T>> {
+    let changes = || Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again");
+    let mut read = read.ok_or_else(changes)?;
     if read.tail.files() > 1 {
         super::duplicates::resolve_duplicates(&mut read.records, &mut read.lines);
     }
@@ -73,10 +86,15 @@ pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<
 /// # Errors
 /// Same as [`read`].
 pub fn read_on<T: StoredRecord>(folder: &Path, tail: Tail) -> Result<Option<ReadableRun<T>>> {
-    gather_on(folder, &|line: &[u8], _| serde_json::from_slice(line), tail)
+    let keep = |line: &[u8], place| Ok((serde_json::from_slice(line)?, place));
+    gather_on(folder, tail, |store, tail| tail.read_on(store, &keep))
 }
 
-fn gather_on<T: Send>(folder: &Path, keep: &impl LineParser<T>, mut tail: Tail) -> Result<Option<ReadableRun<T>>> {
+fn gather_on<T>(
+    folder: &Path,
+    mut tail: Tail,
+    read: impl FnOnce(&Store, &mut Tail) -> Result<Option<NewValues<T>>>,
+) -> Result<Option<ReadableRun<T>>> {
     let mut notes = Vec::new();
     let files = Store::at(folder).record_files();
     let (store, run) = match Store::open(folder) {
@@ -92,7 +110,7 @@ fn gather_on<T: Send>(folder: &Path, keep: &impl LineParser<T>, mut tail: Tail) 
         }
     };
     let being_written = store.is_being_written();
-    let Some((records, lines)) = tail.read_on(&store, keep)? else { return Ok(None) };
+    let Some((records, lines)) = read(&store, &mut tail)? else { return Ok(None) };
     notes.extend(tail.notes());
     // In a shared run, another shard repeats an attempt whose line is incomplete, so nothing is missing.
     if !being_written && run.as_ref().is_none_or(|run| run.sharing.is_none()) {
@@ -116,7 +134,7 @@ pub struct ReadableRuns {
 /// # Errors
 /// Returns an error of [`read`] if none of the runs can be read.
 pub fn read_all(folders: &[PathBuf]) -> Result<ReadableRuns> {
-    let (readings, notes) = each_of(folders, read)?;
+    let (readings, notes) = each_of(folders, read_outcomes)?;
     Ok(ReadableRuns { readings, notes })
 }
 

@@ -1,13 +1,14 @@
 //! Reads the files of records once, then only what was appended. Remembers where each record's line begins.
 
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::BufRead as _;
 use std::io::{BufReader, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::{AttemptRecord, Store};
 use crate::error::{Error, Result};
@@ -25,11 +26,14 @@ const REST: u64 = 1 << 16;
 /// Maximum number of broken lines that are listed individually.
 const NAMED: usize = 5;
 
+/// Age in seconds after which a file's time of change is older than any change to come.
+const SETTLED: i64 = 2;
+
 /// Number of bytes before the current position that are compared with those read earlier, to notice a rewritten file.
 const KEPT: u64 = 1 << 14;
 
 /// Position of a record's line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinePosition {
     /// Index of the line's file in the [`Tail`].
     pub(super) file: usize,
@@ -37,31 +41,30 @@ pub struct LinePosition {
     pub(super) at: u64,
 }
 
-/// Converts a line at this position to the value to keep.
-pub(super) trait LineParser<T>: Fn(&[u8], LinePosition) -> serde_json::Result<T> + Sync {}
+/// Converts a line at this position to the value to keep and the position of its record.
+pub(super) trait LineParser<T>: Fn(&[u8], LinePosition) -> serde_json::Result<(T, LinePosition)> + Sync {}
 
-impl<T, F: Fn(&[u8], LinePosition) -> serde_json::Result<T> + Sync> LineParser<T> for F {}
+impl<T, F: Fn(&[u8], LinePosition) -> serde_json::Result<(T, LinePosition)> + Sync> LineParser<T> for F {}
 
 /// New values with their positions.
-type NewValues<T> = (Vec<T>, Vec<LinePosition>);
+pub(super) type NewValues<T> = (Vec<T>, Vec<LinePosition>);
 
 /// Position up to which each file of a run's records was read.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Tail {
     files: Vec<FollowedFile>,
 }
 
 /// One file of records.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct FollowedFile {
     path: PathBuf,
-    /// Inode number, because another file may take over the name.
-    inode: u64,
-    /// Length and modification time (seconds, nanoseconds) when last read.
-    seen: (u64, i64, i64),
+    /// The file and its contents when last read; `None` if it was not read yet.
+    seen: Option<FileState>,
     /// Byte offset up to which lines are read.
     read: u64,
     /// The bytes before the offset `read`, kept for comparison.
+    #[serde(skip)]
     before: Vec<u8>,
     /// Number of lines so far, including empty and broken ones.
     lines: usize,
@@ -73,7 +76,54 @@ struct FollowedFile {
     is_torn: bool,
 }
 
+/// What tells a file and its contents from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct FileState {
+    /// Device and inode number, because another file may take over the name.
+    file: (u64, u64),
+    length: u64,
+    /// Time of the last change in seconds and nanoseconds. Programs cannot set it, unlike the time of modification.
+    changed: (i64, i64),
+}
+
+impl FileState {
+    fn new(file: &Metadata) -> Self {
+        Self { file: (file.dev(), file.ino()), length: file.len(), changed: (file.ctime(), file.ctime_nsec()) }
+    }
+}
+
 impl Tail {
+    /// The same position in the run's files of records, if none of them has changed since.
+    pub(super) fn if_unchanged(mut self, store: &Store) -> Option<Self> {
+        let paths = store.record_files().ok()?;
+        if paths.len() != self.files.len() {
+            return None;
+        }
+        for (file, path) in self.files.iter_mut().zip(paths) {
+            let opened = File::open(&path).ok()?;
+            let state = FileState::new(&opened.metadata().ok()?);
+            if file.path.file_name() != path.file_name() || file.seen != Some(state) {
+                return None;
+            }
+            file.before = last_bytes(&opened, file.read).ok()?;
+            // The run's folder may have got another name.
+            file.path = path;
+        }
+        Some(self)
+    }
+
+    /// Number of bytes read so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.read).sum()
+    }
+
+    /// Whether any later change of the files will show in their times of change, which have the resolution of the
+    /// kernel's clock ticks.
+    pub(super) fn is_settled(&self) -> bool {
+        let now = crate::files::now().as_second();
+        self.files.iter().all(|file| file.seen.is_some_and(|seen| now - seen.changed.0 >= SETTLED))
+    }
+
     /// Number of files.
     #[must_use]
     pub fn files(&self) -> usize {
@@ -164,21 +214,16 @@ fn file_name(path: &Path) -> Cow<'_, str> {
 
 impl FollowedFile {
     fn new(path: PathBuf) -> Self {
-        let (seen, before, broken) = ((0, 0, 0), Vec::new(), Vec::new());
-        Self { path, inode: 0, seen, read: 0, before, lines: 0, broken, unnamed: 0, is_torn: false }
+        let (before, broken) = (Vec::new(), Vec::new());
+        Self { path, seen: None, read: 0, before, lines: 0, broken, unnamed: 0, is_torn: false }
     }
 
     /// Whether the part read before is unchanged.
     fn is_as_read(&mut self, file: &File) -> std::io::Result<bool> {
-        let facts = file.metadata()?;
-        let now = (facts.len(), facts.mtime(), facts.mtime_nsec());
-        let before = std::mem::replace(&mut self.seen, now);
-        if self.inode == 0 {
-            self.inode = facts.ino();
-            return Ok(true);
-        }
+        let now = FileState::new(&file.metadata()?);
+        let Some(before) = self.seen.replace(now) else { return Ok(true) };
         // Any change other than appending shows in the inode, or in a new time without a greater length.
-        if facts.ino() != self.inode || now.0 < self.read || (now.0 <= before.0 && now != before) {
+        if now.file != before.file || now.length < self.read || (now.length <= before.length && now != before) {
             return Ok(false);
         }
         Ok(last_bytes(file, self.read)? == self.before)
@@ -194,7 +239,8 @@ impl FollowedFile {
     ) -> Result<()> {
         let failed = |error| Error::store(format!("failed to read `{}`", self.path.display())).because(error);
         // Data appended meanwhile by a running process is left for the next time.
-        let blocks = usize::try_from((self.seen.0 - self.read).div_ceil(BLOCK)).unwrap_or(usize::MAX);
+        let length = self.seen.map_or(0, |seen| seen.length);
+        let blocks = usize::try_from((length - self.read).div_ceil(BLOCK)).unwrap_or(usize::MAX);
         let base = LinePosition { file: place, at: self.read };
         self.is_torn = false;
         for first in (0..blocks).step_by(AT_ONCE) {
@@ -225,6 +271,16 @@ impl FollowedFile {
         self.before = last_bytes(file, self.read).map_err(failed)?;
         Ok(())
     }
+}
+
+/// Reads the lines of a file of JSON lines from an offset on; `None` if one of them cannot be read.
+pub(super) fn read_lines<T: Send>(path: PathBuf, from: u64, keep: &impl LineParser<T>) -> Option<NewValues<T>> {
+    let opened = File::open(&path).ok()?;
+    let mut file = FollowedFile { read: from, ..FollowedFile::new(path) };
+    file.is_as_read(&opened).ok()?;
+    let mut values = (Vec::new(), Vec::new());
+    file.read_on(&opened, 0, keep, &mut values).ok()?;
+    (file.broken.is_empty() && !file.is_torn).then_some(values)
 }
 
 /// The last bytes before an offset of a file.
@@ -302,9 +358,9 @@ fn read_block<T>(
         }
         let place = LinePosition { at, ..base };
         match keep(line, place) {
-            Ok(record) => {
+            Ok((record, position)) => {
                 block.records.0.push(record);
-                block.records.1.push(place);
+                block.records.1.push(position);
             }
             Err(error) if block.broken.len() < NAMED => block.broken.push((block.lines, error.to_string())),
             Err(_) => block.unnamed += 1,

@@ -1,10 +1,12 @@
 //! Finds gold values in what agents read: the paper's text, the manifest's descriptions, the repo's files.
 
+use std::cmp::Reverse;
+use std::ops::Range;
 use std::path::Path;
 
-use super::LoadedPaper;
 use super::marked::{plain, settings};
 use super::written::{NumberInText, result_numbers, roundings, written_numbers};
+use super::{Gold, LoadedPaper};
 use crate::error::Error;
 
 /// Highest probability with which gold values in a paper's text may be there by chance and are still reported. The
@@ -27,8 +29,14 @@ impl GoldValues {
     /// which occur in texts for other reasons.
     #[must_use]
     pub fn new(loaded: &LoadedPaper) -> Self {
+        Self::of(loaded.gold.as_ref())
+    }
+
+    /// Same as [`new`](Self::new), from gold that was recorded, if it was.
+    #[must_use]
+    pub fn of(gold: Option<&Gold>) -> Self {
         let mut this = Self { values: Vec::new(), experiments: Vec::new() };
-        for (id, gold) in loaded.gold.iter().flat_map(|gold| gold.results.values().flatten()) {
+        for (id, gold) in gold.into_iter().flat_map(|gold| gold.results.values().flatten()) {
             result_numbers(&gold.result, &mut |value| {
                 this.values.push(value);
                 this.experiments.push(id.clone());
@@ -68,6 +76,28 @@ impl GoldValues {
         found
     }
 
+    /// Replaces gold values in a text that agents read by `…`, so that [`in_paper`](Self::in_paper) finds none.
+    #[must_use]
+    pub fn hide(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        // Whether the other hits are chance depends on the numbers that are left.
+        loop {
+            let numbers = written_numbers(&text, 3);
+            let found = roundings(&numbers, &self.values, CHANCE_IN_PROSE);
+            let mut tokens: Vec<Range<usize>> = found.iter().map(|(one, _)| position(&text, one.token)).collect();
+            if tokens.is_empty() {
+                return text;
+            }
+            // `1,234.5` is one number and two.
+            tokens.sort_by_key(|token| (token.start, Reverse(token.end)));
+            let mut end = 0;
+            tokens.retain(|token| token.start >= std::mem::replace(&mut end, end.max(token.end)));
+            for token in tokens.into_iter().rev() {
+                text.replace_range(token, "…");
+            }
+        }
+    }
+
     /// Reports gold values in a file of the repo, as errors with their lines. Values need three digits in prose, four
     /// elsewhere, not counting trailing zeros.
     #[must_use]
@@ -94,5 +124,27 @@ impl GoldValues {
                     .hint("take results out of what agents read")
             })
             .collect()
+    }
+}
+
+/// The bytes of a text that this part of it takes.
+fn position(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - text.as_ptr() as usize;
+    start..start + part.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_without_its_gold_values_has_none() {
+        let result = serde_json::json!({ "a": 1001, "b": 12.345, "c": [1234.5, -0.8125] });
+        let values = GoldValues::collect("x", &result);
+        let text = "`f(1001)` is 12.345, **12.35** or\n1,234.5; −0.8125 of 7 and 99.5, as x1001 is. 1001";
+        let hidden = values.hide(text);
+        assert_eq!(hidden, "`f(…)` is …, **…** or\n…; … of 7 and 99.5, as x1001 is. …");
+        assert!(values.look(&written_numbers(&hidden, 3), CHANCE_IN_PROSE, Path::new("")).is_empty());
+        assert_eq!(GoldValues::of(None).hide(text), text);
     }
 }

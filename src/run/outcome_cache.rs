@@ -1,0 +1,213 @@
+//! Saves the outcomes of a large run beside its records, so that reports need not parse all records each time.
+//!
+//! The file counts only as long as no file of records has changed since. A copied run therefore has its records parsed
+//! once more.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+
+use serde::{Deserialize, Serialize};
+
+use super::tail::{LinePosition, NewValues, Tail, read_lines};
+use super::{Outcome, Store};
+use crate::error::Result;
+use crate::files::WholeFile;
+
+/// Name of the file in the run's folder.
+const NAME: &str = "outcomes.cache";
+
+/// Version of the format, to be raised whenever an [`Outcome`] is read in another way.
+const FORMAT: u32 = 1;
+
+/// Minimum size of records that are worth a file of their own: fewer are parsed within a tenth of a second.
+const LEAST_BYTES: u64 = 32 << 20;
+
+/// The first line of the file. Each other line is an outcome with the position of its record.
+#[derive(Serialize, Deserialize)]
+struct Heading {
+    format: u32,
+    tail: Tail,
+    /// Number of outcomes.
+    outcomes: usize,
+}
+
+/// Reads a run's outcomes, from the cache if it is up to date. `None` if the records changed while they were read.
+///
+/// # Errors
+/// Kind `Store` if the records cannot be read.
+pub(super) fn read(store: &Store, tail: &mut Tail) -> Result<Option<NewValues<Outcome>>> {
+    read_and_save(store, tail, LEAST_BYTES)
+}
+
+/// Same as [`read`], and saves the outcomes if the records have at least `least` bytes.
+fn read_and_save(store: &Store, tail: &mut Tail, least: u64) -> Result<Option<NewValues<Outcome>>> {
+    if let Some((outcomes, saved)) = load(store) {
+        *tail = saved;
+        return Ok(Some(outcomes));
+    }
+    let read = tail.read_on(store, &outcome_of_line)?;
+    if let Some(outcomes) = &read
+        && tail.bytes() >= least
+        && tail.is_settled()
+        && !store.is_being_written()
+    {
+        // Without the file, or on a read-only disk, the records are parsed again next time.
+        let _ = save(store, tail, outcomes);
+    }
+    Ok(read)
+}
+
+fn outcome_of_line(line: &[u8], place: LinePosition) -> serde_json::Result<(Outcome, LinePosition)> {
+    Ok((serde_json::from_slice(line)?, place))
+}
+
+fn load(store: &Store) -> Option<(NewValues<Outcome>, Tail)> {
+    let path = store.folder().join(NAME);
+    let mut first = Vec::new();
+    BufReader::new(File::open(&path).ok()?).read_until(b'\n', &mut first).ok()?;
+    let heading: Heading = serde_json::from_slice(&first).ok()?;
+    if heading.format != FORMAT {
+        return None;
+    }
+    let tail = heading.tail.if_unchanged(store)?;
+    let keep = |line: &[u8], _| serde_json::from_slice::<(Outcome, LinePosition)>(line);
+    let outcomes = read_lines(path, first.len() as u64, &keep)?;
+    (outcomes.0.len() == heading.outcomes).then_some((outcomes, tail))
+}
+
+fn save(store: &Store, tail: &Tail, (outcomes, places): &NewValues<Outcome>) -> Result<()> {
+    let mut file = WholeFile::create(&store.folder().join(NAME))?;
+    file.json_line(&serde_json::json!({ "format": FORMAT, "tail": tail, "outcomes": outcomes.len() }))?;
+    for line in outcomes.iter().zip(places) {
+        file.json_line(&line)?;
+    }
+    file.finish()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::path::{Path, PathBuf};
+    use std::time::Duration;
+
+    use itertools::Itertools as _;
+
+    use super::*;
+    use crate::agent::End;
+    use crate::run::{AttemptRecord, Round};
+
+    fn line(attempt: u32) -> String {
+        let sample = crate::sample::masked("x_0,3");
+        let record = AttemptRecord {
+            end: End::Answered,
+            answer: Some("a".repeat(1000)),
+            end_detail: Some("ä\"\n".to_owned()),
+            cost: 0.1 + 0.2,
+            curriculum: Some(u64::MAX),
+            ..AttemptRecord::blank("react", &sample, attempt)
+        };
+        serde_json::to_string(&record).unwrap() + "\n"
+    }
+
+    /// A run with records in two files, with a broken line and an attempt in both files.
+    fn run(folder: &Path) -> [PathBuf; 2] {
+        let files = [folder.join("attempts-a.jsonl"), folder.join("attempts-b.jsonl")];
+        let first = (0..20).map(line).collect::<String>() + "garbage\n";
+        std::fs::write(&files[0], first).unwrap();
+        std::fs::write(&files[1], (19..40).map(line).collect::<String>()).unwrap();
+        files
+    }
+
+    /// Asserts that the outcomes are those that are read without a cache; returns whether there was one.
+    fn is_read_from_cache(folder: &Path) -> bool {
+        let store = Store::at(folder);
+        let was_cached = load(&store).is_some();
+        let mut tails = [Tail::default(), Tail::default()];
+        let found = read_and_save(&store, &mut tails[0], 1).unwrap().unwrap();
+        assert_eq!(found, tails[1].read_on(&store, &outcome_of_line).unwrap().unwrap());
+        assert_eq!(tails[0].notes(), tails[1].notes());
+        assert_eq!(Outcome::from(&tails[0].whole(found.1[3]).unwrap()), found.0[3]);
+        was_cached
+    }
+
+    #[test]
+    fn a_large_run_is_read_from_its_cache_until_any_record_changes() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("run");
+        std::fs::create_dir(&folder).unwrap();
+        let [first, second] = run(&folder);
+        assert!(!is_read_from_cache(&folder));
+        assert!(!folder.join(NAME).exists(), "the files are younger than the clock's resolution");
+        let wait = || std::thread::sleep(Duration::from_millis(3100));
+        wait();
+        assert!(!is_read_from_cache(&folder));
+        assert!(is_read_from_cache(&folder));
+        // An edit in the middle that changes neither the length nor the time of modification.
+        let modified = std::fs::metadata(&first).unwrap().modified().unwrap();
+        let mut text = std::fs::read_to_string(&first).unwrap();
+        let at = text.find("\"attempt\":7").unwrap();
+        text.replace_range(at..at + 11, "\"attempt\":8");
+        let mut file = std::fs::File::options().write(true).open(&first).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.set_modified(modified).unwrap();
+        drop(file);
+        assert!(!is_read_from_cache(&folder));
+        wait();
+        assert!(!is_read_from_cache(&folder));
+        assert!(is_read_from_cache(&folder));
+        // Reading goes on where the cache ends.
+        let (_, mut tail) = load(&Store::at(&folder)).unwrap();
+        std::fs::File::options().append(true).open(&second).unwrap().write_all(line(40).as_bytes()).unwrap();
+        let (more, _) = tail.read_on(&Store::at(&folder), &outcome_of_line).unwrap().unwrap();
+        assert!(more.iter().map(|outcome| outcome.attempt).eq([40]));
+        assert!(!is_read_from_cache(&folder));
+        wait();
+        is_read_from_cache(&folder);
+        // A run that was moved keeps its cache; a copied, an incomplete or a broken one is not used.
+        let moved = place.path().join("moved");
+        std::fs::rename(&folder, &moved).unwrap();
+        assert!(is_read_from_cache(&moved));
+        let copy = place.path().join("copy");
+        std::fs::create_dir(&copy).unwrap();
+        for file in std::fs::read_dir(&moved).unwrap().map(|entry| entry.unwrap().path()) {
+            std::fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
+        }
+        assert!(!is_read_from_cache(&copy));
+        let cache = std::fs::read_to_string(moved.join(NAME)).unwrap();
+        let without_last = cache.trim_end().rsplit_once('\n').unwrap().0.to_owned() + "\n";
+        let broken = cache.replacen("\"attempt\":3", "\"attempt\":x", 1);
+        for bad in [&cache[..cache.len() / 2], &without_last, &broken, "", "{}\n"] {
+            std::fs::write(moved.join(NAME), bad).unwrap();
+            assert!(!is_read_from_cache(&moved), "{}", bad.len());
+        }
+    }
+
+    #[test]
+    fn the_format_has_a_new_version_if_the_fields_of_outcomes_change() {
+        let outcome = Outcome {
+            model: Some("m".into()),
+            family: "f".into(),
+            lines: Some(1),
+            end_detail: Some("d".into()),
+            reported: Some(crate::run::VerdictSummary {
+                score: Some(0.5),
+                measures: [("m".to_owned(), 1.0)].into(),
+                unchecked: true,
+                ..Default::default()
+            }),
+            verified: Some(crate::run::VerdictSummary::default()),
+            rounds: vec![Round { pass: false, reported: false, verified: Some(true), steps: 1, cost: 0.5 }],
+            verification_lost: true,
+            curriculum: Some(1),
+            ..Outcome::blank("a", &crate::sample::masked("x_0"), 0)
+        };
+        let value = serde_json::to_value(&outcome).unwrap();
+        let fields = value.as_object().unwrap().keys().join(" ");
+        insta::assert_snapshot!(format!("{FORMAT}: {fields}\n{}\n{}", value["reported"], value["rounds"]), @r#"
+        1: agent model family paper sample n lines attempt started end end_detail reported verified pass rounds steps format_errors usage cost tool_seconds model_seconds verify_seconds wall_seconds verification_lost curriculum
+        {"pass":false,"score":0.5,"measures":{"m":1.0},"unchecked":true}
+        [{"pass":false,"reported":false,"verified":true,"steps":1,"cost":0.5}]
+        "#);
+    }
+}
