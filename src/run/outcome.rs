@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::counting::{SUPERSEDED, Try, TryRecord};
-use super::record::{is_masked, masked, named_measures};
+use super::record::{masked, named_measures};
 use super::{AttemptRecord, Round};
 use crate::agent::End;
 use crate::model::Usage;
@@ -20,28 +20,29 @@ use crate::score::Verdict;
 pub struct Outcome {
     #[serde(deserialize_with = "shared")]
     pub agent: Arc<str>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "shared_if_any")]
+    #[serde(default, deserialize_with = "shared_if_any")]
     pub model: Option<Arc<str>>,
-    #[serde(default = "masked::<Arc<str>>", skip_serializing_if = "is_masked", deserialize_with = "shared")]
+    #[serde(default = "masked::<Arc<str>>", deserialize_with = "shared")]
     pub family: Arc<str>,
     #[serde(deserialize_with = "shared")]
     pub paper: Arc<str>,
     #[serde(deserialize_with = "shared")]
     pub sample: Arc<str>,
     pub n: usize,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub lines: Option<usize>,
     pub attempt: u32,
     pub started: jiff::Timestamp,
+    #[serde(with = "end_name")]
     pub end: End,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub end_detail: Option<Box<str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub reported: Option<VerdictSummary>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub verified: Option<VerdictSummary>,
     pub pass: bool,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, with = "rounds")]
     pub rounds: Vec<Round>,
     pub steps: u32,
     pub format_errors: u32,
@@ -52,9 +53,9 @@ pub struct Outcome {
     pub model_seconds: f64,
     pub verify_seconds: f64,
     pub wall_seconds: f64,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub verification_lost: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub curriculum: Option<u64>,
 }
 
@@ -63,12 +64,55 @@ pub struct Outcome {
 #[allow(missing_docs, reason = "each field is the verdict's")]
 pub struct VerdictSummary {
     pub pass: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub score: Option<f64>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub measures: BTreeMap<String, f64>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub unchecked: bool,
+}
+
+/// Ends by their names also in the format of the cache, in which they would be numbers that depend on their order.
+mod end_name {
+    use serde::de::IntoDeserializer as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, ser};
+
+    use super::{Cow, End};
+
+    pub(super) fn serialize<S: Serializer>(end: &End, serializer: S) -> Result<S::Ok, S::Error> {
+        serde_json::to_value(end).map_err(ser::Error::custom)?.as_str().unwrap_or_default().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<End, D::Error> {
+        End::deserialize(Cow::<str>::deserialize(deserializer)?.into_deserializer())
+    }
+}
+
+/// Rounds in the form of records if the format is a text; as tuples in the format of the cache, in which no field can be
+/// left out.
+mod rounds {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Round;
+
+    type Fields = (bool, bool, Option<bool>, u32, f64);
+
+    pub(super) fn serialize<S: Serializer>(rounds: &[Round], serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            return rounds.serialize(serializer);
+        }
+        let fields = |it: &Round| -> Fields { (it.pass, it.reported, it.verified, it.steps, it.cost) };
+        rounds.iter().map(fields).collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Round>, D::Error> {
+        if deserializer.is_human_readable() {
+            return Vec::deserialize(deserializer);
+        }
+        let rounds: Vec<Fields> = Vec::deserialize(deserializer)?;
+        let round = |(pass, reported, verified, steps, cost)| Round { pass, reported, verified, steps, cost };
+        Ok(rounds.into_iter().map(round).collect())
+    }
 }
 
 /// The distinct names of all outcomes in memory, which share them: many records have the same agent, paper or sample.

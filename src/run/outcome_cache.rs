@@ -4,13 +4,13 @@
 //! once more.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 
 use serde::{Deserialize, Serialize};
 
-use super::tail::{LinePosition, NewValues, Tail, read_lines};
+use super::tail::{LinePosition, NewValues, Tail};
 use super::{Outcome, Store};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::WholeFile;
 
 /// Name of the file in the run's folder.
@@ -22,7 +22,11 @@ const FORMAT: u32 = 1;
 /// Minimum size of records that are worth a file of their own: fewer are parsed within a tenth of a second.
 const LEAST_BYTES: u64 = 32 << 20;
 
-/// The first line of the file. Each other line is an outcome with the position of its record.
+/// Number of outcomes that are read and written together.
+const TOGETHER: usize = 1000;
+
+/// The first line of the file. After it come the outcomes with the positions of their records in the Postcard format,
+/// [`TOGETHER`] of them after the number of their bytes.
 #[derive(Serialize, Deserialize)]
 struct Heading {
     format: u32,
@@ -57,29 +61,49 @@ fn read_and_save(store: &Store, tail: &mut Tail, least: u64) -> Result<Option<Ne
     Ok(read)
 }
 
-fn outcome_of_line(line: &[u8], place: LinePosition) -> serde_json::Result<(Outcome, LinePosition)> {
-    Ok((serde_json::from_slice(line)?, place))
+fn outcome_of_line(line: &[u8], _: LinePosition) -> serde_json::Result<Outcome> {
+    serde_json::from_slice(line)
 }
 
 fn load(store: &Store) -> Option<(NewValues<Outcome>, Tail)> {
-    let path = store.folder().join(NAME);
-    let mut first = Vec::new();
-    BufReader::new(File::open(&path).ok()?).read_until(b'\n', &mut first).ok()?;
-    let heading: Heading = serde_json::from_slice(&first).ok()?;
+    let mut file = BufReader::new(File::open(store.folder().join(NAME)).ok()?);
+    let mut bytes = Vec::new();
+    file.read_until(b'\n', &mut bytes).ok()?;
+    let heading: Heading = serde_json::from_slice(&bytes).ok()?;
     if heading.format != FORMAT {
         return None;
     }
     let tail = heading.tail.if_unchanged(store)?;
-    let keep = |line: &[u8], _| serde_json::from_slice::<(Outcome, LinePosition)>(line);
-    let outcomes = read_lines(path, first.len() as u64, &keep)?;
+    let mut outcomes = (Vec::with_capacity(heading.outcomes), Vec::with_capacity(heading.outcomes));
+    while outcomes.0.len() < heading.outcomes {
+        let mut length = [0; 4];
+        file.read_exact(&mut length).ok()?;
+        bytes.clear();
+        file.by_ref().take(u32::from_le_bytes(length).into()).read_to_end(&mut bytes).ok()?;
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let ((outcome, place), behind) = postcard::take_from_bytes(rest).ok()?;
+            outcomes.0.push(outcome);
+            outcomes.1.push(place);
+            rest = behind;
+        }
+    }
     (outcomes.0.len() == heading.outcomes).then_some((outcomes, tail))
 }
 
 fn save(store: &Store, tail: &Tail, (outcomes, places): &NewValues<Outcome>) -> Result<()> {
-    let mut file = WholeFile::create(&store.folder().join(NAME))?;
+    let path = store.folder().join(NAME);
+    let mut file = WholeFile::create(&path)?;
     file.json_line(&serde_json::json!({ "format": FORMAT, "tail": tail, "outcomes": outcomes.len() }))?;
-    for line in outcomes.iter().zip(places) {
-        file.json_line(&line)?;
+    for (outcomes, places) in outcomes.chunks(TOGETHER).zip(places.chunks(TOGETHER)) {
+        let mut bytes = Vec::new();
+        for pair in outcomes.iter().zip(places) {
+            bytes = postcard::to_extend(&pair, bytes)
+                .map_err(|error| Error::internal("failed to serialise an outcome").because(error))?;
+        }
+        let length = u32::try_from(bytes.len()).map_err(|error| Error::internal("long outcomes").because(error))?;
+        let written = file.write_all(&length.to_le_bytes()).and_then(|()| file.write_all(&bytes));
+        written.map_err(|error| Error::io("write", &path, error))?;
     }
     file.finish()?;
     Ok(())
@@ -174,10 +198,11 @@ mod tests {
             std::fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
         }
         assert!(!is_read_from_cache(&copy));
-        let cache = std::fs::read_to_string(moved.join(NAME)).unwrap();
-        let without_last = cache.trim_end().rsplit_once('\n').unwrap().0.to_owned() + "\n";
-        let broken = cache.replacen("\"attempt\":3", "\"attempt\":x", 1);
-        for bad in [&cache[..cache.len() / 2], &without_last, &broken, "", "{}\n"] {
+        let cache = std::fs::read(moved.join(NAME)).unwrap();
+        let heading = cache.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        let mut broken = cache.clone();
+        broken[heading + 4] ^= 255;
+        for bad in [&cache[..cache.len() - 1], &cache[..heading], &broken, b"", b"{}\n"] {
             std::fs::write(moved.join(NAME), bad).unwrap();
             assert!(!is_read_from_cache(&moved), "{}", bad.len());
         }

@@ -52,7 +52,7 @@ impl<T: TryRecord + DeserializeOwned + Send> StoredRecord for T {}
 /// # Errors
 /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
 pub fn read<T: StoredRecord>(folder: &Path) -> Result<ReadableRun<T>> {
-    gather(folder, &|line: &[u8], place| Ok((serde_json::from_slice(line)?, place)))
+    gather(folder, &|line: &[u8], _| serde_json::from_slice(line))
 }
 
 /// Reads the outcomes of a run, like [`read`], but from the run's cache if that is up to date.
@@ -86,8 +86,7 @@ fn whole<T: TryRecord>(folder: &Path, read: Option<ReadableRun<T>>) -> Result<Re
 /// # Errors
 /// Same as [`read`].
 pub fn read_on<T: StoredRecord>(folder: &Path, tail: Tail) -> Result<Option<ReadableRun<T>>> {
-    let keep = |line: &[u8], place| Ok((serde_json::from_slice(line)?, place));
-    gather_on(folder, tail, |store, tail| tail.read_on(store, &keep))
+    gather_on(folder, tail, |store, tail| tail.read_on(store, &|line: &[u8], _| serde_json::from_slice(line)))
 }
 
 fn gather_on<T>(

@@ -91,8 +91,7 @@ impl RecordIndex {
     /// # Errors
     /// Kind `Store` if the folder does not contain a run, has another format version, or cannot be read.
     pub fn open(folder: &Path) -> Result<Self> {
-        let brief =
-            |line: &[u8], place| Ok((IndexedRecord::new(serde_json::from_slice(line)?, place, line.len()), place));
+        let brief = |line: &[u8], place| Ok(IndexedRecord::new(serde_json::from_slice(line)?, place, line.len()));
         let ReadableRun { store, run, mut records, tail, notes, .. } = gather(folder, &brief)?;
         for (place, counts) in counting(&records).into_iter().enumerate() {
             records[place].counts = counts;

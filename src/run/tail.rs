@@ -17,9 +17,6 @@ use crate::error::{Error, Result};
 /// cache, and that a run of a few hundred attempts keeps several processors busy.
 pub(super) const BLOCK: u64 = 1 << 20;
 
-/// Number of blocks read in parallel before their records are appended to the result: enough for every processor.
-const AT_ONCE: usize = 16;
-
 /// Bytes by which a block is extended to reach the end of its last line.
 const REST: u64 = 1 << 16;
 
@@ -41,10 +38,10 @@ pub struct LinePosition {
     pub(super) at: u64,
 }
 
-/// Converts a line at this position to the value to keep and the position of its record.
-pub(super) trait LineParser<T>: Fn(&[u8], LinePosition) -> serde_json::Result<(T, LinePosition)> + Sync {}
+/// Converts a line at this position to the value to keep.
+pub(super) trait LineParser<T>: Fn(&[u8], LinePosition) -> serde_json::Result<T> + Sync {}
 
-impl<T, F: Fn(&[u8], LinePosition) -> serde_json::Result<(T, LinePosition)> + Sync> LineParser<T> for F {}
+impl<T, F: Fn(&[u8], LinePosition) -> serde_json::Result<T> + Sync> LineParser<T> for F {}
 
 /// New values with their positions.
 pub(super) type NewValues<T> = (Vec<T>, Vec<LinePosition>);
@@ -243,8 +240,10 @@ impl FollowedFile {
         let blocks = usize::try_from((length - self.read).div_ceil(BLOCK)).unwrap_or(usize::MAX);
         let base = LinePosition { file: place, at: self.read };
         self.is_torn = false;
-        for first in (0..blocks).step_by(AT_ONCE) {
-            let behind = blocks.min(first + AT_ONCE);
+        // More blocks at once would keep more records in memory twice.
+        let at_once = 4 * rayon::current_num_threads();
+        for first in (0..blocks).step_by(at_once) {
+            let behind = blocks.min(first + at_once);
             let read: Vec<_> = (first..behind)
                 .into_par_iter()
                 .map_init(Vec::new, |bytes, number| read_block(file, base, number as u64, bytes, keep))
@@ -271,16 +270,6 @@ impl FollowedFile {
         self.before = last_bytes(file, self.read).map_err(failed)?;
         Ok(())
     }
-}
-
-/// Reads the lines of a file of JSON lines from an offset on; `None` if one of them cannot be read.
-pub(super) fn read_lines<T: Send>(path: PathBuf, from: u64, keep: &impl LineParser<T>) -> Option<NewValues<T>> {
-    let opened = File::open(&path).ok()?;
-    let mut file = FollowedFile { read: from, ..FollowedFile::new(path) };
-    file.is_as_read(&opened).ok()?;
-    let mut values = (Vec::new(), Vec::new());
-    file.read_on(&opened, 0, keep, &mut values).ok()?;
-    (file.broken.is_empty() && !file.is_torn).then_some(values)
 }
 
 /// The last bytes before an offset of a file.
@@ -358,9 +347,9 @@ fn read_block<T>(
         }
         let place = LinePosition { at, ..base };
         match keep(line, place) {
-            Ok((record, position)) => {
+            Ok(record) => {
                 block.records.0.push(record);
-                block.records.1.push(position);
+                block.records.1.push(place);
             }
             Err(error) if block.broken.len() < NAMED => block.broken.push((block.lines, error.to_string())),
             Err(_) => block.unnamed += 1,

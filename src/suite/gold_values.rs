@@ -91,7 +91,11 @@ impl GoldValues {
             // `1,234.5` is one number and two.
             tokens.sort_by_key(|token| (token.start, Reverse(token.end)));
             let mut end = 0;
-            tokens.retain(|token| token.start >= std::mem::replace(&mut end, end.max(token.end)));
+            tokens.retain(|token| {
+                let is_apart = token.start >= end;
+                end = end.max(token.end);
+                is_apart
+            });
             for token in tokens.into_iter().rev() {
                 text.replace_range(token, "…");
             }
