@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools as _;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -118,8 +119,6 @@ impl Status {
         let late = counted.iter().filter(|record| (0.0..=since).contains(&age(record))).count();
         let per_second = (being_written && late > 0).then(|| late as f64 / since);
         let left = planned.map(|planned| planned.saturating_sub(finished + lost));
-        let mut newest = counted.clone();
-        newest.sort_by_key(|record| std::cmp::Reverse(ended(record)));
         Self {
             run: name,
             being_written,
@@ -136,9 +135,9 @@ impl Status {
             max_cost: run.and_then(|run| run.configuration.max_cost),
             per_minute: per_second.map(|rate| 60.0 * rate),
             seconds_left: per_second.zip(left).map(|(rate, left)| left as f64 / rate),
-            last: newest
-                .into_iter()
-                .take(LAST)
+            last: counted
+                .iter()
+                .k_largest_by_key(LAST, |record| ended(record))
                 .map(|record| LastEnded {
                     at: ended(record),
                     agent: record.agent.to_string(),

@@ -217,8 +217,7 @@ pub fn summarise(records: &[Outcome], options: &SummaryOptions) -> Summary {
         .collect();
     rows.sort_by_key(|(place, _)| *place);
     let rows: Vec<SummaryRow> = rows.into_iter().map(|(_, row)| row).collect();
-    let superseded = flags.iter().filter(|counts| !**counts).count();
-    let notes = notes(&rows, superseded, records, options);
+    let notes = notes(&rows, records, &flags, options);
     let verifiers = verifier_rows(records, &options.choices, options.intervals);
     let Intervals { level, population, group } = options.intervals;
     let curricula = options.curricula.iter().filter_map(|run| run.course(records)).collect();
@@ -462,13 +461,13 @@ fn pass_rate(samples: &[SampleCounts<'_>], k: usize, estimate: Estimate, how: In
     }
 }
 
-/// Collects the notes on what is missing or was left out.
-fn notes(rows: &[SummaryRow], superseded: usize, records: &[Outcome], options: &SummaryOptions) -> Vec<String> {
+/// Collects the notes on what is missing or was left out. `flags` says which records count.
+fn notes(rows: &[SummaryRow], records: &[Outcome], flags: &[bool], options: &SummaryOptions) -> Vec<String> {
     let mut notes = options.notes.clone();
     if records.is_empty() {
         notes.push("no attempt has been stored yet".to_owned());
     }
-    notes.extend(all_refused(records));
+    notes.extend(all_refused(records, flags));
     for planned in &options.planned {
         let row = rows
             .iter()
@@ -516,6 +515,7 @@ fn notes(rows: &[SummaryRow], superseded: usize, records: &[Outcome], options: &
     }
     notes.extend(too_few(rows, options.intervals));
     notes.extend(unequal_losses(rows));
+    let superseded = flags.iter().filter(|counts| !**counts).count();
     if superseded > 0 {
         notes.push(format!(
             "superseded by later tries of the same attempt: {}; only their cost counts",
@@ -560,10 +560,10 @@ fn unequal_losses(rows: &[SummaryRow]) -> Option<String> {
 
 /// Warning for each agent and model whose attempts were all refused by the provider: the rate then says nothing about
 /// the model.
-fn all_refused(records: &[Outcome]) -> Vec<String> {
+fn all_refused(records: &[Outcome], flags: &[bool]) -> Vec<String> {
     let mut attempts: BTreeMap<(&str, Option<&str>), Vec<&Outcome>> = BTreeMap::new();
-    for (record, counts) in records.iter().zip(counting(records)) {
-        if counts && !record.is_infrastructure() {
+    for (record, counts) in records.iter().zip(flags) {
+        if *counts && !record.is_infrastructure() {
             attempts.entry((&record.agent, record.model.as_deref())).or_default().push(record);
         }
     }

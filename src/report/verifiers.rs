@@ -63,6 +63,9 @@ pub fn verifier_rows(records: &[Outcome], choices: &[ChoiceRecord], how: Interva
         unknown: u32,
         unreadable: u32,
     }
+    if choices.is_empty() {
+        return Vec::new();
+    }
     let mut groups: HashMap<(&str, Option<&str>, &str), BTreeMap<u32, &Outcome>> = HashMap::new();
     for record in scored(records) {
         let group = groups.entry((&record.agent, record.model.as_deref(), &record.sample)).or_default();
