@@ -79,7 +79,8 @@ fn question() -> Request {
             name: "add".to_owned(),
             description: "Adds two whole numbers.".to_owned(),
             parameters: json!({"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]}),
-        }],
+        }]
+        .into(),
         sampling: Sampling { max_tokens: Some(2000), ..Sampling::default() },
         ..Request::default()
     }

@@ -51,6 +51,8 @@ pub(crate) use quote::Quote;
 pub use request_options::{ReplyFormat, RequestOptions, ToolCallChoice};
 pub use tokens::ReplyTokens;
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -200,8 +202,8 @@ pub struct Sampling {
 pub struct Request {
     /// The conversation so far.
     pub messages: Vec<Message>,
-    /// The tools offered.
-    pub tools: Vec<Tool>,
+    /// The tools offered. All attempts of an agent share its own.
+    pub tools: Cow<'static, [Tool]>,
     /// Sampling settings.
     pub sampling: Sampling,
     /// Whether the reply should make at most one tool call. Only some providers can be asked for this.

@@ -199,7 +199,6 @@ impl Provider {
         pieces: Option<&Pieces>,
     ) -> Result<ClassifiedReply, FailedTry> {
         let settings = &self.settings;
-        let chat = wire::request(&settings.target, request);
         let waits = ExponentialBuilder::new()
             .with_jitter()
             .with_min_delay(settings.first_wait)
@@ -208,17 +207,20 @@ impl Provider {
         let mut tries: u32 = 1;
         let mut charged = Usage::default();
         let mut unknown: u32 = 0;
-        let outcome = (|| self.ask(request, chat.clone(), options, pieces))
-            .retry(waits)
-            .sleep(tokio::time::sleep)
-            .when(|failure| failure.retry)
-            .adjust(|failure, wait| wait.map(|wait| failure.wait.unwrap_or(wait)))
-            .notify(|failure, _| {
-                tries += 1;
-                charged += failure.usage;
-                unknown += u32::from(failure.unknown_charge);
-            })
-            .await;
+        let outcome = (|| {
+            // A try consumes the conversation in `genai`'s types, so that only one copy of it waits for the answer.
+            self.ask(request, wire::request(&settings.target, request), options, pieces)
+        })
+        .retry(waits)
+        .sleep(tokio::time::sleep)
+        .when(|failure| failure.retry)
+        .adjust(|failure, wait| wait.map(|wait| failure.wait.unwrap_or(wait)))
+        .notify(|failure, _| {
+            tries += 1;
+            charged += failure.usage;
+            unknown += u32::from(failure.unknown_charge);
+        })
+        .await;
         match outcome {
             Ok(mut ending) => {
                 let (ClassifiedReply::Whole(reply) | ClassifiedReply::Paused(reply)) = &mut ending;

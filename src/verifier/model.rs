@@ -1,5 +1,6 @@
 //! Lets a model compare the candidates' implementations and choose one.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -104,7 +105,7 @@ impl ByModel {
     ) -> Result<Vote> {
         let mut request = Request {
             messages: messages.to_vec(),
-            tools: Vec::new(),
+            tools: Cow::default(),
             sampling: Sampling {
                 // Reasoning models only accept their default temperature, and their reasoning counts as output.
                 temperature: (!self.model.reasons()).then_some(0.0),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 fn ask(text: String) -> Request {
     Request {
         messages: vec![Message::new(Role::System, "You write Python."), Message::new(Role::User, text)],
-        tools: Vec::new(),
+        tools: Vec::new().into(),
         sampling: Sampling { temperature: Some(0.0), seed: Some(1), max_tokens: Some(128), ..Sampling::default() },
         ..Request::default()
     }
@@ -62,7 +62,8 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
         name: "list_files".into(),
         description: "Lists the files of a folder.".into(),
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
-    }];
+    }]
+    .into();
     let offered = model.query(&with_tool).await.unwrap();
     println!("{offered:?}");
     assert!(offered.text.contains("list_files") || !offered.tool_calls.is_empty(), "{offered:?}");

@@ -1,6 +1,8 @@
 //! Records the conversations of an agent that keeps its conversation itself: of each call, only the messages that
 //! differ from the previous call.
 
+use std::borrow::Cow;
+
 use super::conversation;
 use crate::agent::{Event, Trajectory};
 use crate::model::{Message, Request, Tool};
@@ -13,14 +15,14 @@ const ROOM: usize = 64 << 20;
 pub(in crate::agent) struct RequestRecord {
     /// The conversation as it is recorded so far.
     shown: Vec<Message>,
-    tools: Vec<Tool>,
+    tools: Cow<'static, [Tool]>,
     /// Number of bytes of requests that may still be recorded.
     pub(in crate::agent) room: usize,
 }
 
 impl Default for RequestRecord {
     fn default() -> Self {
-        Self { shown: Vec::new(), tools: Vec::new(), room: ROOM }
+        Self { shown: Vec::new(), tools: Cow::default(), room: ROOM }
     }
 }
 
@@ -47,11 +49,12 @@ impl RequestRecord {
     /// Records the new part of a request, without checking the room.
     pub(in crate::agent) fn write(&mut self, request: &Request, trajectory: &mut Trajectory) {
         let kept = self.kept(request);
-        let tools = (self.tools != request.tools).then(|| request.tools.clone());
+        let has_other_tools = self.tools != request.tools;
         let messages = request.messages[kept..].to_vec();
-        if let Some(tools) = &tools {
-            self.tools.clone_from(tools);
+        if has_other_tools {
+            self.tools.clone_from(&request.tools);
         }
+        let tools = has_other_tools.then(|| request.tools.to_vec());
         let (sampling, wishes) = (request.sampling.clone(), request.wishes.clone());
         let event = Event::Asked { call: request.call, kept, messages, tools, sampling, wishes };
         self.take(&event);

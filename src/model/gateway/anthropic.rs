@@ -56,7 +56,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     Ok(ParsedRequest {
         request: Request {
             messages,
-            tools: list(body, "tools").iter().map(tool).collect::<Result<_, _>>()?,
+            tools: list(body, "tools").iter().map(tool).collect::<Result<Vec<_>, _>>()?.into(),
             sampling: Sampling {
                 temperature: body.get("temperature").and_then(Value::as_f64),
                 max_tokens: parts::count(body, "max_tokens"),

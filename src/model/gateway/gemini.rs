@@ -68,7 +68,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     Ok(ParsedRequest {
         request: Request {
             messages: conversation.messages,
-            tools: list(body, "tools").iter().map(tools).collect::<Result<Vec<_>, _>>()?.concat(),
+            tools: list(body, "tools").iter().map(tools).collect::<Result<Vec<_>, _>>()?.concat().into(),
             sampling: Sampling {
                 temperature: settings.get("temperature").and_then(Value::as_f64),
                 max_tokens: parts::count(settings, "maxOutputTokens"),

@@ -57,7 +57,8 @@ fn request() -> Request {
             name: "list_files".into(),
             description: "Lists a folder.".into(),
             parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),
-        }],
+        }]
+        .into(),
         sampling: Sampling { temperature: Some(0.5), seed: Some(7), max_tokens: Some(100), ..Sampling::default() },
         call: 1,
         ..Request::default()

@@ -69,7 +69,7 @@ async fn the_results_of_all_calls_go_where_each_provider_wants_them() {
 #[tokio::test]
 async fn a_provider_with_a_switch_is_asked_for_one_call() {
     let one = Request { one_call: true, ..request() };
-    let without_tools = Request { tools: Vec::new(), ..one.clone() };
+    let without_tools = Request { tools: Vec::new().into(), ..one.clone() };
     let asked = sent("openai:m", openai_text("ok"), &one).await;
     assert_eq!(asked["parallel_tool_calls"], false, "{asked:#}");
     for (spec, request) in [("openai:m", &request()), ("openai:m", &without_tools), ("openai:o4-mini", &one)] {

@@ -190,7 +190,7 @@ impl FunctionExchange {
             FunctionRequest::Ask { messages, tools, temperature, max_tokens } => {
                 let asked = Sampling { temperature, max_tokens, ..Sampling::default() };
                 return self
-                    .ask(Request { messages, tools, foreign: true, ..Request::default() }, asked, context)
+                    .ask(Request { messages, tools: tools.into(), foreign: true, ..Request::default() }, asked, context)
                     .await;
             }
             FunctionRequest::Exec { argv, cwd, seconds, stdin } => exec(argv, cwd, seconds, stdin, context).await,

@@ -146,7 +146,7 @@ impl React {
             request.messages = said;
             return ended;
         }
-        request.tools = tool_calling.offered().to_vec();
+        request.tools = tool_calling.offered().into();
         request.one_call = tool_calling.one_call && !request.tools.is_empty();
         let Settings { prompt, history, paper_file, .. } = self.settings;
         let system = if task.part::<Replication>().is_some() {

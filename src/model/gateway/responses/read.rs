@@ -79,7 +79,7 @@ pub(in super::super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     Ok(ParsedRequest {
         request: Request {
             messages,
-            tools: offered.tools,
+            tools: offered.tools.into(),
             sampling: Sampling {
                 temperature: body.get("temperature").and_then(Value::as_f64),
                 max_tokens: parts::count(body, "max_output_tokens"),
