@@ -275,7 +275,8 @@ fn a_sweep_and_a_prune_touch_nothing_that_is_not_labelled(kind: Kind) {
     assert!(made.success());
     engine.say(&["import", &archive.display().to_string(), &image]);
     let container = engine.say(&["create", "--name", "stranger", &image, "true"]);
-    // Has this program's label, but no owner that is known to have ended.
+    // This container has the program's label, but no label that names an ended process as its owner, so it must be
+    // kept.
     let living = engine.say(&["create", "--label", "autoexperiment=1", &image, "true"]);
     let owner = format!("autoexperiment.owner={}", dead());
     let dead = engine.say(&["create", "--label", "autoexperiment=1", "--label", &owner, &image, "true"]);

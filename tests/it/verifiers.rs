@@ -62,7 +62,8 @@ fn the_verifiers_of_a_run_choose_among_its_attempts_as_they_end_and_are_in_its_r
     // `pick` with the same verifiers finds all choices stored, and makes no choice again.
     lab.ok(&["pick", "r", "--verifier", "majority", "--verifier", "oracle", "--verifier", &model]);
     assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 3 * 4);
-    // The page shows the choices, with the share of the gap.
+    // The page shows the verifiers' choices, and how much of the gap between the pass rate of one attempt (pass@1) and
+    // that of the best attempt (pass@k) they close.
     lab.ok(&["report", "r", "--html", "page.html"]);
     let page = lab.read("page.html");
     assert!(page.contains("chosen by oracle") && page.contains("gap closed %"), "the page shows verifiers");
