@@ -316,7 +316,8 @@ mod tests {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");
         }
         for (name, text) in TEMPLATES.into_iter().chain(GENERAL) {
-            // Find the template's first longer piece of text outside of its tags, to recognise the template by it.
+            // Find a longer piece of the template's text outside of its tags. A rendered prompt that contains this
+            // piece was made from this template.
             let outside =
                 text.split("{{").flat_map(|part| part.split_once("}}").map_or(part, |(_, rest)| rest).lines());
             let beginning =

@@ -12,7 +12,8 @@ fn steps(count: usize) -> Vec<Reply> {
     (0..count).map(|number| sh(&format!("echo result-{number}"))).chain([submit()]).collect()
 }
 
-/// Returns the messages of the agent's last call (not a tool's), from the first step that is shown.
+/// Returns the messages sent in the last call that the agent itself made, without the system prompt and the task. Only
+/// requests of the agent itself, not those of its tools, begin with a system prompt.
 fn shown_messages(attempt: &Attempt) -> Vec<String> {
     let own = attempt.asked.iter().rev().find(|request| request.messages[0].role == Role::System).unwrap();
     own.messages[2..].iter().map(|message| message.content.clone()).collect()

@@ -194,7 +194,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// Steps have left the conversation: `count` messages beginning with `from`.
+    /// Steps were removed from the conversation: `count` messages, beginning with the message at index `from`.
     Forgotten {
         /// Index of the first removed message, from 0.
         from: usize,
