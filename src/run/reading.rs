@@ -41,7 +41,7 @@ pub(super) fn name(store: &Store, run: Option<&RunFile>) -> String {
     run.map_or_else(folder, |run| run.run.clone())
 }
 
-/// What is read from a record's line: the full record or its [`Outcome`].
+/// A value that can be read from a record's line: the full record or its [`Outcome`].
 pub trait StoredRecord: TryRecord + DeserializeOwned + Send {}
 
 impl<T: TryRecord + DeserializeOwned + Send> StoredRecord for T {}
