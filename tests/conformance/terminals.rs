@@ -148,7 +148,7 @@ fn talk() -> io::Result<()> {
                 }
             }
             nix::sys::wait::waitpid(child, None)?;
-            // The terminal shows the answer, too.
+            // Leave out the answer, which the terminal echoes.
             for line in said.lines().filter(|line| *line != "yes") {
                 println!("{}", line.trim_end());
             }
@@ -157,7 +157,7 @@ fn talk() -> io::Result<()> {
     }
 }
 
-/// Waits for a child in a session with its own terminal that ignores every polite signal.
+/// Waits for a child that has its own session and terminal, and that ignores HUP, TERM and INT.
 fn stay() -> io::Result<()> {
     // SAFETY: this process has one thread.
     if let ForkptyResult::Parent { child, master } = unsafe { forkpty(None, None) }? {
