@@ -41,7 +41,8 @@ pub(super) fn holds(file: &Path) -> bool {
 
 /// Searches a folder, or uses the result of an earlier process.
 fn found_below(folder: &Path) -> Vec<PathBuf> {
-    // Other code checks whether the cache folder can be used before creating it.
+    // Use the cache folder only if it exists. Do not create it here, because other code checks whether the folder can
+    // be used before it creates the folder.
     let Some(cache) = default_cache().ok().filter(|cache| cache.is_dir()) else { return holders_in(search(folder)) };
     let file = cache.join("searched").join(hex(&Sha256::digest(folder.as_os_str().as_encoded_bytes())[..16]));
     holders_in(Searched::read(&file, folder).unwrap_or_else(|| {

@@ -54,7 +54,7 @@ impl Parents {
     /// harnesses left there.
     pub(super) fn find() -> Self {
         let parents = Self { memory: usable("memory"), processes: usable("pids"), cpu: usable("cpu") };
-        // Start with the controller that stops processes from forking.
+        // Begin with the groups that limit processes: there, the clean-up can forbid forking before it kills.
         for (parent, _) in parents.processes.iter().chain(&parents.memory).chain(&parents.cpu) {
             sweep(parent);
         }
@@ -136,7 +136,7 @@ impl Cgroup {
     /// The files through which the init, which has a single thread, moves itself into the groups.
     ///
     /// If a process moves another process, or has several threads, the kernel waits until no process is forking, which
-    /// takes 20 ms. A single thread that moves itself is moved at once, which version 1 allows, too.
+    /// takes 20 ms. A single thread that moves itself is moved at once; both versions allow this.
     pub(super) fn procs_files(&self) -> &[PathBuf] {
         &self.procs_files
     }

@@ -249,7 +249,8 @@ impl Sandbox for LocalSandbox {
             drop(leftovers);
             disk.map_or(Ok(()), |disk| Ok(rustix::fs::syncfs(disk)?))
         });
-        // Writing back fails if the disk on which the image is stored was full.
+        // The sync fails if the host's disk, which stores the image, was full, so that data could not be written to the
+        // image.
         let written: io::Result<()> = written.await.unwrap_or(Ok(()));
         written.map_err(|error| Fault::Lost(Loss::new(OUT_OF_ROOM).because(error)))
     }
