@@ -36,9 +36,9 @@ pub fn mcnemar(pairs: Discordant) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// Adjusts p-values for multiple comparisons: the smallest is multiplied by their number, the next one by one less, and
-/// so forth, each at least as large as the one before and at most 1 (Holm, "A simple sequentially rejective multiple
-/// test procedure", 1979). Keeps the given order.
+/// Adjusts m p-values for multiple comparisons: the smallest is multiplied by m, the next one by m - 1, and so on. An
+/// adjusted value is at most 1, and not less than the value before it in this order (Holm, "A simple sequentially
+/// rejective multiple test procedure", 1979). The result keeps the order of `p_values`.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();

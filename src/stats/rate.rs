@@ -148,7 +148,8 @@ pub(super) fn share_interval(share: f64, trials: f64, level: f64) -> Interval {
     Interval { low: exact.low.min(score.low), high: exact.high.max(score.high) }
 }
 
-/// All probabilities that the binomial test with the mid-p-value does not reject: the outcome itself counts half.
+/// The interval of all probabilities that the binomial test does not reject. The test uses the mid-p-value, to which
+/// the observed outcome contributes only half of its probability.
 fn mid_p(share: f64, trials: f64, level: f64) -> Interval {
     let (passed, failed) = (share * trials, (1.0 - share) * trials);
     // P(more successes) + P(as many) / 2, which increases with the probability.
@@ -157,7 +158,8 @@ fn mid_p(share: f64, trials: f64, level: f64) -> Interval {
         let more = if failed > NOTHING { beta::cdf(chance, passed + 1.0, failed) } else { 0.0 };
         f64::midpoint(as_many, more)
     };
-    // False position in the Illinois form: the bound that stays in place counts half.
+    // Find a root by false position (the Illinois variant: the function value at the bound that does not move is
+    // halved).
     let place = |wanted: f64| {
         let (mut low, mut high) = ((0.0, -wanted), (1.0, 1.0 - wanted));
         for _ in 0..STEPS {
