@@ -27,7 +27,7 @@ pub struct TaskManifest {
     /// Name of the list of wheels that `pip install` can install: `wheels/<name>.txt`.
     #[serde(default)]
     pub wheels: Option<String>,
-    /// The script that must be executed, by the rule "script executed".
+    /// The script that the agent must execute to satisfy the published rule "script executed".
     pub entry: String,
     /// The query to the agent.
     pub query: String,
