@@ -285,7 +285,8 @@ fn take_records(run: &mut MergedRun, place: usize, material: &mut Material) {
             material.conditions.insert(run.label(&name), condition);
         }
     }
-    // Runs of earlier versions may use agent labels that the configuration doesn't produce.
+    // Runs of earlier versions may use agent labels that the configuration does not produce. Of the settings of such
+    // agents, only the step limit is known.
     let steps = run.run.as_ref().map(|run| run.configuration.limits.steps);
     for (record, line) in std::mem::take(&mut run.records).into_iter().zip(std::mem::take(&mut run.lines)) {
         let agent = run.own(&record).cloned().unwrap_or_else(|| record.agent.clone());

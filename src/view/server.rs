@@ -69,8 +69,8 @@ impl LatestRuns {
 type PageResponse = std::result::Result<Response, StatusCode>;
 
 impl ViewServer {
-    /// Listens on the loopback address, at `port` or, for 0, at a free port. `known` is what the reader has already
-    /// read, together with the reader's stamp from before it read the runs.
+    /// Listens on the loopback address, at `port` or, for 0, at a free port. `known` contains the runs if the reader
+    /// has read them already, and the value that [`RunReader::stamp`] had before that.
     ///
     /// # Errors
     /// Kind `Machine` if the port is taken.
