@@ -97,13 +97,13 @@ fn measure(numbers: &[usize]) -> Measured {
     }
 }
 
-/// Attempts compared with bare spawns that ran just before, as medians of the rounds.
+/// Measurements of attempts, and of bare spawns that ran just before them; one of each per round.
 struct Comparison {
     bares: Vec<Measured>,
     attempts: Vec<Measured>,
 }
 
-/// Number of attempts and of calls in each; as many spawns are made.
+/// Number of attempts, and of calls in each attempt. There are as many bare spawns as calls in all attempts together.
 const ATTEMPTS: usize = 100;
 const CALLS: usize = 20;
 const SPAWNS: usize = ATTEMPTS * CALLS;
