@@ -68,7 +68,7 @@ pub struct Configuration {
     /// Verifiers that pick one of the attempts at each sample, as given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verifiers: Vec<VerifierSpec>,
-    /// Number of orders in which a model verifier is shown the attempts.
+    /// Number of different orders in which a model verifier is shown the attempts; it votes once for each order.
     #[serde(default = "two", skip_serializing_if = "is_two")]
     pub orders: u32,
     /// Seed of all random draws.

@@ -468,7 +468,7 @@ pub struct SampleNames {
 /// The parts of a sample that an agent had to write, and the question it was asked.
 #[derive(Debug, Clone, Default)]
 pub struct SampleParts {
-    /// The question, if the parts do not contain it.
+    /// The question that the agent was asked, if the parts do not contain it.
     pub asked: Option<String>,
     /// Heading of the parts: "Masked functions".
     pub heading: String,
