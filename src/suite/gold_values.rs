@@ -32,7 +32,7 @@ impl GoldValues {
         Self::of(loaded.gold.as_ref())
     }
 
-    /// Same as [`new`](Self::new), from gold that was recorded, if it was.
+    /// Same as [`new`](Self::new), for this gold; without any values if no gold was recorded.
     #[must_use]
     pub fn of(gold: Option<&Gold>) -> Self {
         let mut this = Self { values: Vec::new(), experiments: Vec::new() };
