@@ -96,7 +96,7 @@ fn a_disk_that_is_full_is_no_fault_of_the_agent_s(kind: Kind) {
     // The first attempt also installs the init's volume.
     ok(&lab, &engine, &["run", "--sample", "tiny_0", "--agent", "noop", "--sandbox", "docker", "--no-baseline"]);
     let agent = scripted(&lab, "head -c 200000000 /dev/zero > large && echo written || echo FAILED");
-    // A file of another program leaves room for a container, but not for what its agent writes.
+    // Fill the disk except for 60 MiB: enough for a container, but not for the 200 MB that its agent writes.
     let filler = disk.path().join("filler");
     let free = nix::sys::statvfs::statvfs(&disk.path()).unwrap();
     let length = free.blocks_available() * free.fragment_size() - (60 << 20);

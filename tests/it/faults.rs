@@ -20,11 +20,12 @@ on_engines! {
     podman: a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself, a_sweep_and_a_prune_touch_nothing_that_is_not_labelled;
 }
 
-/// Attempts at each of the 11 samples by each of two agents: more than 200 in all.
+/// Numbers of attempts at each of the 11 samples by each of two agents, for each kind of sandbox. All kinds together
+/// make 264 attempts.
 const DOCKER: usize = 4;
 const PODMAN: usize = 3;
 const LOCAL: usize = 5;
-/// Time between two kills of the daemon, and of the harness.
+/// Time between two kills of the daemon and, below, of the harness.
 const DAEMON: Duration = Duration::from_secs(12);
 const HARNESS: Duration = Duration::from_secs(8);
 /// A run in local sandboxes takes less time, so its harness is killed more often.

@@ -90,7 +90,7 @@ fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_miss
     assert_eq!(asked.len(), votes.len(), "no vote is cast twice: {votes:?}");
     assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 8);
 
-    // Over a stored run alone, the limit only counts the verifiers' costs.
+    // For a run that is already stored, `--max-cost` limits only the verifiers' costs.
     lab.ok(&[&DIVERSE[..], &["s"]].concat());
     let over = ["pick", "s", "--verifier", &model, "--max-cost"];
     let ran = lab.run(&[&over[..], &["1"]].concat());
