@@ -233,7 +233,7 @@ crate::cases! {
         // any system call.
         let script = format!("bash -ec 'echo kept > hello.txt; mkdir crowd; cd crowd; seq 1 {crowd} | xargs touch; cd ..
             name=$(printf a%.0s $(seq 250)); for i in $(seq 90); do mkdir $name; cd -P $name; done; touch 1 2 3'");
-        // Creating so many files takes more than the usual 20 s on a busy machine.
+        // Creating this many files takes more than the usual 20 s on a busy machine.
         let done = inside.exec(Command::shell(&script), limits(90.0)).await?;
         ensure!(done.exit == Exit::Code(0), "{:?} {}", done.exit, String::from_utf8_lossy(&done.stderr));
         inside.end().await?;

@@ -181,7 +181,8 @@ fn hold() -> io::Result<()> {
     Ok(())
 }
 
-/// Opens terminals until the kernel refuses, keeps them for longer than a watch takes, and prints their number.
+/// Opens terminals until the kernel refuses, fills their buffers, keeps them for longer than the time between two
+/// checks by the init, and prints their number.
 fn hoard() -> ExitCode {
     let mut kept = Vec::new();
     while kept.len() < WANTED
