@@ -291,8 +291,8 @@ pub trait Ready: Send + Sync {
     async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Collected, Fault> {
         Ok(Collected::default())
     }
-    /// The repo for a hidden check, including the check's files that [`Staged::snapshot`] lacks. Feedback to agents
-    /// says nothing about hidden checks. `None` for all other checks.
+    /// The repo for a hidden check, including the check's files that [`Staged::snapshot`] lacks; `None` for a check
+    /// that is not hidden. Feedback to agents says nothing about hidden checks.
     fn hidden_snapshot(&self, _check: &str) -> Option<&Snapshot> {
         None
     }
