@@ -1,5 +1,5 @@
-//! Files that an attempt leaves in its workspace to trip the code that reads it afterwards. Each is copied or skipped
-//! without harm: the sandbox ends normally, and the one honest change among them is kept.
+//! Files that an attempt leaves in its workspace so that the code that reads the workspace afterwards fails. Each is
+//! copied or skipped without harm: the sandbox ends normally, and the one honest change among them is kept.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

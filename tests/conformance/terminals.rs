@@ -188,7 +188,7 @@ fn hoard() -> ExitCode {
     while kept.len() < WANTED
         && let Ok(pair) = openpty(None, None)
     {
-        // Data waits in both directions.
+        // Fill the terminal in both directions with data that nobody reads.
         for end in [&pair.master, &pair.slave] {
             let _ = rustix::io::ioctl_fionbio(end, true);
             while nix::unistd::write(end, &[b'x'; 1000]).is_ok_and(|count| count > 0) {}
