@@ -183,7 +183,7 @@ pub(super) fn understand_file(path: &str, question: &str, text: &str, first: usi
     render("understand_file", context! { path, question, text, first, last, fence => fence(text) })
 }
 
-/// Renders the question that `understand_file` asks the model after all parts of a long file.
+/// Renders the last question that `understand_file` asks the model about a long file, after a question about each part.
 #[must_use]
 pub(super) fn understand_notes(path: &str, question: &str, notes: &str) -> String {
     render("understand_notes", context! { path, question, notes })
