@@ -112,7 +112,7 @@ fn is_candidate(entry: &walkdir::DirEntry) -> bool {
     entry.file_name() == NAME || folder.as_encoded_bytes().ends_with(b"bin") || entry.depth() == 0
 }
 
-/// Whether a candidate is this program. Versions without the section are recognised by their name.
+/// Whether a candidate is this program. Versions that lack [`SECTION`] are recognised by their name.
 fn is_program(file: &Path) -> bool {
     symlink_metadata(file).is_ok_and(|about| about.is_file() && about.len() >= SMALLEST)
         && (file.file_name().is_some_and(|name| name == NAME)

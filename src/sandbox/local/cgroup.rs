@@ -264,7 +264,8 @@ fn usable(controller: &str) -> Option<(PathBuf, CgroupVersion)> {
         return can_make(&folder, controller, CgroupVersion::One).then_some((folder, CgroupVersion::One));
     }
     let own = place(&of("")?, "cgroup2", "")?;
-    // A version 2 group that holds processes cannot have limited children; in that case make a sibling instead.
+    // A version 2 group that contains processes cannot have child groups with limits. In that case, make the groups of
+    // sandboxes next to this process's group, in its parent.
     let above = own.parent().map(Path::to_path_buf);
     [Some(own), above]
         .into_iter()
