@@ -113,7 +113,8 @@ impl Design {
         (0..RUNS).filter(is_seen).count() as f64 / RUNS as f64
     }
 
-    /// Whether comparisons of this many samples are simulated: the exact test takes time quadratic in the samples.
+    /// Whether comparisons of this many samples are simulated. Large comparisons are not, because the exact test takes
+    /// time quadratic in the number of samples.
     fn is_simulated(&self, samples: usize) -> bool {
         samples * samples * self.k.max(1) <= MOST_WORK
     }
@@ -148,8 +149,9 @@ impl ComparisonGoal {
     }
 
     /// The probability that the sign-flip test detects a difference, by normal approximation. The test compares the sum
-    /// of the differences with its distribution under random signs, whose variance is n (V + d^2), and the sum only
-    /// takes values in steps of 2 / k.
+    /// of the differences with its distribution under random signs. The variance of this distribution is n (V + d^2),
+    /// with V and d the variance and the mean of a sample's difference. Under random signs, the sum only takes values
+    /// in steps of 2 / k.
     fn chance(&self, design: &Design, samples: f64, difference: f64) -> f64 {
         let variance = design.variance(difference);
         let z = normal::quantile(f64::midpoint(1.0, self.level));

@@ -34,8 +34,8 @@ pub const FEWEST_PAPERS: usize = 2;
 /// single attempts at 3 to 60 samples of a paper, the interval then contains every true rate with a probability of at
 /// least 93.3%.
 ///
-/// `None` with fewer samples than [`FEWEST_SAMPLES`] or, for other papers, fewer papers than [`FEWEST_PAPERS`]: no
-/// useful interval is valid there.
+/// `None` with fewer samples than [`FEWEST_SAMPLES`] or, if the interval generalises to other papers, fewer papers than
+/// [`FEWEST_PAPERS`]: no useful interval is valid there.
 #[must_use]
 pub fn rate_interval(samples: &[SampleValue<'_>], trials: f64, how: Intervals) -> Option<Interval> {
     let mean = Mean::over(samples, how.population)?;
@@ -132,8 +132,8 @@ fn least_variance(mean: &Mean, trials: f64) -> f64 {
     mean.strata.iter().map(of).sum()
 }
 
-/// If there are few trials, the mid-p interval gets a lower error rate. This many trials would halve the requested
-/// rate.
+/// The error rate of the mid-p interval is the requested one times n / (n + `FEW_TRIALS`) for n trials, but at least
+/// [`LOWEST_RATE`] times the requested one.
 const FEW_TRIALS: f64 = 3.0;
 /// Lowest error rate of the mid-p interval, as a share of the requested error rate.
 const LOWEST_RATE: f64 = 0.75;
