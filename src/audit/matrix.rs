@@ -201,8 +201,9 @@ impl MatrixPlan {
         plan
     }
 
-    /// Adds pairs to run until there is one for each function and each experiment that occur in believed pairs. For a
-    /// function, picks the shortest experiment among those that are not tested yet.
+    /// Adds pairs to run, to test the effects that are believed without a run: afterwards, each function and each
+    /// experiment of a believed pair is in at least one pair to run. For a function, prefers an experiment that no pair
+    /// tests yet, then the shortest one.
     fn test_beliefs(&mut self, seconds: &[f64]) {
         let mut by_function: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(experiment, function) in &self.believed {
