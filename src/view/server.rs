@@ -145,7 +145,8 @@ async fn with_headers(request: Request, next: Next) -> Response {
 impl ViewState {
     /// Answers from the current state of the runs, after reading any new records. Blocks.
     fn answer<T>(&self, what: impl FnOnce(&LatestRuns) -> Result<T>) -> Result<T> {
-        // A panic elsewhere cannot leave inconsistent data: `latest` is empty while it is being updated.
+        // Ignore that a panic may have poisoned a lock: `latest` is empty while it is being updated, so its data are
+        // never inconsistent.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = reader.stamp();
         let is_latest = |latest: &Option<LatestRuns>| latest.as_ref().is_some_and(|latest| latest.stamp == stamp);
