@@ -308,7 +308,8 @@ async fn timed(work: impl Future<Output = ()>) -> Measured {
     Measured { wall, own: own_then - own, children: children_then - children, peak }
 }
 
-/// Spawns commands as fast as possible: with an inherited environment, the standard library uses `posix_spawn`.
+/// Spawns commands as fast as possible. They inherit the environment, because the standard library then uses
+/// `posix_spawn`.
 async fn bare(spawns: usize) -> Measured {
     timed(async {
         let mut tasks = tokio::task::JoinSet::new();
@@ -572,8 +573,8 @@ fn draws() -> f64 {
     time
 }
 
-/// Measures the time from nothing to a sandbox that has replied, over a repo of 4,000 files and 130 MB, and
-/// the time to its end, in milliseconds.
+/// Measures, in milliseconds, how long it takes to make a workspace over a snapshot of 4,000 files and 130 MB and to
+/// start a sandbox in it, and how long it takes to end both.
 async fn large_workspace() -> (f64, f64) {
     const FILES: usize = 4_000;
     let place = tempfile::tempdir().unwrap();
