@@ -88,7 +88,8 @@ pub(super) async fn run(
     let ended = CancellationToken::new();
     let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
     if cancel.is_cancelled() {
-        // A program that has not started cannot receive a stop signal, so don't start it.
+        // If the run has been stopped already, don't start the program: before its start, a stop signal cannot reach
+        // it.
         return End::Cancelled.into();
     }
     let mut meter =
