@@ -209,7 +209,7 @@ fn body(
         memory: Some(number(limits.memory)),
         memory_swap: Some(number(limits.memory)),
         nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9).round() as i64),
-        // One process more, for the init.
+        // Allow one process more than the commands' limit, for the init.
         pids_limit: Some(number(limits.processes.saturating_add(1))),
         ulimits: Some(ulimits),
         shm_size: Some(number(half)),
