@@ -236,7 +236,8 @@ impl TaskManifest {
             }
         }
         self.landmark_faults(&earlier, &mut faults);
-        // Without a landmark, nothing would show that the block matters.
+        // A block that another block needs must have a landmark of its own. Every sample that withholds it also
+        // withholds the other block, so nothing else would show that this block matters.
         let is_needed = |id: &String| self.blocks.iter().any(|block| block.needs.contains(id));
         let is_seen = |id: &String| self.landmarks.iter().any(|landmark| landmark.block == *id);
         for block in self.blocks.iter().filter(|block| is_needed(&block.id) && !is_seen(&block.id)) {
