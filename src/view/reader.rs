@@ -185,7 +185,7 @@ impl RunReader {
             let fresh = gathered.material.records[from..].iter();
             let tried = fresh.map(|record| (&*record.family, &*record.sample));
             let tried = tried.chain(begun.iter().map(|begun| (family, begun.sample.as_str())));
-            // Check the run's version of the item even if another run already has the sample.
+            // Include samples that another run already has, to check also this run's version of their items.
             let tried: BTreeSet<(&str, &str)> = tried.collect();
             let tried: Vec<Sample> = tried.into_iter().filter_map(|(family, id)| self.sample(family, id)).collect();
             for sample in tried {
