@@ -52,10 +52,11 @@ use tokio_util::sync::CancellationToken;
 /// Path of the program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_autoexperiment");
 const ROUNDS: usize = 5;
-/// The ratio below which `--short` fails.
+/// `--short` fails if the rate of calls is less than this share of the rate of bare spawns.
 const LEAST_RATIO: f64 = 0.8;
-/// The CPU ratio above which `--short` fails in a program that is not optimised. Such a program cannot keep up with bare
-/// spawns, and its rate depends on what else runs; its CPU time hardly does.
+/// In a program that is not optimised, `--short` instead fails if the CPU time is more than this multiple of that of
+/// bare spawns. Such a program cannot keep up with bare spawns, and its rate depends on what else runs; its CPU time
+/// hardly does.
 const MOST_CPU_UNOPTIMISED: f64 = 4.0;
 const AT_ONCE: usize = 32;
 /// Argument that makes this program run one measurement and print it as JSON.
