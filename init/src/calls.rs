@@ -132,8 +132,8 @@ const UNCOUNTED: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_vmsplice];
 /// first process.
 const OUTLIVING: &[libc::c_long] = &[libc::SYS_mq_open, libc::SYS_msgget, libc::SYS_semget];
 
-/// Calls also refused without namespaces: they change the metadata of files that landlock hides, because landlock
-/// protects only contents.
+/// Calls that are also refused without namespaces. Landlock protects only the contents of files, so these calls could
+/// change the metadata of files that it hides.
 const DENIED_ON_THE_HOST: &[libc::c_long] = &[libc::SYS_fchown, libc::SYS_fchownat];
 #[cfg(target_arch = "x86_64")]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lchown];
@@ -192,8 +192,8 @@ fn refusals(place: Surroundings, memory_cgroup: bool) -> Vec<Refusals> {
     let mut refusals =
         vec![refused(absent, libc::ENOSYS), refused(denied, libc::EPERM), refused(process_hiding_calls(), 0)];
     if !memory_cgroup {
-        // Each socket is counted with the maximum that it may hold, so commands must not raise this maximum. Report
-        // success: programs cope with the smaller limit.
+        // Each socket counts as the maximum that it may hold, so commands must not raise this maximum. The refused call
+        // reports success, because programs cope with the smaller limit.
         let level = condition(1, Comparison::Equal, libc::SOL_SOCKET as u64);
         let option = condition(2, Comparison::Equal, libc::SO_SNDBUF as u64);
         refusals.push(refused([(libc::SYS_setsockopt, vec![vec![level, option]])].into(), 0));
@@ -292,7 +292,7 @@ fn denied(place: Surroundings) -> CallRules {
     }
     if place == Surroundings::Host {
         denied.extend(DENIED_ON_THE_HOST.iter().chain(DENIED_ON_THE_HOST_HERE).map(|call| (*call, Vec::new())));
-        // A datagram socket could send to any socket file.
+        // Even a socket of a connected pair could send to any socket file if it is a datagram socket.
         let datagram = masked(1, 0xf, libc::SOCK_DGRAM as u64);
         denied.insert(libc::SYS_socketpair, vec![vec![datagram]]);
     }

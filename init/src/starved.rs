@@ -31,8 +31,8 @@ pub struct Starved {
     own_wait: u64,
     /// Whether a task was ready to run at the last check.
     is_ready: bool,
-    /// Duration of the current wait, as far as checks have seen it. The kernel adds a wait to a task's count only when
-    /// the task runs again.
+    /// Duration of the current wait up to the last check. The kernel adds a wait to a task's count only when the task
+    /// runs again.
     pending: Duration,
 }
 
@@ -58,7 +58,7 @@ impl Starved {
         }
     }
 
-    /// Starts measuring a command that begins now in the sandbox of which this process is the first one. The living
+    /// Starts measuring a command that begins now in the sandbox whose first process is this process. The living
     /// processes `others` count as the command's own, and so do processes that end, because only processes outside of
     /// the sandbox can delay the command.
     pub fn of_sandbox(begun: Instant, others: impl IntoIterator<Item = i32>) -> Self {
@@ -242,7 +242,7 @@ mod tests {
         starved.note_wait(Duration::from_millis(200), true);
         starved.note_wait(Duration::from_millis(100), true);
         assert_eq!((starved.is_waiting(), starved.pending), (true, Duration::from_millis(300)));
-        // The kernel has counted the wait now.
+        // A task has run, so the wait is over, and the kernel has counted it.
         starved.note_wait(Duration::from_millis(100), false);
         assert!(!starved.is_waiting());
     }

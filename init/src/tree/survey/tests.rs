@@ -32,8 +32,8 @@ fn a_survey_reports_kinds_and_fresh_files_despite_permissions() {
     let stamp = std::time::UNIX_EPOCH + std::time::Duration::from_secs(STAMP);
     File::options().write(true).open(at("old")).unwrap().set_modified(stamp).unwrap();
     fs::set_permissions(at("closed"), Permissions::from_mode(0o0)).unwrap();
-    // With a start in the future, no change time counts, so only files with another modification time than the image's
-    // are fresh.
+    // The sandbox's start is in the future here, so no change time makes a file fresh, only a modification time other
+    // than [`STAMP`].
     let mut list = Vec::new();
     survey(root.path(), Some(FileTime(i64::MAX, 0)), SurveyLimits::default(), &mut list).unwrap();
     let file = |path: &str, size, fresh| Surveyed {
