@@ -8,17 +8,18 @@ use super::extent;
 use super::module::Module;
 use super::walk;
 
-/// A place in a function's body at which a call of the function may take one case or another.
+/// A place in a function's body at which code is inserted to record the case that occurs there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CasePoint {
     /// Offset in the file's bytes.
     start: usize,
-    /// Number of the case. A condition that is false has the next number.
+    /// Number of the case. For a condition, this is the number of the case that it is true; the case that it is false
+    /// has the next number.
     number: usize,
     kind: CaseKind,
 }
 
-/// The case, or the two cases, at a place.
+/// The kind of a [`CasePoint`]: the case that can occur there, or the two cases of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CaseKind {
     /// A block runs. Its first statement has this indentation; `None` if that statement is on the same line as the
@@ -92,7 +93,7 @@ impl Module {
         let mut insertions: Vec<(usize, bool, usize, String)> = Vec::new();
         let begin = self.body_code(function).start;
         let rest_of_line = self.source()[begin..].split(|byte| b"\r\n".contains(byte)).next().unwrap_or_default();
-        // A body on the line of its header is left as it is.
+        // Record the arguments of calls only if the body does not begin on the line of the header.
         if matches!(rest_of_line.trim_ascii_start(), [] | [b'#', ..]) {
             let indentation = String::from_utf8_lossy(&self.functions()[function].indent);
             let call = "getattr(__import__(\"sys\"), \"autoexperiment_called\", dict)(locals())";

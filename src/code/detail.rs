@@ -73,7 +73,7 @@ impl Module {
                 let text = self.encoding.text(bytes);
                 let other = match node.kind() {
                     "raise_statement" => exception(&text),
-                    // Letters of other encodings than UTF-8 cannot be written back.
+                    // Skip text whose bytes in the file are not UTF-8, because the replacement is written in UTF-8.
                     "string_content" => words(&text).filter(|_| text.as_bytes() == bytes),
                     _ => number(&text),
                 };
