@@ -138,7 +138,7 @@ impl ExportedPaper {
         Ok(Self { python: target.python.clone(), loaded, requirements })
     }
 
-    /// Dockerfile line that builds the repo's extensions in a folder of the image; empty if it has none.
+    /// Dockerfile line that builds the repo's extensions in a folder of the image; empty if the repo has no extensions.
     fn build(&self, folder: &str) -> String {
         let shell = |build: &String| serde_json::json!(["sh", "-c", format!("cd {folder} && ({build})")]);
         self.loaded.paper.build.as_ref().map(|build| format!("RUN {}\n", shell(build))).unwrap_or_default()
