@@ -289,7 +289,7 @@ impl Workspace {
 /// Whether a path is longer than the limit up to which the trees of attempts are read.
 fn is_too_long(path: &str) -> bool {
     const LONGEST_NAME: usize = 255;
-    // A name in the last folder within the limit may have any length.
+    // A path beyond the limit is still listed if its folder is within the limit, so add the length of the longest name.
     path.len() > LONGEST_PATH + 1 + LONGEST_NAME || path.split('/').any(|name| name.len() > LONGEST_NAME)
 }
 
