@@ -174,7 +174,8 @@ impl Caller for Poll<'_> {
 
 #[async_trait]
 impl Verifier for ByModel {
-    /// Choices are stored under this name and never repeated, so it contains the model and the number of orders.
+    /// Choices are stored under this name and reused, so verifiers with another model or number of orders have another
+    /// name.
     fn name(&self) -> String {
         format!("model:{}*{}", self.model.name(), self.orders)
     }
