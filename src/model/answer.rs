@@ -157,7 +157,7 @@ impl Provider {
         let (mut text, mut thoughts) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
             let event = match event {
-                // This event does not say why the stream failed; asking again without streaming does.
+                // This event does not say why the stream failed. The answer to the same request without streaming does.
                 Err(genai::Error::ChatResponse { ref body, .. })
                     if kind == AdapterKind::Gemini && body.get("finishReason").is_some() =>
                 {
