@@ -32,8 +32,8 @@ impl Course {
                 continue;
             }
             // If a call gives the same output as the call before, the trajectory contains a notice instead of the
-            // output. The outcome is then the same as before. Without an outcome before, the call was refused and ran
-            // nothing.
+            // output. The outcome is then that of the earlier call. If no earlier call has an outcome, this call was
+            // refused and ran nothing.
             let Some(crashed) = shows_crash(tool, content).or(last) else { continue };
             last = Some(crashed);
             course.crashed.push(crashed);

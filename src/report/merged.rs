@@ -99,7 +99,8 @@ impl MergedRun {
 
     /// Stores records under the labels of their agents and models.
     fn take_in(&mut self, mut records: Vec<Outcome>) {
-        // The labels of each agent with its model, so that all records share them.
+        // Labels of agent and model by their original names. Records with the same names share the strings of the
+        // labels.
         let mut labelled: HashMap<(Arc<str>, Option<Arc<str>>), (Arc<str>, Option<Arc<str>>)> = HashMap::new();
         for record in &mut records {
             self.most = self.most.max(record.attempt as usize + 1);
