@@ -12,7 +12,7 @@ use crate::audit::{Bench, leaks};
 use crate::error::{Error, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 
-/// Minimum share of a function's body in one other place for that place to give the function away.
+/// A function is dropped if at least this share of its body also occurs in one other place, where agents could read it.
 const LEAK: f64 = 0.6;
 
 /// Number of combinations of two or three functions that are tried.

@@ -165,7 +165,7 @@ impl IndexClient {
                 Err(error) => failed = Some(error),
             }
         }
-        // The address may contain a password.
+        // Do not quote the address, because it may contain a password.
         let why = failed.unwrap_or_default();
         Err(Error::machine(format!("the package index does not answer: {why}")).hint(
             "repeat the command, which continues; pip's own configuration decides on index, proxy and certificates",

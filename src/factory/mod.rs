@@ -185,8 +185,9 @@ impl Factory {
         Ok(whole)
     }
 
-    /// Asks the index for newer versions of a list's packages, with which [`Factory::make`] then compares those of the list.
-    /// Returns the newer ones as `name==version`, and one line for each package that has none.
+    /// Asks the index for newer versions of a list's packages. [`Factory::make`] then compares each newer version with
+    /// the version in the list. Returns the newer ones as `name==version`, and one line for each package that has no
+    /// newer version.
     pub async fn newer(&self, known: &FactoryList) -> (Vec<String>, Vec<String>) {
         let (mut asked, mut without) = (Vec::new(), Vec::new());
         let mut earlier = BTreeMap::new();

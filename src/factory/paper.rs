@@ -131,7 +131,7 @@ impl Workshop {
         documentation::write(&prepared.sources, &repo, &prepared.layout, &prepared.facts, &masked, keep).text
     }
 
-    /// Writes manifest and text, without the values of gold, if it was recorded already.
+    /// Writes manifest and text. If `gold` is given, its values are removed from both.
     pub(super) fn write_paper(
         &self,
         prepared: &Prepared,

@@ -95,7 +95,7 @@ pub(super) struct SurveyOptions {
 /// Tests that give the same result in every survey, and why the others are left out.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StableTests {
-    /// Tests that pass in every survey, as in the first one.
+    /// Tests that pass in every survey, as reported by the first survey.
     pub(super) kept: BTreeMap<String, SurveyedTest>,
     /// Kept tests whose values vary.
     pub(super) without_values: BTreeSet<String>,

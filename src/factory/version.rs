@@ -53,12 +53,12 @@ impl Version {
         &self.text
     }
 
-    /// Whether it is a final release.
+    /// Whether this is not a preview: a final release, or one after the final release.
     pub(super) const fn is_stable(&self) -> bool {
         self.stage.0 >= 0
     }
 
-    /// Whether both are the same version, however written.
+    /// Whether two versions are the same, even if they are written differently.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
