@@ -233,7 +233,7 @@ impl InstructionJudge<'_> {
             if !asked.is_empty() {
                 return self.by_namespace(observed, &asked, text);
             }
-            // A package may have several commands with the same effect.
+            // A package may have several commands with the same effect, so accept its other commands, too.
             let others: Vec<ParserCall> = observed.calls.iter().filter_map(|call| self.as_gold(call)).collect();
             if !others.is_empty() {
                 return self.by_namespace(observed, &others.iter().collect::<Vec<_>>(), text);
@@ -387,7 +387,8 @@ impl InstructionJudge<'_> {
     fn is_result(&self, right: &Value) -> bool {
         let Some(right) = right.as_str().filter(|_| self.instruction.expect.outcome) else { return false };
         let Instruction { files, result, path, .. } = self.instruction;
-        // Paths are recorded from the repo's root.
+        // Recorded paths may be relative to the repo's root, while `file` is relative to the folder in which the
+        // program runs.
         let is_path = |file: &str| file == right || Path::new(path).join(file) == Path::new(right);
         match result {
             ResultRule::JsonFile(file) if files.is_empty() => is_path(file),
