@@ -1,9 +1,10 @@
 //! Episodes: attempts whose steps come from outside, from a learner or an assistant.
 //!
-//! An [`EpisodeHost`] holds a prepared run. Each [`Episode`] is one of its attempts, made by the same code as others: the
-//! same sandbox, limits, guards, verification, store and ledger. Its agent waits for the client's calls
-//! ([`remote`]); a client that leaves ends it, as an agent that gave up. [`tasks`] says what clients can ask for,
-//! [`curriculum`] chooses for them, and [`reward`] turns a record into a number. How clients connect is not known here.
+//! An [`EpisodeHost`] holds a prepared run. Each [`Episode`] is one attempt of this run, made by the same code as other
+//! attempts, with the same sandbox, limits, guards, verification, store and ledger. Its agent waits for the client's
+//! calls ([`remote`]); if the client leaves, the attempt ends as if its agent had given up. [`tasks`] says what clients
+//! can ask for, [`curriculum`] chooses for them, and [`reward`] turns a record into a number. This module does not know
+//! how clients connect.
 
 pub mod curriculum;
 mod remote;
@@ -532,7 +533,7 @@ async fn keep(
     let mut batch = Vec::new();
     while records.recv_many(&mut batch, 256).await > 0 {
         let (stored, waiting): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
-        // Appending waits for the disk.
+        // Appending waits for the disk, so tell the runtime that this thread will block.
         match tokio::task::block_in_place(|| writer.append(&stored)) {
             Ok(()) => {
                 for done in waiting {

@@ -21,7 +21,8 @@ use crate::agent::{Agent, AttemptEnd, Context, End, Event, Limits, Replication, 
 use crate::model::{Message, Reply, Role, ToolCall};
 use crate::score::parse_answer;
 
-/// Name under which every client can report its answer, whatever the tools call it.
+/// Name of the tool with which every client can report its answer, even if the tools have another name for it or no
+/// such tool.
 pub const SUBMIT: &str = "submit";
 /// Number of consecutive unusable calls that ends an episode.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
