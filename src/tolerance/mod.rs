@@ -2,7 +2,7 @@
 //!
 //! Everything about a rule is in this folder: its name in a manifest, its checks, its description, the bounds that
 //! follow from it, the comparison of a number with them, and the same comparison in Python for Harbor tasks
-//! (`tolerance.py`). A test holds the two comparisons together. `score` compares whole results and uses
+//! (`tolerance.py`). A test checks that the two comparisons agree. `score` compares whole results and uses
 //! [`Tolerance::compare`] for their numbers.
 
 use serde::{Deserialize, Serialize};
