@@ -154,7 +154,7 @@ const ATTRIBUTES: &[libc::c_long] = &[
 /// The call `fchmodat2`, which has the same number on all architectures but is missing from `libc` on some.
 const FCHMODAT2: libc::c_long = 452;
 
-/// Calls that set permissions, with the index of the permissions argument.
+/// Calls that set the permissions of a file, with the index of the permissions argument.
 #[cfg(target_arch = "x86_64")]
 const PERMISSIONS: &[(libc::c_long, u8)] =
     &[(libc::SYS_chmod, 1), (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2)];
@@ -165,7 +165,7 @@ const NEEDED: [u64; 3] = [0o400, 0o200, 0o100];
 /// Permission bits that would let other users do more than read.
 const HARMFUL: [u64; 5] = [0o4000, 0o2000, 0o1000, 0o020, 0o002];
 
-/// Calls that set times, except `utimensat`.
+/// Calls that set the times of a file, except `utimensat`.
 #[cfg(target_arch = "x86_64")]
 const TIMES: &[libc::c_long] = &[libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
 #[cfg(not(target_arch = "x86_64"))]
@@ -225,7 +225,7 @@ fn denied(place: Surroundings) -> CallRules {
     let mut denied: CallRules =
         DENIED.iter().chain(DENIED_HERE).chain(OUTLIVING).map(|call| (*call, Vec::new())).collect();
 
-    // clone with a flag that makes a namespace (the low byte of the flags is the signal).
+    // Refuse `clone` with a flag that makes a namespace.
     let namespace_flags = [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWCGROUP,

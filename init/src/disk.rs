@@ -20,7 +20,7 @@ use rustix::fs::Dir;
 
 use crate::processes;
 
-/// Minimum total running time of the commands since the last walk for a new walk to be worthwhile.
+/// Total running time of commands after which the workspace's size is measured again.
 pub const WORTH_A_WALK: Duration = Duration::from_millis(100);
 
 /// Minimum bytes counted for an entry, so that a million empty files are not free.
