@@ -40,7 +40,8 @@ const OTHER_EXCEPTION: &str = "NotImplementedError";
 /// A detail of a function's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Detail {
-    /// Texts, with single spaces. A description states the detail if it contains all of them.
+    /// Parts of the detail's text, in which each stretch of white space is a single space. A description states the
+    /// detail if it contains all parts.
     pub(crate) parts: Vec<String>,
     /// Whether the detail is the class of an exception.
     pub(crate) is_exception: bool,
