@@ -124,7 +124,7 @@ impl ExportedPaper {
             toml::from_str(&text).map_err(|error| Error::suite("broken lock file").at(&path, None).because(error))?;
         let recorded = loaded.gold.as_ref().map(|gold| gold.env.python.clone()).unwrap_or_default();
         let python = recorded.split('.').take(2).collect::<Vec<_>>().join(".");
-        // The image runs Linux. Packages have the same versions on both processor architectures.
+        // The image runs Linux. Any processor will do, because packages have the same versions on all of them.
         let target = lock
             .target
             .iter()
