@@ -48,7 +48,7 @@ impl WireError {
         Self { code, message: message.into() }
     }
 
-    /// An error about the request, with its hint.
+    /// Creates a message about an invalid request, from an error and its hint.
     pub fn of(error: &Error) -> Self {
         let message = match &error.hint {
             Some(hint) => format!("{error} ({hint})"),
