@@ -126,7 +126,7 @@ impl ByModel {
     }
 }
 
-/// One question about the candidates, for charging and storing its cost and reply.
+/// One question about the candidates. As the [`Caller`], checks that its cost is allowed, and stores the reply.
 struct Poll<'a> {
     votes: &'a dyn Votes,
     shown: &'a [&'a Candidate],
