@@ -7,7 +7,7 @@ use std::fs;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Time between checks. If a task ends, what it has counted since the last check is lost.
+/// Time between checks. If a task ends, the time that it waited since the last check is not counted.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
 /// Time between checks of a command whose time limit has passed while it was ready to run.
