@@ -152,8 +152,8 @@ fn runs_in_some_cases(kind: &str) -> bool {
     )
 }
 
-/// Whether a node is an operand of `and` or `or`, or the condition of a comprehension, and Python evaluates whether it is
-/// true. Operands that are made of operands themselves do not count.
+/// Whether a node is an operand of `and` or `or`, or the condition of a comprehension, and Python tests whether its
+/// value is true. Operands that consist of `and` or `or` themselves do not count.
 fn is_part_of_condition(node: &Node<'_>) -> bool {
     if !node.is_named() || matches!(node.kind(), "boolean_operator" | "comment") {
         return false;
@@ -167,7 +167,7 @@ fn is_part_of_condition(node: &Node<'_>) -> bool {
         && is_condition(node)
 }
 
-/// Whether Python evaluates whether an expression is true.
+/// Whether Python tests the value of an expression for being true or false.
 fn is_condition(node: &Node<'_>) -> bool {
     let Some(parent) = node.parent() else { return false };
     let is_field = |name| parent.child_by_field_name(name).is_some_and(|child| child.id() == node.id());

@@ -10,7 +10,7 @@ use tree_sitter::Node;
 use super::module::Module;
 use super::walk;
 
-/// Fields that a program fills in (`%s`, `%(name)d`, `{name}`), and escapes.
+/// Fields that a program fills in (`%s`, `%(name)d`, `{name}`), and escape sequences such as `\n`.
 static PLACEHOLDER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"%(\(\w*\))?[-+ #0-9.]*[a-zA-Z%]|\{[^{}]*\}|\\(x..|N\{[^}]*\}|u....|.)").ok());
 
