@@ -83,7 +83,7 @@ fn folder_name(sample: &str) -> String {
 /// A paper and the contents of its images.
 struct ExportedPaper {
     loaded: LoadedPaper,
-    /// Minor version of Python with which gold was recorded.
+    /// Version of Python, such as `3.12`: the one with which gold was recorded, if the lock file has it.
     python: String,
     requirements: String,
 }
