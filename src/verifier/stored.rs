@@ -42,10 +42,10 @@ pub struct ChoiceRecord {
     /// Cost in dollars.
     #[serde(default)]
     pub cost: f64,
-    /// Replies of the model that named a candidate that doesn't exist.
+    /// Number of the model's replies that named a candidate that doesn't exist.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unknown: u32,
-    /// Replies of the model that named no candidate, and questions that it refused.
+    /// Number of the model's replies that named no candidate, and of questions that the model refused.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unreadable: u32,
 }
@@ -194,7 +194,7 @@ pub fn groups(records: &[AttemptRecord]) -> Vec<AttemptGroup<'_>> {
 pub struct StoredRecords<T> {
     /// Records in the order of writing.
     pub records: Vec<T>,
-    /// Sentences about what is missing.
+    /// Sentences about the lines that could not be read.
     pub notes: Vec<String>,
 }
 
@@ -212,7 +212,7 @@ pub fn choices(store: &Store) -> Result<StoredRecords<ChoiceRecord>> {
 pub struct VerifierSpending {
     /// Known cost in dollars.
     pub dollars: f64,
-    /// Sentences about what is missing.
+    /// Sentences about the lines that could not be read.
     pub notes: Vec<String>,
 }
 
