@@ -33,7 +33,7 @@ impl Cutoffs {
         Ok(Self(all))
     }
 
-    /// Returns the knowledge cutoff of a model. Its name may begin with the provider (`openai:NAME`).
+    /// Returns the knowledge cutoff of the model with this name, which may begin with the provider (`openai:NAME`).
     #[must_use]
     pub fn cutoff(&self, model: &str) -> Option<PartialDate> {
         let name = model.split_once(':').map_or(model, |(_, name)| name);

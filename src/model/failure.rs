@@ -197,7 +197,8 @@ impl FailedTry {
         if status == 413 || is_of_length && lengths::has_known_words(&lower) {
             return Self::lasting(ModelError::ContextLength(said));
         }
-        // A proxy's HTML page may mention its own filters; only JSON is a provider's answer.
+        // Search only JSON for phrases of a content filter. Other bodies do not come from the provider: a proxy's HTML
+        // page, for instance, may mention filters of the proxy.
         let is_json = serde_json::from_str::<IgnoredAny>(body).is_ok();
         if of_the_conversation && is_json && FILTERED.iter().any(|words| lower.contains(words)) {
             return Self::lasting(ModelError::Refused(said));

@@ -86,7 +86,7 @@ impl Provider {
         Ok(Self { settings, client, capacity })
     }
 
-    /// Asks for a reply; while the provider pauses it, asks for the rest.
+    /// Asks for a reply. If the provider pauses the reply, asks for the rest until the reply is complete.
     async fn ask_to_the_end(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Reply, FailedTry> {
         let mut whole = match self.ask_bounded(request, pieces).await? {
             ClassifiedReply::Whole(reply) => return Ok(reply),
