@@ -79,7 +79,7 @@ impl MergedRun {
         self.own.get(&record.agent)?.get(&record.model)
     }
 
-    /// Reads the records added to the run since the last read. Afterwards `records` contains only the new ones.
+    /// Reads the records added to the run since the last read. Afterwards, `records` contains only the new records.
     /// Returns `false` if the part read earlier has changed.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ pub struct AttemptEntry {
     pub attempt: u32,
     /// Outcome: `pass`, `fail`, `unsupported`, `lost` or `begun`.
     pub state: &'static str,
-    /// Why it ended; `None` without a record.
+    /// Why the attempt ended; `None` without a record.
     pub end: Option<End>,
     /// Index in the material's records.
     pub record: Option<usize>,
