@@ -89,7 +89,7 @@ pub(super) enum Gate {
     Dropped(String),
 }
 
-/// A change of the package, and the tests that are to notice it.
+/// A change of the package, and the tests that should fail with it.
 struct Variant {
     files: Vec<(PathBuf, Vec<u8>)>,
     ids: Vec<String>,

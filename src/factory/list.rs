@@ -68,13 +68,13 @@ pub struct FactorySettings {
 pub struct PackageEntry {
     /// The package as the user named it.
     pub package: String,
-    /// Id of its paper, repo and env.
+    /// Id of the package's paper, repo and env.
     pub id: String,
-    /// Name and version in its metadata.
+    /// Name in the package's metadata.
     pub name: String,
-    /// Version in its metadata.
+    /// Version in the package's metadata.
     pub version: String,
-    /// Licence in its metadata.
+    /// Licence in the package's metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub licence: Option<String>,
     /// Where the sources came from; absent if they could not be fetched.

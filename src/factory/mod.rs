@@ -78,9 +78,8 @@ pub struct Factory {
 impl Factory {
     /// Opens or creates the suite's folder. `packages` is the number of packages that will be made.
     ///
-    /// # Errors
-    /// Kind `Usage` if the folder holds a suite that this verb did not make with these settings; `Machine` if it cannot be
-    /// written or another process makes it.
+    /// # Errors Kind `Usage` if the folder holds a suite that this verb did not make with these settings; `Machine` if
+    /// the suite cannot be written or another process is making it.
     pub fn open(
         folder: &Path,
         settings: FactorySettings,
@@ -129,11 +128,11 @@ impl Factory {
         Ok(Self { workshop: Arc::new(workshop), journal, jobs, list: FactoryList { settings, ..list }, _lock: lock })
     }
 
-    /// Makes the tasks of these packages. Those that are in the list already are not made again. The list is
-    /// written after each package, and passed to `on_done` with its entry.
+    /// Makes the tasks of these packages. Those that are in the list already are not made again. After each package,
+    /// the list is written and the package's entry is passed to `on_done`.
     ///
-    /// # Errors
-    /// Kind `Machine` if the list cannot be written. A package that gives no tasks is not an error, but its entry's reason.
+    /// # Errors Kind `Machine` if the list cannot be written. A package that gives no tasks is not an error; its entry
+    /// says why there are none.
     pub async fn make(
         mut self,
         asked: &[String],

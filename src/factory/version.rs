@@ -14,7 +14,7 @@ pub(super) struct Version {
 }
 
 impl Version {
-    /// Parses a version; `None` if it has another form.
+    /// Parses a version; `None` if the text is not one.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let lower = text.trim().to_lowercase();
         let plain = lower.split('+').next().unwrap_or_default().trim_start_matches('v');
