@@ -82,8 +82,8 @@ struct Arguments {
 }
 
 impl InstructionJudge<'_> {
-    /// Scores an answer without running anything: whether there is one, and whether its program is of the requested
-    /// kind.
+    /// Scores an answer without running anything: checks that there is an answer, and that its program is of the
+    /// requested kind.
     #[must_use]
     pub fn reported(&self, answer: Option<&str>) -> Verdict {
         let Some(answer) = answer else {
@@ -307,8 +307,8 @@ impl InstructionJudge<'_> {
         let printed = |value: &Value| read_arguments(&json!({ "v": value })).unwrap_or_default().pop();
         let is_argument =
             |argument: &Argument, value: &Value| printed(value).is_some_and(|it| it.value == argument.value);
-        // If the program uses something else in place of an expected call, the call's constants must at least be in its
-        // text.
+        // If the program uses something else in place of an expected call, the call's constants must at least be in the
+        // program's text.
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
         let is_asked = |part: &&Value| self.asked.iter().any(|argument| is_argument(argument, part));
         let written = written.flat_map(|(name, right)| {
