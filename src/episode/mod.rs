@@ -143,7 +143,7 @@ pub struct LeftEpisode {
 }
 
 impl LeftEpisode {
-    /// Waits until the episode is judged and its place is free.
+    /// Waits until the episode is judged and its slot is free for another episode.
     pub async fn judged(mut self) {
         let _ = self.outcome.wait_for(Option::is_some).await;
     }
@@ -295,7 +295,7 @@ impl EpisodeHost {
         self.tools.without_model()
     }
 
-    /// Returns the task of a sample as a client would be shown it, without starting an episode.
+    /// Returns the task of a sample in the form shown to clients, without starting an episode.
     ///
     /// # Errors
     /// Kind `Usage` for a sample that its item does not have.
