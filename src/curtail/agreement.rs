@@ -61,7 +61,7 @@ pub struct Agreement {
     pub weighted_recall: Option<Proportion>,
 }
 
-/// Shares of a group's cases that pass both, are false passes, and are false fails.
+/// For one group: the shares of its cases that pass both experiments, are false passes, and are false fails.
 type CaseShares = [f64; 3];
 
 impl Agreement {
