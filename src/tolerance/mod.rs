@@ -145,7 +145,7 @@ impl DeclaredTolerance {
     }
 }
 
-/// How far a value may be from gold. Its JSON is what a Harbor task compares with.
+/// How far a value may be from gold. Harbor tasks read this type as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
     /// Maximum difference, relative to |gold|.
