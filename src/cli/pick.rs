@@ -69,7 +69,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     for note in &notes {
         talk!("{}", clean(note));
     }
-    // Two processes choosing at the same time would pay twice.
+    // Lock the run, because two processes that choose at the same time would pay twice.
     let _lock = store.lock()?;
     let choice = arguments.model.server()?;
     let specs = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
