@@ -287,7 +287,7 @@ fn denied(place: Surroundings) -> CallRules {
     }
 
     if place != Surroundings::Namespaces {
-        // Only in an IPC namespace does the kernel limit all shared memory together.
+        // Only in the IPC namespace that the init makes is the total of System V shared memory limited.
         denied.insert(libc::SYS_shmget, Vec::new());
     }
     if place == Surroundings::Host {

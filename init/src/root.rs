@@ -104,7 +104,7 @@ impl RootSources {
             sources.add(path, path.starts_with("/etc"))?;
         }
         for path in SETTINGS_FILES.iter().map(Path::new) {
-            // A file that does not exist outside does not exist inside either.
+            // Skip files that do not exist on the host.
             if let Ok(target) = fs::read_link(path) {
                 sources.links.push((path.into(), target));
             } else if let Ok(bytes) = fs::read(path) {

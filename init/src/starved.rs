@@ -110,7 +110,7 @@ impl Starved {
             .iter()
             .map(|(task, counts)| counts.1.saturating_sub(self.before.get(task).copied().unwrap_or_default().1))
             .sum();
-        // A process that has ended and has not been reaped yet is missing from the sum for a moment.
+        // The sum may fall for a moment, because it lacks processes that have ended and have not been reaped yet.
         let ran = ran_so_far.saturating_sub(self.ran);
         self.ran = self.ran.max(ran_so_far);
         let time = self.looked.elapsed();

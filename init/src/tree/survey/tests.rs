@@ -67,7 +67,7 @@ fn a_survey_stops_at_its_limits_and_reports_it() {
     assert_eq!(surveyed(root.path(), SurveyLimits { fresh: 3, ..all }), of(3));
     // The names in the two upper folders fit, but not those in the third.
     assert_eq!(surveyed(root.path(), SurveyLimits { bytes: 3 * NAME + 10, ..all }), of(2));
-    // With few entries, the time limit does not count.
+    // With few entries, the time limit does not apply.
     assert!(!surveyed(root.path(), SurveyLimits { wall: Duration::ZERO, ..all }).1);
     // Entries from before the attempt do not count towards the limit.
     let mut list = Vec::new();
