@@ -179,7 +179,7 @@ impl Workspace {
             .collect();
         for change in accepted.iter().filter(|change| change.kind == ChangeKind::Removed) {
             let replaced = Path::new(&change.path).ancestors().skip(1).filter_map(Path::to_str);
-            // Files in a folder that is replaced by a file are removed when that file is written.
+            // Skip files in a folder that a file replaces: they are removed when that file is written.
             if !replaced.into_iter().any(|above| written.contains_key(above)) {
                 self.take_away(&change.path)?;
             }
