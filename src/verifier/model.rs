@@ -106,7 +106,8 @@ impl ByModel {
             messages: messages.to_vec(),
             tools: Vec::new(),
             sampling: Sampling {
-                // Reasoning models only accept their default temperature, and their reasoning counts as output.
+                // Reasoning models accept only their default temperature. They get more tokens, because reasoning
+                // counts as output.
                 temperature: (!self.model.reasons()).then_some(0.0),
                 seed: Some(u64::from(order)),
                 max_tokens: Some(if self.model.reasons() { 16_384 } else { 1024 }),

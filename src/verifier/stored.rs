@@ -225,7 +225,7 @@ pub fn spent(store: &Store) -> Result<VerifierSpending> {
     let StoredRecords { records: votes, mut notes } = lines::<VoteRecord>(store, "votes.jsonl")?;
     let choices = choices(store)?;
     notes.extend(choices.notes);
-    // Earlier versions stored choices without their votes.
+    // Add the cost of choices without stored votes, which earlier versions of this program made.
     let unkept = choices.records.into_iter().filter(|choice| {
         !votes.iter().any(|vote| {
             (&vote.verifier, &vote.agent, &vote.model, &vote.sample, &vote.attempts)
@@ -256,7 +256,7 @@ fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<StoredRecords
         let lines = if broken == 1 { "line" } else { "lines" };
         kept.notes.push(format!("left out of `{name}`: {broken} broken {lines}"));
     }
-    // The last line of a file may be incomplete while it is being written.
+    // While a process writes the file, an incomplete last line is not an error.
     if is_torn && !store.is_being_written() {
         kept.notes.push(format!("the last line of `{name}` is cut off and left out"));
     }
