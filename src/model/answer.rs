@@ -32,8 +32,8 @@ impl Provider {
         pieces: Option<&Pieces>,
     ) -> Result<ClassifiedReply, FailedTry> {
         let settings = &self.settings;
-        // If an attempt's first request is faulty, this program is to blame, unless an external agent wrote the
-        // request.
+        // If the provider refuses an attempt's first request, the fault is this program's, unless an external agent
+        // wrote the request.
         let first = request.call == 0 && !request.foreign;
         let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
         let answer = async {

@@ -223,7 +223,7 @@ impl FailedTry {
     /// Interprets a successful status whose body is not a reply: some gateways report errors this way.
     pub(super) fn from_odd_body(body: &Value, cause: &str, key: Option<&str>, first: bool) -> Self {
         let usage = wire::reported_usage(body);
-        // OpenRouter may put the error inside the choice.
+        // OpenRouter may put the error inside the first choice of the body.
         let error = body.get("error").filter(|error| !error.is_null()).or_else(|| body.pointer("/choices/0/error"));
         if let Some(error) = error.filter(|error| !error.is_null()) {
             let code = error.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
