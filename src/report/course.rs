@@ -60,7 +60,7 @@ impl Course {
 /// Whether a command's output shows a crash; `None` if it doesn't say how the command ended.
 fn shows_crash(tool: &str, content: &str) -> Option<bool> {
     let has_traceback = content.contains("Traceback (most recent call last)");
-    // A Python session shows no exit code until it ends.
+    // A Python session shows no exit code until it ends, so look for signs of a crash in its output.
     if tool == "execute" && !content.starts_with("exit code ") {
         return Some(has_traceback || content.contains("the Python session has ended"));
     }
