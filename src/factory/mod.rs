@@ -131,8 +131,8 @@ impl Factory {
     /// Makes the tasks of these packages. Those that are in the list already are not made again. After each package,
     /// the list is written and the package's entry is passed to `on_done`.
     ///
-    /// # Errors Kind `Machine` if the list cannot be written. A package that gives no tasks is not an error; its entry
-    /// says why there are none.
+    /// # Errors Kind `Machine` if the list cannot be written. A package that gives no tasks is not an error; the reason
+    /// is in its entry.
     pub async fn make(
         mut self,
         asked: &[String],

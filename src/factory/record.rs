@@ -61,7 +61,7 @@ struct Runs<'a> {
 impl<'a> Runs<'a> {
     /// Adds the result of one run of these tests.
     fn add(&mut self, tests: impl IntoIterator<Item = &'a String>, result: &Value) {
-        // Values that differ between the processes of one run.
+        // Tests whose values differ between the processes of one run.
         let varying = result.get("varying").and_then(Value::as_array).into_iter().flatten();
         self.varying.extend(varying.filter_map(|test| Some(test.as_str()?.to_owned())));
         for test in tests {
@@ -105,7 +105,7 @@ pub(super) async fn record(
     let mut runs = Runs::default();
     let mut done = 0;
     for step in STEPS {
-        // The groups' real time limits follow from their times, which are not known yet.
+        // The groups' real time limits will follow from the times of these runs, so use a fixed limit here.
         let guarded = (0..step.guarded)
             .flat_map(|_| experiments.iter().enumerate())
             .map(|(place, experiment)| (Some(place), TaskExperiment { time_limit: LIMIT, ..experiment.clone() }));

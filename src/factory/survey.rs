@@ -127,7 +127,7 @@ pub(super) async fn survey(
     );
     let Ran { exec, written } = run_tests(ready, &[], &line, OUTPUT, LIMIT, machine).await?;
     let bytes = written.unwrap_or_default();
-    // Python writes numbers such as `NaN`, which JSON does not have.
+    // Use a reader that accepts numbers such as `NaN`: Python writes them, but JSON does not have them.
     let read = read_result(&ResultRule::JsonLine(Stdout::Stdout), &bytes, None);
     let parsed = read.map_err(|_| None).and_then(|value| serde_json::from_value(value).map_err(Some));
     let parsed = parsed.map(|survey: Survey| Survey { circumstances, ..survey });
