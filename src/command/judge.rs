@@ -90,7 +90,7 @@ impl InstructionJudge<'_> {
             return Verdict { reason: Some("no answer".to_owned()), ..Verdict::default() };
         };
         let AnswerProgram::Program(program) = find(answer, self.instruction.kind) else {
-            // The program is in a file, which verification reads.
+            // The program is in a file. Only verification reads this file, so nothing can be scored here.
             return Verdict { pass: true, unchecked: true, ..Verdict::default() };
         };
         let text = if answer.trim_start().starts_with('{') { &program.code } else { answer };
