@@ -353,7 +353,7 @@ impl EpisodeHost {
         }
         match best {
             Some((_, sample)) => Ok((sample.clone(), Some(curriculum.next()))),
-            // This call fails with an error that names the missing paper.
+            // There is no sample to compare. This call then fails with an error that names what is missing.
             None => {
                 let asked = TaskChoice { item: item.map(str::to_owned), ..TaskChoice::default() };
                 Ok((self.tasks.choose(&asked, 0)?, None))
