@@ -36,7 +36,7 @@ pub(super) struct Capacity {
     context: AtomicU64,
     /// Maximum tokens of a reply.
     output: AtomicU32,
-    /// Tokens below which a bound that is set because money is short is sent; a bound that is not below is left out.
+    /// Limit on the bounds that are set because money is short: a bound of this many tokens or more is not sent.
     ceiling: AtomicU32,
     /// Correction factor for estimated prompt lengths: the tokens that the server counted in the last prompt, per
     /// thousand tokens estimated from the prompt's bytes.

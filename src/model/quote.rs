@@ -4,7 +4,8 @@ use std::io::Write;
 
 use super::Request;
 
-/// Minimum bytes per token. English and code have about four; tables of numbers and non-Latin scripts have fewer.
+/// Assumed bytes per token; rather too few, so that estimates of tokens are rather too high. English and code have
+/// about four; tables of numbers and non-Latin scripts have fewer.
 const BYTES: usize = 3;
 
 /// Estimated tokens of a picture. Providers count about this many for a picture of screen size, regardless of its
