@@ -19,7 +19,8 @@ const LEAK: f64 = 0.6;
 const COMBINATIONS: usize = 20;
 
 impl Workshop {
-    /// Measures candidates in their drawn order until enough of them pass. Returns those that pass, with their index.
+    /// Measures candidates, in the order of `spread`, until enough of them pass. Returns those that pass, with their
+    /// index.
     pub(super) async fn gate(
         &self,
         gates: Arc<Gates>,

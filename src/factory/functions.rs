@@ -138,7 +138,7 @@ impl Candidate {
         }
     }
 
-    /// The function as `path.py::Class.method`; functions of the same name in a file share it.
+    /// The function as `path.py::Class.method`; the same for all functions of this name in the file.
     pub(super) fn name(&self) -> &str {
         self.at.split('#').next().unwrap_or_default()
     }
@@ -151,7 +151,7 @@ pub(super) struct PackageFunctions {
     pub(super) found: usize,
     /// Number of these functions that are entered by a test that was kept.
     pub(super) entered: usize,
-    /// Functions worth masking, by file and place.
+    /// Functions worth masking, ordered by file and position in the file.
     pub(super) candidates: Vec<Candidate>,
     /// Selectors of entered functions that are not worth masking, by reason.
     pub(super) refused: BTreeMap<String, Vec<String>>,
@@ -352,7 +352,8 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> St
     format!("The {kind} \"{words}\"{owner}, without documentation. Signature: `{header}`.{calls}")
 }
 
-/// Orders candidates so that a prefix of any length is spread over files and lengths. `seed` decides among equals.
+/// Orders candidates so that the first ones, however many are taken, are spread over files and over lengths of
+/// functions. `seed` decides among equals.
 pub(super) fn spread(mut candidates: Vec<Candidate>, seed: u64) -> Vec<Candidate> {
     let chance = |candidate: &Candidate| hex(&Sha256::digest(format!("{seed}\n{}", candidate.at)));
     candidates.sort_by_cached_key(chance);

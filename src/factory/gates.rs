@@ -423,9 +423,9 @@ impl Gates {
         Ok(found)
     }
 
-    /// Runs the tests of all variants in one sandbox, those of each variant until the result of one test differs from
-    /// gold. Returns whether that happened, for each variant. If more than `most_unnoticed` variants go unnoticed, the
-    /// remaining variants are not run and not in the result.
+    /// Runs the tests of all variants in one sandbox. A variant is noticed if a test gives another result than gold;
+    /// its remaining tests are then not run. Returns for each variant whether it was noticed. If more than
+    /// `most_unnoticed` variants go unnoticed, the remaining variants are not run and not in the result.
     async fn noticed(&self, variants: Vec<Variant>, most_unnoticed: Option<usize>) -> Result<Vec<bool>> {
         let mut options = json!({ "most_unnoticed": most_unnoticed });
         let ids: BTreeSet<&String> = variants.iter().flat_map(|variant| &variant.ids).collect();

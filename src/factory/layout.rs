@@ -117,7 +117,7 @@ impl Layout {
     }
 
     /// Writes the files that an installed package has and its sources lack: a `.dist-info` folder, and version files.
-    /// Metadata at the root keeps its fields, and loses the text below them, which is the README.
+    /// The `PKG-INFO` at the root keeps its fields, but loses the text below them, which is the README.
     ///
     /// # Errors
     /// Kind `Machine` if a file cannot be written.

@@ -26,7 +26,7 @@ use crate::masked::ready::ReadyPaper;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::suite::{LoadedPaper, PartialDate, Protocol, Suite};
 
-/// Configuration that tests and builds share; protected, and never hidden.
+/// Configuration files that tests and builds share. They are protected, but never hidden.
 const SHARED: [&str; 6] = ["pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "PKG-INFO", "MANIFEST.in"];
 
 /// Maximum number of times that gold is recorded, because the plan changes when tests turn out to vary.

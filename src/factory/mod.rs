@@ -55,7 +55,7 @@ use source::PackageSource;
 pub use source::packages;
 use workshop::Workshop;
 
-/// The runner of a package's tests, and its plan, in each repo.
+/// Names of the runner of a package's tests, and of its plan, in each repo; and the runner's code.
 const RUNNER: &str = "autoexperiment_package_tests.py";
 const RUNNER_CODE: &str = include_str!("package_tests.py");
 const PLAN: &str = "autoexperiment_package_tests.json";

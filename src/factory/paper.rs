@@ -102,7 +102,7 @@ impl Workshop {
         })
     }
 
-    /// Adds the headings of the text that name a function.
+    /// Adds to each function the headings of the paper's text that contain the function's name.
     fn with_passages(&self, prepared: &Prepared, functions: Vec<ListedFunction>, gold: &Gold) -> Vec<ListedFunction> {
         let text = GoldValues::of(Some(gold)).hide(&self.document(prepared, &functions));
         let headings: Vec<&str> =

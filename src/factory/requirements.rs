@@ -399,7 +399,8 @@ fn ini(said: &str, section: &str, key: &str) -> Vec<String> {
     found.into_iter().filter_map(|line| line.split(';').next().map(str::to_owned)).collect()
 }
 
-/// Returns the strings of the literal list that follows a key in Python code.
+/// Returns the strings in the literal list or tuple that is the value of a key in Python code, such as `key=["a"]` or
+/// `"key": ["a"]`.
 fn literal_list(code: &str, key: &str) -> Vec<String> {
     let list = Regex::new(&format!(r#"["']?\b{key}["']?\s*[=:]\s*[\[(]([^\[\]()]*(?:\[[^\]]*\][^\[\]()]*)*)[\])]"#));
     let (Ok(list), Ok(string)) = (list, Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#)) else { return Vec::new() };

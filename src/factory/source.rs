@@ -23,7 +23,7 @@ const CLONE: Duration = Duration::from_mins(3);
 /// A package as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackageSource {
-    /// The source archive of the user's index: name and version.
+    /// A package in the user's index, whose source archive is used: name and version.
     Index(String, Option<String>),
     /// A folder.
     Folder(PathBuf),

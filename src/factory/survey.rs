@@ -332,7 +332,8 @@ pub(super) fn within_budget(tests: &mut BTreeMap<String, SurveyedTest>) -> usize
     before - tests.len()
 }
 
-/// Splits tests into groups of about the same time, by file; a file that takes too long is split by class, then by test.
+/// Splits tests into groups that take about the same time. The tests of a file stay together, unless they take too
+/// long: then the file is split by class, then by test.
 pub(super) fn groups(tests: &BTreeMap<String, SurveyedTest>) -> BTreeMap<String, Vec<String>> {
     let total: f64 = tests.values().map(|test| test.seconds).sum();
     let files: BTreeSet<&str> = tests.values().map(|test| test.file.as_str()).collect();

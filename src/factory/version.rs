@@ -9,7 +9,8 @@ pub(super) struct Version {
     text: String,
     epoch: u64,
     release: Vec<u64>,
-    /// Kind of release, in order: a development release, alpha, beta, candidate, final, after the final one.
+    /// Kind of release, in ascending order: development release, alpha, beta, candidate, final, post-release. Also the
+    /// number of a release that is not final.
     stage: (i8, u64),
 }
 
@@ -53,7 +54,7 @@ impl Version {
         &self.text
     }
 
-    /// Whether this is not a preview: a final release, or one after the final release.
+    /// Whether this is a final release or a post-release, not a preview.
     pub(super) const fn is_stable(&self) -> bool {
         self.stage.0 >= 0
     }
@@ -76,7 +77,7 @@ enum RangeOperator {
     AtMost,
     Above,
     Below,
-    /// At least this version, with the same parts but for the last one (`~=`).
+    /// At least this version, and equal to it in all parts but the last (`~=`).
     Compatible,
     /// The same first parts (`==1.2.*`).
     Prefix,
