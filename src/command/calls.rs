@@ -88,7 +88,7 @@ pub struct RecordedCalls<'a> {
 pub type WatchedFunctions = BTreeMap<String, Option<BTreeSet<String>>>;
 
 impl ExpectedCall {
-    /// Whether a constant decides an argument that is not free, so that a right program has to make the call.
+    /// Whether a constant sets an argument that is not free. Then every right program has to make the call.
     #[must_use]
     pub fn is_required(&self, free: Leeway<'_>) -> bool {
         self.set.keys().any(|name| name != "self" && !free.has(name))
@@ -141,7 +141,7 @@ impl ExpectedCall {
 /// Permitted differences from a right program's arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct Leeway<'a> {
-    /// Arguments that may have any value; `options.key` is an entry of an argument.
+    /// Arguments that may have any value; `options.key` is the entry `key` of the argument `options`.
     pub free: &'a BTreeMap<String, String>,
     /// Arguments that are lists whose order does not matter.
     pub unordered: &'a [String],
