@@ -109,7 +109,8 @@ pub(crate) struct DeclaredTolerance {
 }
 
 impl DeclaredTolerance {
-    /// Lists the faults of values that deserialisation accepts, a fragment each.
+    /// Lists what is wrong with the declared values, as far as deserialisation does not find it; one fragment per
+    /// fault.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if let ToleranceRule::Relative(relative) = self.rule
