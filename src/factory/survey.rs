@@ -298,9 +298,9 @@ const MOST_TESTS: usize = 4000;
 /// Seconds of tests per group, from which the number of groups follows.
 const GROUP_SECONDS: f64 = 2.0;
 
-/// Keeps tests that take at most [`MOST_SECONDS`] together, and at most [`MOST_TESTS`]: first, from quick to slow,
-/// those that enter functions which no kept test enters, then the quickest of the others. Returns how many were
-/// dropped.
+/// Drops tests, so that at most [`MOST_TESTS`] remain and these take at most [`MOST_SECONDS`] together. Tests are
+/// considered from quick to slow: first those that enter a function that no kept test enters yet, then the others.
+/// Returns how many were dropped.
 pub(super) fn within_budget(tests: &mut BTreeMap<String, SurveyedTest>) -> usize {
     let mut order: Vec<String> = tests.keys().cloned().collect();
     let cost = |id: &String| tests.get(id).map_or(0.0, |test| test.seconds);
