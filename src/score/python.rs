@@ -362,7 +362,7 @@ impl Source<'_> {
     }
 }
 
-/// Replaces the escapes in a string or in bytes by the characters that they stand for.
+/// Replaces the escapes in a string or in bytes by the characters that they represent.
 fn unescaped(content: &str, is_bytes: bool) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = content;
