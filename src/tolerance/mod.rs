@@ -109,8 +109,7 @@ pub(crate) struct DeclaredTolerance {
 }
 
 impl DeclaredTolerance {
-    /// Lists what is wrong with the declared values, as far as deserialisation does not find it; one fragment per
-    /// fault.
+    /// Lists the faults of the declared values that deserialisation does not check, one fragment per fault.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if let ToleranceRule::Relative(relative) = self.rule
