@@ -1,7 +1,7 @@
 //! Measures how fast files are indexed and masked: `cargo bench --bench masking`.
 //!
 //! Indexing is compared with Python's own `ast.parse` and `ast.walk` of the same files (the standard library of the
-//! `python3` on the path), and rendering with copying the bytes. Figures are the best of several rounds, in processor
+//! `python3` on the path), and masking with copying the bytes. Figures are the best of several rounds, in processor
 //! time, so that other work on the machine disturbs them little. Figures with all threads are in wall time.
 
 use std::collections::HashSet;
@@ -86,7 +86,7 @@ fn index(library: &Path, modules: &[Module], theirs: Duration) {
     show("index: index_tree, reading, all threads", best(|| begin.elapsed(), || index_tree(library).len()));
 }
 
-/// Masks n functions of every file that has n functions side by side.
+/// Measures the masking of n functions in every file that has n functions of which none is nested in another.
 fn render(modules: &[Module], n: usize) {
     let targets = |module: &Module| {
         let mut chosen: Vec<usize> = Vec::new();

@@ -52,10 +52,11 @@ use tokio_util::sync::CancellationToken;
 /// Path of the program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_autoexperiment");
 const ROUNDS: usize = 5;
-/// The ratio below which `--short` fails.
+/// `--short` fails if the rate of calls is less than this share of the rate of bare spawns.
 const LEAST_RATIO: f64 = 0.8;
-/// The CPU ratio above which `--short` fails in a program that is not optimised. Such a program cannot keep up with bare
-/// spawns, and its rate depends on what else runs; its CPU time hardly does.
+/// In a program that is not optimised, `--short` instead fails if the CPU time is more than this multiple of that of
+/// bare spawns. Such a program cannot keep up with bare spawns, and its rate depends on what else runs; its CPU time
+/// hardly does.
 const MOST_CPU_UNOPTIMISED: f64 = 4.0;
 const AT_ONCE: usize = 32;
 /// Argument that makes this program run one measurement and print it as JSON.
@@ -97,13 +98,13 @@ fn measure(numbers: &[usize]) -> Measured {
     }
 }
 
-/// Attempts compared with bare spawns that ran just before, as medians of the rounds.
+/// Measurements of attempts, and of bare spawns that ran just before them; one of each per round.
 struct Comparison {
     bares: Vec<Measured>,
     attempts: Vec<Measured>,
 }
 
-/// Number of attempts and of calls in each; as many spawns are made.
+/// Number of attempts, and of calls in each attempt. There are as many bare spawns as calls in all attempts together.
 const ATTEMPTS: usize = 100;
 const CALLS: usize = 20;
 const SPAWNS: usize = ATTEMPTS * CALLS;
@@ -308,7 +309,8 @@ async fn timed(work: impl Future<Output = ()>) -> Measured {
     Measured { wall, own: own_then - own, children: children_then - children, peak }
 }
 
-/// Spawns commands as fast as possible: with an inherited environment, the standard library uses `posix_spawn`.
+/// Spawns commands as fast as possible. They inherit the environment, because the standard library then uses
+/// `posix_spawn`.
 async fn bare(spawns: usize) -> Measured {
     timed(async {
         let mut tasks = tokio::task::JoinSet::new();
@@ -572,8 +574,8 @@ fn draws() -> f64 {
     time
 }
 
-/// Measures the time from nothing to a sandbox that has replied, over a repo of 4,000 files and 130 MB, and
-/// the time to its end, in milliseconds.
+/// Measures, in milliseconds, how long it takes to make a workspace over a snapshot of 4,000 files and 130 MB and to
+/// start a sandbox in it, and how long it takes to end both.
 async fn large_workspace() -> (f64, f64) {
     const FILES: usize = 4_000;
     let place = tempfile::tempdir().unwrap();

@@ -101,7 +101,7 @@ impl Shape {
         }
     }
 
-    /// Makes a verdict over all values, in experiments of about fifteen values, and the results that it judges.
+    /// Makes a verdict on all values, grouped into experiments of at most 15 values, and the results that it is about.
     fn verdict(&self, pass: bool, random: &mut Random) -> (Verdict, serde_json::Map<String, Value>) {
         let (mut experiments, mut results) = (Vec::new(), serde_json::Map::new());
         let mut left = self.values;

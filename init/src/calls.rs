@@ -132,8 +132,8 @@ const UNCOUNTED: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_vmsplice];
 /// first process.
 const OUTLIVING: &[libc::c_long] = &[libc::SYS_mq_open, libc::SYS_msgget, libc::SYS_semget];
 
-/// Calls also refused without namespaces: they change the metadata of files that landlock hides, because landlock
-/// protects only contents.
+/// Calls that are also refused without namespaces. Landlock protects only the contents of files, so these calls could
+/// change the metadata of files that it hides.
 const DENIED_ON_THE_HOST: &[libc::c_long] = &[libc::SYS_fchown, libc::SYS_fchownat];
 #[cfg(target_arch = "x86_64")]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lchown];
@@ -154,7 +154,7 @@ const ATTRIBUTES: &[libc::c_long] = &[
 /// The call `fchmodat2`, which has the same number on all architectures but is missing from `libc` on some.
 const FCHMODAT2: libc::c_long = 452;
 
-/// Calls that set permissions, with the index of the permissions argument.
+/// Calls that set the permissions of a file, with the index of the permissions argument.
 #[cfg(target_arch = "x86_64")]
 const PERMISSIONS: &[(libc::c_long, u8)] =
     &[(libc::SYS_chmod, 1), (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2)];
@@ -165,7 +165,7 @@ const NEEDED: [u64; 3] = [0o400, 0o200, 0o100];
 /// Permission bits that would let other users do more than read.
 const HARMFUL: [u64; 5] = [0o4000, 0o2000, 0o1000, 0o020, 0o002];
 
-/// Calls that set times, except `utimensat`.
+/// Calls that set the times of a file, except `utimensat`.
 #[cfg(target_arch = "x86_64")]
 const TIMES: &[libc::c_long] = &[libc::SYS_utime, libc::SYS_utimes, libc::SYS_futimesat];
 #[cfg(not(target_arch = "x86_64"))]
@@ -192,8 +192,8 @@ fn refusals(place: Surroundings, memory_cgroup: bool) -> Vec<Refusals> {
     let mut refusals =
         vec![refused(absent, libc::ENOSYS), refused(denied, libc::EPERM), refused(process_hiding_calls(), 0)];
     if !memory_cgroup {
-        // Each socket is counted with the maximum that it may hold, so commands must not raise this maximum. Report
-        // success: programs cope with the smaller limit.
+        // Each socket counts as the maximum that it may hold, so commands must not raise this maximum. The refused call
+        // reports success, because programs cope with the smaller limit.
         let level = condition(1, Comparison::Equal, libc::SOL_SOCKET as u64);
         let option = condition(2, Comparison::Equal, libc::SO_SNDBUF as u64);
         refusals.push(refused([(libc::SYS_setsockopt, vec![vec![level, option]])].into(), 0));
@@ -225,7 +225,7 @@ fn denied(place: Surroundings) -> CallRules {
     let mut denied: CallRules =
         DENIED.iter().chain(DENIED_HERE).chain(OUTLIVING).map(|call| (*call, Vec::new())).collect();
 
-    // clone with a flag that makes a namespace (the low byte of the flags is the signal).
+    // Refuse `clone` with a flag that makes a namespace.
     let namespace_flags = [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWCGROUP,
@@ -287,12 +287,12 @@ fn denied(place: Surroundings) -> CallRules {
     }
 
     if place != Surroundings::Namespaces {
-        // Only in an IPC namespace does the kernel limit all shared memory together.
+        // Only in the IPC namespace that the init makes is the total of System V shared memory limited.
         denied.insert(libc::SYS_shmget, Vec::new());
     }
     if place == Surroundings::Host {
         denied.extend(DENIED_ON_THE_HOST.iter().chain(DENIED_ON_THE_HOST_HERE).map(|call| (*call, Vec::new())));
-        // A datagram socket could send to any socket file.
+        // Even a socket of a connected pair could send to any socket file if it is a datagram socket.
         let datagram = masked(1, 0xf, libc::SOCK_DGRAM as u64);
         denied.insert(libc::SYS_socketpair, vec![vec![datagram]]);
     }

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// Collects bytes up to a limit. Of longer streams, the middle is replaced by a note of its length.
+/// Collects bytes up to a limit. If the stream is longer, its middle is replaced by a note that says how many bytes
+/// were cut.
 #[derive(Debug)]
 pub struct Capture {
     head: Vec<u8>,

@@ -72,7 +72,7 @@ impl Confinement {
         let none = CapabilitySet::empty();
         rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
         for (resource, value) in &self.limits {
-            // An existing hard limit may be lower than ours.
+            // Keep an existing hard limit that is lower than ours.
             let (_, hard) = nix::sys::resource::getrlimit(*resource)?;
             setrlimit(*resource, (*value).min(hard), (*value).min(hard))?;
         }

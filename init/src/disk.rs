@@ -20,7 +20,7 @@ use rustix::fs::Dir;
 
 use crate::processes;
 
-/// Minimum total running time of the commands since the last walk for a new walk to be worthwhile.
+/// Total running time of commands after which the workspace's size is measured again.
 pub const WORTH_A_WALK: Duration = Duration::from_millis(100);
 
 /// Minimum bytes counted for an entry, so that a million empty files are not free.
@@ -37,7 +37,7 @@ pub const OUT_OF_ROOM: &str = "the disk that holds its workspace is full";
 pub fn is_out_of_room(folder: &Path) -> bool {
     statvfs(folder).is_ok_and(|disk| {
         let bytes = disk.blocks_available().saturating_mul(disk.fragment_size());
-        // Some file systems do not count files.
+        // File systems that do not count files report a total of 0 files.
         bytes < ROOM || (disk.files() > 0 && disk.files_available() == 0)
     })
 }
@@ -72,7 +72,7 @@ pub struct HeldFiles {
 /// them. Files in memory are not counted here, but as memory.
 pub fn unlinked(holders: impl Iterator<Item = i32>) -> HeldFiles {
     let (mut files, mut is_hidden) = (BTreeMap::new(), false);
-    // A thread may have its own table of files, and the first thread of a process may have ended.
+    // Read all threads of each process: a thread may have its own table of files, and the first thread may have ended.
     for task in holders.flat_map(processes::tasks) {
         let open = match std::fs::read_dir(format!("/proc/{task}/fd")) {
             Ok(open) => open,

@@ -42,7 +42,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     if about.len() <= limit {
-        // Files of `/sys` may be longer than their metadata says.
+        // Limit the bytes again, because files of `/sys` may be longer than their metadata says.
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     }
     if about.len().max(bytes.len() as u64) > limit {

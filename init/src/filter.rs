@@ -62,7 +62,8 @@ pub(super) type Program = Vec<sock_filter>;
 /// numbers above `newest` fail as absent, and calls of another architecture end the process.
 ///
 /// # Errors
-/// Returns an error if the rules of one call are too long for the filter's jumps, or the filter for the kernel.
+/// Returns an error if the rules of one call are too long for the filter's jumps, or if the whole filter is too long
+/// for the kernel.
 pub(super) fn compile(refusals: &[Refusals], newest: u32) -> io::Result<Program> {
     let mut numbers: BTreeMap<u32, Vec<(&[Rule], i32)>> = BTreeMap::new();
     // The first rule that holds decides, so check the rules of later sets first.
@@ -115,7 +116,8 @@ fn bisect(calls: &[(u32, Program)]) -> Program {
         _ => {
             let (below, above) = calls.split_at(calls.len() / 2);
             let (least, below) = (above[0].0, bisect(below));
-            // A conditional jump cannot skip half of the numbers, so use an unconditional one.
+            // A conditional jump skips at most 255 instructions, so use an unconditional one to skip half of the
+            // numbers.
             let mut program = vec![jump(libc::BPF_JGE, least, 0, 1), skip(below.len())];
             program.extend(below);
             program.extend(bisect(above));

@@ -114,7 +114,8 @@ unsafe fn prepare(plan: &ChildPlan) {
         if libc::setpgid(0, 0) < 0 {
             return;
         }
-        // The descriptors of the streams have numbers above 2, and close when the program is executed.
+        // The descriptors of the streams have numbers above 2, so no copy replaces a stream that is still to be copied.
+        // They close when the program is executed.
         for (number, stream) in (0..).zip(plan.streams) {
             if libc::dup2(stream, number) < 0 {
                 return;

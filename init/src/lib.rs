@@ -149,8 +149,9 @@ fn doing<T, E: std::fmt::Display>(what: &str, result: Result<T, E>) -> io::Resul
     result.map_err(|error| io::Error::other(format!("{what}: {error}")))
 }
 
-/// Moves this process into its control groups. This process has one thread, and a thread that moves itself is moved at
-/// once.
+/// Moves this process into its control groups, by writing 0, which means the writer itself. Where only the writing
+/// thread is moved (cgroup version 1), that suffices, because this process has one thread. A thread that moves itself
+/// is moved at once.
 fn enter_cgroups(procs_files: &[OsBytes]) -> io::Result<()> {
     procs_files.iter().try_for_each(|file| fs::OpenOptions::new().write(true).open(file.as_path())?.write_all(b"0"))
 }
@@ -194,7 +195,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS
         | CloneFlags::CLONE_NEWCGROUP;
-    // With a memory cgroup, the cgroup counts the memory of sockets that the kernel does not list.
+    // A socket that the kernel does not list counts as 0 bytes if there is a memory cgroup, which counts its memory.
     let most_of_a_socket = if setup.memory_cgroup { 0 } else { sockets::most_of_one() };
     doing("unshare namespaces", unshare(others))?;
     doing("set the host name", nix::unistd::sethostname("sandbox"))?;
@@ -282,8 +283,8 @@ fn start_contained(setup: &Setup) -> io::Result<ProcessRole> {
     let oom_score = OomScore::open();
     nix::sys::prctl::set_dumpable(false)?;
     doing("make the home", fs::create_dir_all(root::HOME))?;
-    // The container's cgroup counts the memory of sockets that the kernel does not list. Version 1 does not count TCP
-    // connections.
+    // A socket that the kernel does not list counts as 0 bytes, because the container's cgroup counts its memory.
+    // Cgroup version 1 does not count TCP connections.
     let sockets = SocketMeasurement::ask_kernel(0).ok();
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;

@@ -67,7 +67,8 @@ struct RootSources {
     masks: Vec<PathBuf>,
 }
 
-/// The source of the workspace, before a disk is moved into this mount namespace.
+/// The source of the workspace. If the overlay's writable folders are on a separate file system (`disk`), that file
+/// system is not attached in this mount namespace yet.
 enum UnmovedWorkspace {
     /// The overlay's opened lower layer, and the paths of its other folders.
     Overlay {
@@ -103,7 +104,7 @@ impl RootSources {
             sources.add(path, path.starts_with("/etc"))?;
         }
         for path in SETTINGS_FILES.iter().map(Path::new) {
-            // A file that does not exist outside does not exist inside either.
+            // Skip files that do not exist on the host.
             if let Ok(target) = fs::read_link(path) {
                 sources.links.push((path.into(), target));
             } else if let Ok(bytes) = fs::read(path) {
@@ -172,9 +173,9 @@ impl UnmovedWorkspace {
         })
     }
 
-    /// Opens the remaining folders. A disk is moved into this mount namespace first, because an overlay accepts folders
-    /// of its own namespace only. The disk is mounted over the stage, because the stage's old content is no longer
-    /// needed and is covered by the new root next.
+    /// Opens the overlay's writable folders. If they are on a separate file system (`disk`), it is attached in this
+    /// mount namespace first, because an overlay accepts only folders of its own namespace. It is attached over the
+    /// stage, whose old content is no longer needed and is covered by the new root next.
     fn complete(self) -> io::Result<WorkspaceMount> {
         Ok(match self {
             Self::Copy(tree) => WorkspaceMount::Copy(tree),

@@ -95,7 +95,7 @@ impl JobServer {
                         self.take_relayed(relayed, channel)?;
                         continue;
                     }
-                    // The job to be stopped has just ended.
+                    // The job that this request is about has already ended.
                     InitRequest::Stop | InitRequest::Expire => continue,
                 };
                 let output = usize::try_from(output).unwrap_or(usize::MAX);
@@ -245,7 +245,7 @@ impl JobServer {
                 }
                 is_last_look = is_over;
                 if !later.is_zero() {
-                    // The harness must know the new deadline, because it gives up soon after the old one.
+                    // Send the new deadline, because the harness stops waiting soon after the deadline that it knows.
                     send(channel, &InitReply::Later(later))?;
                 }
                 deadline = deadline.and_then(|_| running.begun.checked_add(times.wall)?.checked_add(later));

@@ -7,7 +7,7 @@ use std::fs;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Time between checks. If a task ends, what it has counted since the last check is lost.
+/// Time between checks. If a task ends, the time that it waited since the last check is not counted.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
 /// Time between checks of a command whose time limit has passed while it was ready to run.
@@ -31,8 +31,8 @@ pub struct Starved {
     own_wait: u64,
     /// Whether a task was ready to run at the last check.
     is_ready: bool,
-    /// Duration of the current wait, as far as checks have seen it. The kernel adds a wait to a task's count only when
-    /// the task runs again.
+    /// Duration of the current wait up to the last check. The kernel adds a wait to a task's count only when the task
+    /// runs again.
     pending: Duration,
 }
 
@@ -58,7 +58,7 @@ impl Starved {
         }
     }
 
-    /// Starts measuring a command that begins now in the sandbox of which this process is the first one. The living
+    /// Starts measuring a command that begins now in the sandbox whose first process is this process. The living
     /// processes `others` count as the command's own, and so do processes that end, because only processes outside of
     /// the sandbox can delay the command.
     pub fn of_sandbox(begun: Instant, others: impl IntoIterator<Item = i32>) -> Self {
@@ -110,7 +110,7 @@ impl Starved {
             .iter()
             .map(|(task, counts)| counts.1.saturating_sub(self.before.get(task).copied().unwrap_or_default().1))
             .sum();
-        // A process that has ended and has not been reaped yet is missing from the sum for a moment.
+        // The sum may fall for a moment, because it lacks processes that have ended and have not been reaped yet.
         let ran = ran_so_far.saturating_sub(self.ran);
         self.ran = self.ran.max(ran_so_far);
         let time = self.looked.elapsed();
@@ -242,7 +242,7 @@ mod tests {
         starved.note_wait(Duration::from_millis(200), true);
         starved.note_wait(Duration::from_millis(100), true);
         assert_eq!((starved.is_waiting(), starved.pending), (true, Duration::from_millis(300)));
-        // The kernel has counted the wait now.
+        // A task has run, so the wait is over, and the kernel has counted it.
         starved.note_wait(Duration::from_millis(100), false);
         assert!(!starved.is_waiting());
     }

@@ -35,6 +35,6 @@ pub(super) fn provide(dev: &Path) -> io::Result<()> {
 /// Whether a container has more pseudo-terminals than a sandbox may have. Engines mount them without a limit.
 pub(super) fn are_too_many() -> bool {
     let Ok(folder) = fs::read_dir(FOLDER) else { return false };
-    // One of the entries is `ptmx`, which is not a terminal.
+    // Allow one more entry, because `ptmx` is not a terminal.
     folder.take(MOST + 2).count() > MOST + 1
 }

@@ -165,7 +165,7 @@ pub enum InitRequest {
 pub enum Relayed {
     /// A process inside has connected.
     Opened(u64),
-    /// Bytes, at most [`RELAY_WINDOW`] of which may be in flight.
+    /// Bytes of the connection. At most [`RELAY_WINDOW`] bytes may be in flight.
     Bytes(u64, #[serde(with = "serde_bytes")] Vec<u8>),
     /// Number of further bytes that have reached their reader, so that the sender may send as many more.
     Acknowledged(u64, u64),

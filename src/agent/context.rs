@@ -58,8 +58,8 @@ impl Context<'_> {
         let begun = Instant::now();
         let exec = self.sandbox.exec(command, &limits).await;
         let took = match &exec {
-            // The clocks of sandbox and harness may differ slightly. A command that timed out is charged its whole
-            // limit, so that rounding cannot leave any time.
+            // Charge a command that timed out at least its whole limit. The clocks of sandbox and harness may differ
+            // slightly, and a tiny rest of the attempt's time must not remain.
             Ok(exec) if exec.exit == Exit::TimedOut => exec.own_time().max(wall),
             // Use the sandbox's measurement: while this process is suspended, for example by Ctrl-Z, the sandbox keeps
             // running.
@@ -152,9 +152,9 @@ impl Context<'_> {
         reviewer.review(asked, self.answer.as_deref(), self.sandbox, self.trajectory).await
     }
 
-    /// Charges the time since `begun` for an operation. If the operation was interrupted, charges at least `left`, all
-    /// of the remaining time. Further uses of the sandbox are then refused. That is intended: the state of the sandbox
-    /// is unknown after an interrupted operation.
+    /// Charges the time since `begun` for an operation. If the operation was interrupted, charges at least `left`, the
+    /// attempt's remaining time, so that further uses of the sandbox are refused: after an interrupted operation, the
+    /// state of the sandbox is unknown.
     fn cut<T>(&mut self, begun: Instant, left: Duration, done: Result<Result<T, Fault>, Elapsed>) -> Result<T, Fault> {
         if let Ok(done) = done {
             self.budget.charge_time(begun.elapsed());

@@ -138,7 +138,7 @@ impl CheckRunner for BudgetedSandbox<'_, '_> {
     }
 }
 
-/// Runs an experiment. Returns its result, or why it has no result; and its standard error.
+/// Runs an experiment. Returns its result, or the reason why it has no result, together with its standard error.
 async fn run(check: &Check, context: &mut Context<'_>) -> Result<(Result<Value, String>, String), Fault> {
     let before = context.budget.tool_time;
     let measured = measure(&mut BudgetedSandbox { context, check, before }, check).await?;

@@ -33,8 +33,8 @@ impl FilledCode {
     /// Puts a reply in place of a function or region, and returns its file's path and new bytes.
     ///
     /// # Errors
-    /// A message for the model, a fragment, if the reply does not contain the code, or if the code does not fit into
-    /// the file.
+    /// Returns an error fragment to show to the model if the reply does not contain the code, or if the code does not
+    /// fit into the file.
     pub(super) fn put(
         &mut self,
         functions: &[TaskFunction],

@@ -22,8 +22,8 @@ pub enum History {
     Full,
     /// The last K steps.
     Window(u32),
-    /// At least the last K steps, and the model's running summary of those before. Steps leave K at a time, so a new
-    /// summary is needed only every K steps.
+    /// At least the last K steps, and a running summary, written by the model, of the steps before. Steps are removed K
+    /// at a time, so a new summary is needed only every K steps.
     Summary(u32),
     /// All steps, but only the last 500 characters of every observation except the newest, as in SUPER.
     Super,

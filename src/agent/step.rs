@@ -215,8 +215,8 @@ fn answered(raw: String, context: &mut Context<'_>) -> AttemptEnd {
     End::Answered.into()
 }
 
-/// Returns the error of a reply, cut to a useful length. The error mentions it if the reply was cut off by the token
-/// limit, because otherwise the model writes the same long reply again.
+/// Returns the error of a reply, cut to a useful length. If the reply was cut off by the token limit, the error says
+/// so, because otherwise the model writes the same long reply again.
 fn in_short(what: &str, reply: &Reply, context: &Context<'_>) -> String {
     let mut what = cut_middle(what, OBSERVATION_LIMIT / 10).into_owned();
     if let Some(most) = context.sampling.max_tokens.filter(|most| reply.usage.output >= u64::from(*most)) {

@@ -45,7 +45,7 @@ pub enum MatrixMethod {
 /// A measured dependency matrix.
 #[derive(Debug, Clone)]
 pub struct Matrix {
-    /// For each experiment, for each function, both in the manifest's order.
+    /// Effects by experiment, then by function, both in the manifest's order.
     pub effects: Vec<Vec<Effect>>,
     /// Notes on the measurement for the user, one sentence each.
     pub notes: Vec<String>,
@@ -102,14 +102,15 @@ impl Matrix {
         Dependencies { format: 1, repo: repo.to_owned(), needs: needs.collect(), gone: Vec::new() }
     }
 
-    /// Returns the functions without which every experiment still gives its gold, as indices in the manifest.
+    /// Returns the functions, as indices in the manifest, whose masking leaves the result of every experiment
+    /// unchanged.
     #[must_use]
     pub fn inessential(&self) -> Vec<usize> {
         self.functions(|effects| effects.iter().all(|&effect| effect == Effect::None))
     }
 
-    /// Returns the functions without which no experiment fails, but one gives another result: something swallows the
-    /// error.
+    /// Returns the functions, as indices in the manifest, whose masking changes a result but makes no experiment fail:
+    /// other code handles the error that the masked function raises.
     #[must_use]
     pub fn swallowed(&self) -> Vec<usize> {
         self.functions(|effects| effects.contains(&Effect::OtherValue) && !effects.contains(&Effect::Error))
@@ -200,8 +201,9 @@ impl MatrixPlan {
         plan
     }
 
-    /// Adds pairs to run until there is one for each function and each experiment that occur in believed pairs. For a
-    /// function, picks the shortest experiment among those that are not tested yet.
+    /// Adds pairs to run, to test the effects that are believed without a run: afterwards, each function and each
+    /// experiment of a believed pair is in at least one pair to run. For a function, prefers an experiment that no pair
+    /// tests yet, then the shortest one.
     fn test_beliefs(&mut self, seconds: &[f64]) {
         let mut by_function: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(experiment, function) in &self.believed {

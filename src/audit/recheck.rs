@@ -33,8 +33,8 @@ pub struct RecheckResult {
     pub disagreements: Vec<Error>,
 }
 
-/// Measures a random part and all containments again, and compares them with the stored files. The bench should have
-/// [no memory](Bench::without_memory).
+/// Measures a random part and all containments again, and compares them with the stored files. The bench should [use no
+/// cache](Bench::without_memory), because cached results would not be measured again.
 ///
 /// # Errors
 /// Kind `Suite` if nothing is stored or it belongs to another repo; the errors of the baseline; or the error of a

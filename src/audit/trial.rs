@@ -224,7 +224,8 @@ impl Bench {
         Ok(outcome)
     }
 
-    /// Runs a trial once, whatever is known of it and however its experiment varies, and does not store the result.
+    /// Runs a trial exactly once, even if its result is known or its experiment is stochastic, and does not store the
+    /// result.
     ///
     /// # Errors
     /// Returns the errors of [`Bench::run`].

@@ -105,8 +105,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json { print_json(&rows) } else { print(&compare_console(&rows, how)) }
 }
 
-/// Lists, in one sentence each, why the two runs' verdicts are not comparable. The agents' prompts may differ: they are
-/// part of what is compared.
+/// Lists, in one sentence each, why the two runs' verdicts are not comparable. Different prompts of the agents are not
+/// listed, because prompts are part of what is compared.
 fn differ(names: [&str; 2], [first, second]: [&RunFile; 2]) -> Vec<String> {
     let mut found = Vec::new();
     let mut say = |what: &str| found.push(format!("`{}` and `{}` differ in {what}", names[0], names[1]));

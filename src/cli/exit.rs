@@ -43,7 +43,8 @@ impl ProgramExit {
         self as u8
     }
 
-    /// Maps the outcome of a session to an exit code. `failed` is whether an attempt failed that was required to pass.
+    /// Maps the outcome of a session to an exit code. `failed` is whether all attempts were required to pass and at
+    /// least one failed.
     pub(super) const fn from_outcome(outcome: &RunOutcome, failed: bool) -> Self {
         match outcome {
             RunOutcome::Complete | RunOutcome::Left(_) if failed => Self::Failed,

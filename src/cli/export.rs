@@ -62,7 +62,7 @@ enum ExportFormat {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let source = ExportSource::open(&run_folder(&arguments.run, &arguments.runs)?, &Families::standard())?;
     let written = write(&source, arguments);
-    // Missing parts may be the reason why nothing could be written.
+    // Print the notes even if nothing could be written: what is missing from the run may be the reason.
     for note in source.notes() {
         talk!("{}", clean(&note));
     }

@@ -181,7 +181,7 @@ impl MakingOptions {
         self.tell(&made?, output)
     }
 
-    /// Prints the list.
+    /// Prints the result for each package. Fails if no package gave tasks.
     fn tell(&self, list: &FactoryList, output: &Path) -> Result<()> {
         if self.json {
             print_json(list)?;

@@ -96,7 +96,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.check { print_comparisons(&checks, machine.backend.name(), arguments.json) } else { Ok(()) }
 }
 
-/// Records the results of the right programs of instructions.
+/// Records gold for the items of the family `command`, by running the right programs of their instructions.
 async fn commands(arguments: &Arguments) -> Result<()> {
     if arguments.check || arguments.full {
         return Err(Error::usage("`--check` and `--full` are for papers")
@@ -127,7 +127,7 @@ async fn commands(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Records the results, changes and calls of the gold cells of notebook tasks.
+/// Records gold for the items of the family `notebook`, by running the gold cells of each task.
 async fn notebooks(arguments: &Arguments) -> Result<()> {
     if arguments.check || arguments.full {
         return Err(Error::usage("`--check` and `--full` are for papers")

@@ -144,7 +144,7 @@ async fn build(arguments: &Arguments, backend: Arc<ContainerBackend>, papers: &[
     for id in suite.select(papers)? {
         let ready =
             ReadyPaper::prepare(LoadedPaper::load(&suite, &id)?, Protocol::Curtailed, &machine, &progress).await?;
-        // Images of attempts and of verification, which differ if the paper hides files.
+        // Attempts and verification use the same image, unless the paper hides files from agents.
         let mut repos = vec![(ready.shown.tree(), ready.shown.content())];
         if ready.shown.content() != ready.snapshot.content() {
             repos.push((ready.snapshot.tree(), ready.snapshot.content()));

@@ -13,9 +13,9 @@ use crate::run::family::{Families, Family, ScoringBasis};
 use crate::sample::UnitChoice;
 use crate::suite::{LoadedPaper, Suite};
 
-/// Values of n with a column in the table of papers.
+/// Values of n that have a column in the table of papers.
 const SHOWN: std::ops::RangeInclusive<usize> = 1..=5;
-/// Values of n for which a family's items are asked for their number of samples.
+/// Values of n for which the samples of an item are counted.
 const ASKED: std::ops::RangeInclusive<usize> = 0..=50;
 /// Maximum columns of a family's table: the first values of n that have samples.
 const COLUMNS: usize = 6;

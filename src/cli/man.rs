@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 /// Number of columns of help in a page.
 const COLUMNS: usize = 100;
 
-/// Prepares a command's help for a page: the same width everywhere, and no values of this machine's variables.
+/// Prepares a command's help for a page: a fixed width, and no values of this machine's environment variables.
 fn for_print(command: clap::Command) -> clap::Command {
     command.term_width(COLUMNS).mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(for_print)
 }

@@ -47,7 +47,7 @@ impl ModelOptions {
         self.model.is_some()
     }
 
-    /// Returns the choice as it is stored with a run.
+    /// Returns the options as settings of a model that are stored with a run; `None` without `--model`.
     pub fn choice(&self) -> Result<Option<ModelChoice>> {
         let Some(spec) = &self.model else { return Ok(None) };
         Ok(Some(ModelChoice {
@@ -74,8 +74,8 @@ impl ModelOptions {
             .hint("name the server's model with `--model NAME`; a verifier `model:OTHER` then uses the same server"))
     }
 
-    /// Returns the choice for a command that may name its models elsewhere, such as `--verifier model:NAME`. If only a
-    /// server is given, the name of the model is empty.
+    /// Same as [`Self::choice`], for a command in which other options may name the model, such as `--verifier
+    /// model:NAME`. If a server is given without a model, the name of the model is empty.
     pub fn server(&self) -> Result<Option<ModelChoice>> {
         let named =
             Self { model: self.model.clone().or_else(|| self.base_url.is_some().then(String::new)), ..self.clone() };

@@ -57,7 +57,7 @@ pub(super) fn new_name(error: &clap::Error) -> Option<String> {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    // The usage line names the verb whose option is unknown.
+    // If an option is unknown, the usage line of the message names the verb.
     let usage = error.render().to_string();
     let is_of = |verb: &str| usage.contains(&format!("autoexperiment {verb}"));
     match error.kind() {

@@ -78,7 +78,8 @@ pub(super) fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<Path
     names.iter().map(folder).collect()
 }
 
-/// Returns how to compute and describe intervals over these records, in their family's words.
+/// Returns the settings for intervals over these records, with the word that their family uses for a group of samples,
+/// such as "paper".
 pub fn intervals<'a>(population: Population, records: impl IntoIterator<Item = &'a Outcome>) -> Intervals {
     let usual = Intervals::default();
     let words = Families::standard().words(records.into_iter().map(|record| &*record.family));

@@ -69,7 +69,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     for note in &notes {
         talk!("{}", clean(note));
     }
-    // Two processes choosing at the same time would pay twice.
+    // Lock the run, because two processes that choose at the same time would pay twice.
     let _lock = store.lock()?;
     let choice = arguments.model.server()?;
     let specs = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
@@ -101,7 +101,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     for note in &spent.notes {
         talk!("{}", clean(note));
     }
-    // A run of an earlier version has no ledger; it gets one when it is resumed.
+    // A run that an earlier version of this program made has no ledger until the run is resumed.
     let books = store.books()?;
     let ledger = books.as_ref().map(|_| store.ledger()).transpose()?.map(Arc::new);
     if let Some(ledger) = &ledger {

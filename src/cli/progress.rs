@@ -265,7 +265,7 @@ impl DisplayState {
         self.bar.set_message(text);
     }
 
-    /// Keeps a line about an attempt that ended.
+    /// Adds an ended attempt to the lines below the bar, and drops the lines beyond [`LAST`].
     fn keep(&mut self, record: &AttemptRecord) {
         let (sample, agent) = (clean(&record.sample), clean(&record.agent));
         let took = duration(record.wall_seconds);

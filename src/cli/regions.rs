@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .hint("give shares between 0 and 1, as `0.25`"));
     }
     let path = PathBuf::from(&arguments.from);
-    // A name that looks like a path is not the id of a paper.
+    // An argument that looks like a path is not the id of a paper, so it must exist.
     let is_path = arguments.from.contains('/') || path.extension().is_some_and(|it| it == "py");
     if is_path && !path.exists() {
         return Err(Error::usage(format!("there is no file or folder `{}`", arguments.from))

@@ -219,7 +219,7 @@ impl RunSelection {
         distinct_folders(&self.run, &self.runs)
     }
 
-    /// Reads the runs under their labels.
+    /// Reads the runs, and renames runs, agents and models as the options ask for.
     fn read(&self) -> Result<Merged> {
         let labels = Labels::new(&self.label);
         Ok(Merged::read(&self.folders()?, &labels)?.with_choices())
@@ -300,7 +300,7 @@ struct PublicationDates {
     notes: Vec<String>,
 }
 
-/// Looks up in the suite when what the samples of runs withhold became public.
+/// Looks up dates in the suite: for each sample of the runs, when the part that the sample withholds became public.
 fn publication_dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> PublicationDates {
     let mut found = PublicationDates::default();
     for ((family, id), (samples, runs)) in tried(merged, families) {
@@ -445,7 +445,7 @@ fn behaviour(arguments: &ViewOptions) -> Result<()> {
         let Some((run, agent)) = merged.origin(record) else { return Ok(None) };
         // A missing or broken trajectory counts as not read.
         let lines = Trajectory::read(&run.store.trajectory(agent, &record.sample, record.attempt));
-        // The events do not show what an external agent ran.
+        // Skip external agents, because their events do not show which commands they ran.
         let seen = |lines: &Vec<TimedEvent>| !lines.iter().any(|line| matches!(line.event, Event::Program { .. }));
         Ok(lines.ok().filter(seen).map(|lines| Course::from_trajectory(&lines)))
     })?;

@@ -20,7 +20,7 @@ pub fn html(reader: &mut RunReader, file: &Path) -> Result<()> {
     let details = Details::new(gathered.samples(), &of);
     let folder = beside(file)?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    // An earlier report in this folder may have files of other samples under the same names.
+    // Remove the files of an earlier report: they may have the names of this report's files, but contain other samples.
     remove_earlier(&folder)?;
     let is_made = AtomicBool::new(false);
     let beside = |name: &str, text: &str| {

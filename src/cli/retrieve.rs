@@ -13,7 +13,7 @@ use crate::error::{Error, FailureKind, Result};
 use crate::masked::described;
 use crate::suite::LoadedPaper;
 
-/// Numbers of passages with a column in the table of recall.
+/// Values of k for which the tables show the recall of the first k passages.
 const SHOWN: [usize; 4] = [1, 3, 5, 10];
 
 /// Show what retrieval finds for masked functions, and its recall of the passages that the manifest names
@@ -53,11 +53,11 @@ pub struct Arguments {
 struct FunctionRetrieval {
     paper: String,
     function: String,
-    /// Headings named by the manifest.
+    /// Headings of the passages that the manifest names for the function.
     oracle: Vec<String>,
     /// Headings of all passages, best first.
     ranking: Vec<String>,
-    /// Pairs of a number of passages and the recall among them.
+    /// Recall of the first k passages of the ranking, as pairs of k (see [`SHOWN`]) and the recall.
     recall: Vec<(usize, f64)>,
     passages: Vec<ShownPassage>,
     snippets: Vec<ShownPassage>,

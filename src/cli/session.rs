@@ -87,7 +87,7 @@ fn print_results(finished: &Finished, shown: &SessionOutput) -> Result<()> {
     print(&format!("\nrun: {folder}\n"))
 }
 
-/// Returns the name of the session's end in JSON lines.
+/// Returns the word by which JSON lines say how the session ended, such as `complete`.
 const fn end_name(finished: &Finished) -> &'static str {
     if finished.unverified.is_some() { "unverified" } else { finished.outcome.name() }
 }

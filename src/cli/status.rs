@@ -84,7 +84,8 @@ fn begun(reading: &ReadableRun) -> Result<usize> {
         let changed = path.metadata().ok().and_then(|facts| facts.modified().ok());
         let changed =
             changed.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0.0, |at| at.as_secs_f64());
-        // The last event is written a moment before the record's end time.
+        // The last event of a finished try is written at about the record's end time. A trajectory that was written at
+        // least a second later belongs to a new try.
         let after = ended.get(&(agent.as_str(), sample.as_str(), attempt)).map_or(session, |ended| ended + 1.0);
         running += usize::from(changed >= after);
     }

@@ -179,7 +179,7 @@ pub fn as_json(loaded: &LoadedPaper, verified: &PaperMeasurement) -> Value {
     })
 }
 
-/// Returns the killed share of the paper's mutants that are not equivalent.
+/// Returns the share of mutants that are killed, among the paper's mutants that are not equivalent.
 pub fn score(verified: &PaperMeasurement) -> Option<f64> {
     if !verified.mutations.is_empty() {
         return mutation::score(&verified.mutations);

@@ -257,7 +257,7 @@ impl Arguments {
     }
 }
 
-/// Prints what was done, and notes.
+/// Prints the notes of a measurement, its number of trials, the time it took, and the files that were written.
 fn print_measurement(id: &str, verified: &PaperMeasurement, begun: Instant) {
     for note in &verified.matrix.notes {
         talk!("note: paper `{id}`, {}", crate::report::clean(note));

@@ -8,17 +8,18 @@ use super::extent;
 use super::module::Module;
 use super::walk;
 
-/// A place in a function's body at which a call of the function may take one case or another.
+/// A place in a function's body at which code is inserted to record the case that occurs there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CasePoint {
     /// Offset in the file's bytes.
     start: usize,
-    /// Number of the case. A condition that is false has the next number.
+    /// Number of the case. For a condition, this is the number of the case that it is true; the case that it is false
+    /// has the next number.
     number: usize,
     kind: CaseKind,
 }
 
-/// The case, or the two cases, at a place.
+/// The kind of a [`CasePoint`]: the case that can occur there, or the two cases of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CaseKind {
     /// A block runs. Its first statement has this indentation; `None` if that statement is on the same line as the
@@ -92,7 +93,7 @@ impl Module {
         let mut insertions: Vec<(usize, bool, usize, String)> = Vec::new();
         let begin = self.body_code(function).start;
         let rest_of_line = self.source()[begin..].split(|byte| b"\r\n".contains(byte)).next().unwrap_or_default();
-        // A body on the line of its header is left as it is.
+        // Record the arguments of calls only if the body does not begin on the line of the header.
         if matches!(rest_of_line.trim_ascii_start(), [] | [b'#', ..]) {
             let indentation = String::from_utf8_lossy(&self.functions()[function].indent);
             let call = "getattr(__import__(\"sys\"), \"autoexperiment_called\", dict)(locals())";
@@ -151,8 +152,8 @@ fn runs_in_some_cases(kind: &str) -> bool {
     )
 }
 
-/// Whether a node is an operand of `and` or `or`, or the condition of a comprehension, and Python evaluates whether it is
-/// true. Operands that are made of operands themselves do not count.
+/// Whether a node is an operand of `and` or `or`, or the condition of a comprehension, and Python tests whether its
+/// value is true. Operands that consist of `and` or `or` themselves do not count.
 fn is_part_of_condition(node: &Node<'_>) -> bool {
     if !node.is_named() || matches!(node.kind(), "boolean_operator" | "comment") {
         return false;
@@ -166,7 +167,7 @@ fn is_part_of_condition(node: &Node<'_>) -> bool {
         && is_condition(node)
 }
 
-/// Whether Python evaluates whether an expression is true.
+/// Whether Python tests the value of an expression for being true or false.
 fn is_condition(node: &Node<'_>) -> bool {
     let Some(parent) = node.parent() else { return false };
     let is_field = |name| parent.child_by_field_name(name).is_some_and(|child| child.id() == node.id());

@@ -10,7 +10,7 @@ use tree_sitter::Node;
 use super::module::Module;
 use super::walk;
 
-/// Fields that a program fills in (`%s`, `%(name)d`, `{name}`), and escapes.
+/// Fields that a program fills in (`%s`, `%(name)d`, `{name}`), and escape sequences such as `\n`.
 static PLACEHOLDER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"%(\(\w*\))?[-+ #0-9.]*[a-zA-Z%]|\{[^{}]*\}|\\(x..|N\{[^}]*\}|u....|.)").ok());
 
@@ -40,7 +40,8 @@ const OTHER_EXCEPTION: &str = "NotImplementedError";
 /// A detail of a function's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Detail {
-    /// Texts, with single spaces. A description states the detail if it contains all of them.
+    /// Parts of the detail's text, in which each stretch of white space is a single space. A description states the
+    /// detail if it contains all parts.
     pub(crate) parts: Vec<String>,
     /// Whether the detail is the class of an exception.
     pub(crate) is_exception: bool,
@@ -73,7 +74,7 @@ impl Module {
                 let text = self.encoding.text(bytes);
                 let other = match node.kind() {
                     "raise_statement" => exception(&text),
-                    // Letters of other encodings than UTF-8 cannot be written back.
+                    // Skip text whose bytes in the file are not UTF-8, because the replacement is written in UTF-8.
                     "string_content" => words(&text).filter(|_| text.as_bytes() == bytes),
                     _ => number(&text),
                 };

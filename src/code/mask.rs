@@ -117,7 +117,7 @@ impl Module {
         let splices = self.splices(cuts)?;
         let mut kept = after.functions().iter();
         for (index, before) in self.functions().iter().enumerate() {
-            // A function inside a masked part no longer exists.
+            // Skip functions inside a masked part, which no longer exist.
             if splices.iter().any(|it| it.range.start <= before.whole.start && before.whole.start < it.range.end) {
                 continue;
             }

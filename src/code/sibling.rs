@@ -20,7 +20,7 @@ impl Module {
             && header(self, &own.header) == header(other, &its.header);
         let (range, from) = (self.body_code(function), other.body_code(sibling));
         let (body, its_body) = (&self.source()[range.clone()], &other.source()[from.clone()]);
-        // A body on the line of the header cannot follow a docstring.
+        // Require a body that begins below its header: only such a body can follow a docstring.
         let is_block = its_body.trim_ascii_start().len() < its_body.len() && its_body.contains(&b'\n');
         if !is_sibling || !is_block || body.trim_ascii() == its_body.trim_ascii() {
             return None;

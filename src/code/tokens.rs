@@ -86,7 +86,7 @@ const LONGEST_STRING: usize = 2000;
 
 struct Lexer<'source> {
     source: &'source [u8],
-    /// End of the part that is split.
+    /// Offset of the end of the part that is split into tokens.
     end: usize,
     at: usize,
     tokens: Vec<CodeToken>,

@@ -1,8 +1,8 @@
 //! Programs started by a Bash script, with their arguments; used for right programs that use no recorded parser.
 //!
 //! Bash itself writes the commands that it runs, expanded, to a trace, and each Python process records the arguments
-//! that it received from the kernel. Other programs started by something other than Bash, such as `xargs`, appear in
-//! neither.
+//! that it received from the kernel. Programs other than Python that are started by something other than Bash, for
+//! example by `xargs`, are not recorded.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -88,7 +88,7 @@ pub struct RecordedCalls<'a> {
 pub type WatchedFunctions = BTreeMap<String, Option<BTreeSet<String>>>;
 
 impl ExpectedCall {
-    /// Whether a constant decides an argument that is not free, so that a right program has to make the call.
+    /// Whether a constant sets an argument that is not free. Then every right program has to make the call.
     #[must_use]
     pub fn is_required(&self, free: Leeway<'_>) -> bool {
         self.set.keys().any(|name| name != "self" && !free.has(name))
@@ -109,7 +109,8 @@ impl ExpectedCall {
         self.function == call.function && self.arguments().all(|(name, _)| self.agrees(name, call, free))
     }
 
-    /// Whether a recorded call has this value for an argument. An object in place of a default overrides the default.
+    /// Whether a recorded call agrees with the expected one in an argument. If the right program leaves the argument at
+    /// its default, an object does not agree with the default.
     fn agrees(&self, name: &str, call: &FunctionCall, free: Leeway<'_>) -> bool {
         let Some(got) = call.set.get(name) else { return free.has(name) };
         let is_set = self.set.get(name).is_some_and(|right| is_same(right, got, name, free));
@@ -140,7 +141,7 @@ impl ExpectedCall {
 /// Permitted differences from a right program's arguments.
 #[derive(Debug, Clone, Copy)]
 pub struct Leeway<'a> {
-    /// Arguments that may have any value; `options.key` is an entry of an argument.
+    /// Arguments that may have any value; `options.key` is the entry `key` of the argument `options`.
     pub free: &'a BTreeMap<String, String>,
     /// Arguments that are lists whose order does not matter.
     pub unordered: &'a [String],
@@ -315,7 +316,8 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
     for call in calls.iter().filter(|call| call.direct) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };
-        // A program may make an object, then change it, and use only the changed object, such as a recipe.
+        // Skip an object that the program makes but does not use in this state. For example, a program may make a
+        // default recipe, change it, and use only the changed recipe.
         let is_used = call.object.as_ref().is_some_and(|object| got.used.contains(object));
         if call.is_construction() && !is_used && rights.iter().any(|one| one.is_required(free)) {
             continue;

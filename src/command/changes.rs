@@ -1,4 +1,4 @@
-//! Shows that a right program fails if one of its constants is changed, for each constant.
+//! Shows, for each constant of a right program, that the program fails if the constant is changed.
 
 use std::collections::BTreeSet;
 use std::path::Path;

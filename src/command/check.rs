@@ -33,7 +33,7 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
             wrong("its right program is not of its kind".to_owned());
         }
         // The published rule recognises a script by the file that it runs; a command of an installed package has no
-        // such file.
+        // such file, so without a repo the kind is not checked.
         let shipped = shipped_check(&instruction.gold, &asked, instruction.kind);
         if !shipped.has_arguments() || (!shipped.kind && loaded.set.repo.is_some()) {
             wrong("its right program fails the published static checks".to_owned());

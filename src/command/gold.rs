@@ -24,13 +24,13 @@ pub const FORMAT: u32 = 3;
 pub struct CommandGold {
     /// Format version.
     pub format: u32,
-    /// Time of recording.
+    /// Time at which the results were recorded.
     pub recorded: jiff::Timestamp,
     /// Digest of the repo in the attempts' sandboxes: sha256, hex.
     pub repo: String,
-    /// The environment.
+    /// The env in which the right programs were run.
     pub env: EnvStamp,
-    /// The sandbox backend.
+    /// The sandbox backend with which the right programs were run.
     pub sandbox: String,
     /// Results by the instruction's id.
     pub results: BTreeMap<String, GoldRun>,
@@ -40,7 +40,7 @@ pub struct CommandGold {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldRun {
-    /// The program.
+    /// The source text of the program.
     pub program: String,
     /// The arguments that the program's parsers returned: one entry for each time that the program parsed arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -82,15 +82,15 @@ struct Arguments {
 }
 
 impl InstructionJudge<'_> {
-    /// Scores an answer without running anything: whether there is one, and whether its program is of the requested
-    /// kind.
+    /// Scores an answer without running anything: checks that there is an answer, and that its program is of the
+    /// requested kind.
     #[must_use]
     pub fn reported(&self, answer: Option<&str>) -> Verdict {
         let Some(answer) = answer else {
             return Verdict { reason: Some("no answer".to_owned()), ..Verdict::default() };
         };
         let AnswerProgram::Program(program) = find(answer, self.instruction.kind) else {
-            // The program is in a file, which verification reads.
+            // The program is in a file. Only verification reads this file, so nothing can be scored here.
             return Verdict { pass: true, unchecked: true, ..Verdict::default() };
         };
         let text = if answer.trim_start().starts_with('{') { &program.code } else { answer };
@@ -233,7 +233,7 @@ impl InstructionJudge<'_> {
             if !asked.is_empty() {
                 return self.by_namespace(observed, &asked, text);
             }
-            // A package may have several commands with the same effect.
+            // A package may have several commands with the same effect, so accept its other commands, too.
             let others: Vec<ParserCall> = observed.calls.iter().filter_map(|call| self.as_gold(call)).collect();
             if !others.is_empty() {
                 return self.by_namespace(observed, &others.iter().collect::<Vec<_>>(), text);
@@ -307,8 +307,8 @@ impl InstructionJudge<'_> {
         let printed = |value: &Value| read_arguments(&json!({ "v": value })).unwrap_or_default().pop();
         let is_argument =
             |argument: &Argument, value: &Value| printed(value).is_some_and(|it| it.value == argument.value);
-        // If the program uses something else in place of an expected call, the call's constants must at least be in its
-        // text.
+        // If the program uses something else in place of an expected call, the call's constants must at least be in the
+        // program's text.
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
         let is_asked = |part: &&Value| self.asked.iter().any(|argument| is_argument(argument, part));
         let written = written.flat_map(|(name, right)| {
@@ -387,7 +387,8 @@ impl InstructionJudge<'_> {
     fn is_result(&self, right: &Value) -> bool {
         let Some(right) = right.as_str().filter(|_| self.instruction.expect.outcome) else { return false };
         let Instruction { files, result, path, .. } = self.instruction;
-        // Paths are recorded from the repo's root.
+        // Recorded paths may be relative to the repo's root, while `file` is relative to the folder in which the
+        // program runs.
         let is_path = |file: &str| file == right || Path::new(path).join(file) == Path::new(right);
         match result {
             ResultRule::JsonFile(file) if files.is_empty() => is_path(file),

@@ -32,7 +32,7 @@ pub struct CommandSet {
     /// example for a package that is part of the env.
     #[serde(default)]
     pub repo: Option<String>,
-    /// The env.
+    /// The env's id.
     pub env: String,
     /// The documentation: files of `commands/<id>/`, in order. Attempts see them only if their context includes them.
     pub readme: Vec<String>,
@@ -70,7 +70,7 @@ pub struct Instruction {
     pub text: String,
     /// The section of the documentation that explains the task.
     pub oracle: OracleSection,
-    /// The gold program.
+    /// The source text of the right program.
     pub gold: String,
     /// Arguments that the program must set: values by name, written as in the gold program.
     pub arguments: Map<String, Value>,

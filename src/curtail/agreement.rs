@@ -61,7 +61,7 @@ pub struct Agreement {
     pub weighted_recall: Option<Proportion>,
 }
 
-/// Shares of a group's cases that pass both, are false passes, and are false fails.
+/// For one group: the shares of its cases that pass both experiments, are false passes, and are false fails.
 type CaseShares = [f64; 3];
 
 impl Agreement {
@@ -121,7 +121,8 @@ impl Agreement {
 }
 
 /// Computes sums[0] / (sums[0] + sums[wrong]) with equal weight per group. If all bootstrap replicates are equal, the
-/// bootstrap interval would have no width; then Wilson's interval over the groups with such cases is used instead.
+/// bootstrap interval would have no width; then Wilson's interval is used instead, over the groups that have any of
+/// these cases.
 fn weighted(groups: &[CaseShares], wrong: usize) -> Option<Proportion> {
     let share = |sums: &CaseShares| (sums[0] + sums[wrong] > 0.0).then(|| sums[0] / (sums[0] + sums[wrong]));
     let add = |mut total: CaseShares, group: &CaseShares| {

@@ -333,7 +333,8 @@ impl CurtailSearch<'_> {
                 let group = self.pool.attempts[attempt].group.clone();
                 verdicts.insert(attempt, SolutionCase { group, full, curtailed });
             }
-            // At best, all remaining verdicts agree.
+            // In the best case, the two verdicts agree on all remaining solutions. Check whether the goal is still
+            // possible then.
             let right = passing - false_fail;
             let hopeless = right < self.wanted.goal * (right + false_pass) || right < self.wanted.goal * passing;
             if gives_up && hopeless {

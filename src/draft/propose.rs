@@ -11,8 +11,8 @@ use crate::code::{Module, Selector, last_part};
 /// Minimum number of lines of a proposed function, without its docstring.
 const FEWEST_LINES: usize = 5;
 
-/// For each function that an experiment enters (given by its file and its index in the file's module), the indices of
-/// the experiments that enter it.
+/// The functions that experiments enter. Each key is a file and the index of a function in the file's module; each
+/// value contains the indices of the experiments that enter the function.
 pub type ExperimentsByFunction = BTreeMap<(PathBuf, usize), BTreeSet<usize>>;
 
 /// A function that is worth masking.

@@ -22,7 +22,7 @@ pub struct TextSource {
     format: MarkupFormat,
 }
 
-/// The text of a paper, as agents are shown it.
+/// The text of a paper in the form that agents see.
 #[derive(Debug, Clone)]
 pub struct ScrubbedPaper {
     /// The text, in which results are removed.

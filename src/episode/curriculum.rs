@@ -24,7 +24,7 @@ const LEAST_SLOPE: f64 = 0.2;
 /// Lowest and highest aim, so that both successes and failures occur.
 const AIMS: (f64, f64) = (0.02, 0.98);
 
-/// A masked function: the item and its index.
+/// A masked function: the item, and the function's index in it.
 pub type Unit = (String, usize);
 
 /// State of a curriculum.

@@ -1,9 +1,10 @@
 //! Episodes: attempts whose steps come from outside, from a learner or an assistant.
 //!
-//! An [`EpisodeHost`] holds a prepared run. Each [`Episode`] is one of its attempts, made by the same code as others: the
-//! same sandbox, limits, guards, verification, store and ledger. Its agent waits for the client's calls
-//! ([`remote`]); a client that leaves ends it, as an agent that gave up. [`tasks`] says what clients can ask for,
-//! [`curriculum`] chooses for them, and [`reward`] turns a record into a number. How clients connect is not known here.
+//! An [`EpisodeHost`] holds a prepared run. Each [`Episode`] is one attempt of this run, made by the same code as other
+//! attempts, with the same sandbox, limits, guards, verification, store and ledger. Its agent waits for the client's
+//! calls ([`remote`]); if the client leaves, the attempt ends as if its agent had given up. [`tasks`] says what clients
+//! can ask for, [`curriculum`] chooses for them, and [`reward`] turns a record into a number. This module does not know
+//! how clients connect.
 
 pub mod curriculum;
 mod remote;
@@ -142,7 +143,7 @@ pub struct LeftEpisode {
 }
 
 impl LeftEpisode {
-    /// Waits until the episode is judged and its place is free.
+    /// Waits until the episode is judged and its slot is free for another episode.
     pub async fn judged(mut self) {
         let _ = self.outcome.wait_for(Option::is_some).await;
     }
@@ -294,7 +295,7 @@ impl EpisodeHost {
         self.tools.without_model()
     }
 
-    /// Returns the task of a sample as a client would be shown it, without starting an episode.
+    /// Returns the task of a sample in the form shown to clients, without starting an episode.
     ///
     /// # Errors
     /// Kind `Usage` for a sample that its item does not have.
@@ -352,7 +353,7 @@ impl EpisodeHost {
         }
         match best {
             Some((_, sample)) => Ok((sample.clone(), Some(curriculum.next()))),
-            // This call fails with an error that names the missing paper.
+            // There is no sample to compare. This call then fails with an error that names what is missing.
             None => {
                 let asked = TaskChoice { item: item.map(str::to_owned), ..TaskChoice::default() };
                 Ok((self.tasks.choose(&asked, 0)?, None))
@@ -532,7 +533,7 @@ async fn keep(
     let mut batch = Vec::new();
     while records.recv_many(&mut batch, 256).await > 0 {
         let (stored, waiting): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
-        // Appending waits for the disk.
+        // Appending waits for the disk, so tell the runtime that this thread will block.
         match tokio::task::block_in_place(|| writer.append(&stored)) {
             Ok(()) => {
                 for done in waiting {

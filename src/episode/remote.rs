@@ -21,7 +21,8 @@ use crate::agent::{Agent, AttemptEnd, Context, End, Event, Limits, Replication, 
 use crate::model::{Message, Reply, Role, ToolCall};
 use crate::score::parse_answer;
 
-/// Name under which every client can report its answer, whatever the tools call it.
+/// Name of the tool with which every client can report its answer, even if the tools have another name for it or no
+/// such tool.
 pub const SUBMIT: &str = "submit";
 /// Number of consecutive unusable calls that ends an episode.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
@@ -30,7 +31,7 @@ const TEXT: usize = 20_000;
 /// The end's detail if the client disconnected, closed the episode or began another one.
 const GONE: &str = "the client left before it submitted an answer";
 
-/// The task as a client is shown it.
+/// The task in the form shown to a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opening {
     /// Instructions on how to work: react's system prompt.
@@ -43,7 +44,7 @@ pub struct Opening {
     pub seconds: f64,
 }
 
-/// A tool's output as a client is shown it.
+/// A tool's output in the form shown to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
     /// The output, or the error of a malformed call.
@@ -178,7 +179,7 @@ impl RemoteAgent {
     }
 }
 
-/// The task as a client is shown it, under these limits and with these tools.
+/// Returns the task in the form shown to a client with these limits and tools.
 pub(super) fn opening(task: &Task, limits: &Limits, tools: ToolSet) -> Opening {
     let tool_calling = calling(tools);
     let (prompting, history) = (dynamic::Prompting::default(), History::default());

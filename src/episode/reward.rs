@@ -46,7 +46,7 @@ fn counts(verdict: &Verdict, reported: Option<&Verdict>) -> (usize, usize) {
     (passed, verdict.experiments.len())
 }
 
-/// Whether a limit ended the episode rather than the client.
+/// Whether a limit, and not the client, ended the episode.
 #[must_use]
 pub const fn is_truncated(end: End) -> bool {
     matches!(end, End::StepLimit | End::TimeLimit | End::CostLimit | End::TokenLimit | End::DiskLimit)

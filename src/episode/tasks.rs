@@ -57,10 +57,10 @@ impl FromStr for Split {
     }
 }
 
-/// A request for a task. Everything left out is chosen by the server.
+/// A request for a task. The server chooses what the request leaves open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskChoice {
-    /// Exactly this sample.
+    /// Id of the requested sample.
     pub sample: Option<String>,
     /// A sample of this item, such as a paper.
     pub item: Option<String>,
@@ -231,7 +231,8 @@ impl Tasks {
         Ok(drawn)
     }
 
-    /// Draws samples until both splits have enough, all samples have been drawn, or there are [`MOST_DRAWN`].
+    /// Draws samples until both splits have enough, all samples have been drawn, or [`MOST_DRAWN`] samples have been
+    /// drawn.
     fn draw_of(&self, item: &dyn Item, n: usize) -> Result<DrawnSamples> {
         let held_out = self.held_out(item)?;
         let limit = self.draw.limit;

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::files::{bounded, hex};
 use crate::run::record_index::IndexedRecord;
 
-/// Hexadecimal digits that distinguish names which would otherwise become equal.
+/// Number of hexadecimal digits of the digest that is appended to a changed name.
 const DIGITS: usize = 8;
 
 /// Converts a name to a path component. Valid file names stay as they are. Otherwise path separators become dashes,

@@ -12,14 +12,15 @@ use crate::audit::{Bench, leaks};
 use crate::error::{Error, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 
-/// Minimum share of a function's body in one other place for that place to give the function away.
+/// A function is dropped if at least this share of its body also occurs in one other place, where agents could read it.
 const LEAK: f64 = 0.6;
 
 /// Number of combinations of two or three functions that are tried.
 const COMBINATIONS: usize = 20;
 
 impl Workshop {
-    /// Measures candidates in their drawn order until enough of them pass. Returns those that pass, with their index.
+    /// Measures candidates, in the order of `spread`, until enough of them pass. Returns those that pass, with their
+    /// index.
     pub(super) async fn gate(
         &self,
         gates: Arc<Gates>,

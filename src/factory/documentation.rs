@@ -146,7 +146,8 @@ fn indented_as_one(lines: &[&str]) -> String {
     text.join("\n").trim().to_owned()
 }
 
-/// Puts headings two levels lower, below the document's own. Code in fences stays.
+/// Lowers headings by two levels, so that they are below the headings that this program writes. Code in fences is not
+/// changed.
 fn lowered(text: &str) -> String {
     let mut fenced = false;
     text.lines().fold(String::new(), |mut all, line| {

@@ -17,7 +17,7 @@ const LINES: std::ops::RangeInclusive<usize> = 3..=80;
 /// Minimum number of possible mutants; a body with fewer does almost nothing.
 const FEWEST_MUTANTS: usize = 4;
 
-/// Methods that describe an object or pass a call on.
+/// Names of methods that are too simple to mask: they describe an object, or pass a call on.
 const PLAIN_METHODS: [&str; 28] = [
     "__repr__",
     "__str__",
@@ -55,7 +55,8 @@ const PLOTS: [&str; 7] = ["plot", "draw_", "_draw", "figure", "imshow", "subplot
 /// Calls that occur only in functions that draw plots.
 const PLOT_CALLS: [&str; 6] = ["plt.", "pyplot.", "ax.", "fig.", "axes.", ".savefig"];
 
-/// Number of tokens below which a body is compared as a whole with other bodies. The search for copies compares longer ones.
+/// Bodies with fewer tokens than this are compared as a whole with each other. Longer bodies are left to the search for
+/// copies ([`crate::audit::leaks`]).
 const SHORT_BODY: usize = 32;
 
 /// Names of methods of Python's own types, whose calls say nothing about a package's method of the same name.
@@ -137,7 +138,7 @@ impl Candidate {
         }
     }
 
-    /// The function as `path.py::Class.method`; functions of the same name in a file share it.
+    /// The function as `path.py::Class.method`; the same for all functions of this name in the file.
     pub(super) fn name(&self) -> &str {
         self.at.split('#').next().unwrap_or_default()
     }
@@ -150,7 +151,7 @@ pub(super) struct PackageFunctions {
     pub(super) found: usize,
     /// Number of these functions that are entered by a test that was kept.
     pub(super) entered: usize,
-    /// Functions worth masking, by file and place.
+    /// Functions worth masking, ordered by file and position in the file.
     pub(super) candidates: Vec<Candidate>,
     /// Selectors of entered functions that are not worth masking, by reason.
     pub(super) refused: BTreeMap<String, Vec<String>>,
@@ -206,7 +207,7 @@ pub(super) fn examine(
             let description =
                 module.docstring(place).and_then(|literal| first_sentence(&literal)).unwrap_or_else(|| {
                     let own_name = last_part(&function.name);
-                    // A constructor is called by the name of its class.
+                    // A constructor is called by the name of its class, so its own name need not be unique.
                     let is_unique = own_name == "__init__" || names.get(own_name) == Some(&1);
                     described(module, place, if is_unique { &sources } else { &[] })
                 });
@@ -232,7 +233,8 @@ fn is_own_doctest(id: &str, name: &str) -> bool {
     file == own && test.strip_suffix(function).is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
-/// Whether a file is not part of what a package does: vendored code, its command line, or generated code.
+/// Whether a file does not implement what the package does: vendored code, code that states the version, tests, or
+/// `setup.py`.
 fn is_aside(path: &Path) -> bool {
     let mut parts = path.iter().filter_map(|part| part.to_str());
     parts.any(|part| {
@@ -296,7 +298,7 @@ fn refused(module: &Module, place: usize) -> Option<&'static str> {
     None
 }
 
-/// Returns a hash of the tokens of a short body, names aside; `None` for a longer one.
+/// Returns a hash of the tokens of a short body, in which all names count as equal; `None` for a longer body.
 fn short_body(module: &Module, place: usize) -> Option<u64> {
     let tokens = CodeTokens::split(module.source(), module.body_code(place));
     let whole = (1..SHORT_BODY).contains(&tokens.len());
@@ -311,7 +313,7 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> St
     let owner = function.class.as_ref().map_or(String::new(), |class| format!(" of class `{class}`"));
     let called = if name == "__init__" { function.class.as_deref().map_or(name, last_part) } else { name };
     let mut shown = Vec::new();
-    // Other classes have methods of these names.
+    // Other classes have methods of these names, too, so their calls may not be calls of this method.
     let is_common = called.starts_with("__") || (function.class.is_some() && BUILTIN_METHODS.contains(&called));
     if called.len() > 2 && !is_common {
         let needle = format!("{called}(");
@@ -350,11 +352,13 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> St
     format!("The {kind} \"{words}\"{owner}, without documentation. Signature: `{header}`.{calls}")
 }
 
-/// Orders candidates so that a prefix of any length is spread over files and lengths. `seed` decides among equals.
+/// Orders candidates so that the first ones, however many are taken, are spread over files and over lengths of
+/// functions. `seed` decides among equals.
 pub(super) fn spread(mut candidates: Vec<Candidate>, seed: u64) -> Vec<Candidate> {
     let chance = |candidate: &Candidate| hex(&Sha256::digest(format!("{seed}\n{}", candidate.at)));
     candidates.sort_by_cached_key(chance);
-    // Take candidates from a file's length classes in turn, and then from the files in turn.
+    // Group candidates by file and class of length. Take the first candidate of each group, then the second of each,
+    // and so on; within such a turn, a hash decides the order.
     let mut cells: BTreeMap<(PathBuf, usize), Vec<Candidate>> = BTreeMap::new();
     for candidate in candidates {
         let class = match candidate.lines {

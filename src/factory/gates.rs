@@ -20,11 +20,12 @@ use crate::score::score_experiment;
 use crate::suite::{FunctionEvidence, LoadedPaper, ResultRule, Stdout};
 use crate::workspace::is_left_out;
 
-/// Maximum tests per group, and seconds of all tests, that measure one function.
+/// Limits on the tests that measure one function: number of tests per group, and total seconds of all of them.
 const MOST_TESTS: usize = 60;
 const MOST_SECONDS: f64 = 6.0;
 
-/// Maximum seconds of the tests that show which details and cases of a function are tried.
+/// Limit on the total seconds of the tests that show which details of a function's body are needed, which of its cases
+/// are run, and whether the body of a similar function passes.
 const MOST_SECONDS_OF_BODY: f64 = 20.0;
 
 /// Minimum number of calls with different arguments that the tests make.
@@ -58,7 +59,8 @@ pub(super) struct Gates {
     pub(super) tests: BTreeMap<String, SurveyedTest>,
     /// Seconds that a run takes in addition to its tests.
     pub(super) overhead: f64,
-    /// Tests whose results differ if they run without the guard, as they do here; they are not used.
+    /// Tests that do not give their gold results in the runs made here, which are without the guard: each test runs
+    /// only once, because the code is trusted. These tests are not used.
     odd: BTreeSet<String>,
     /// Results of the unmasked repo: outcomes and values of each group.
     gold: Map<String, Value>,
@@ -87,7 +89,7 @@ pub(super) enum Gate {
     Dropped(String),
 }
 
-/// A change of the package, and the tests that are to notice it.
+/// A change of the package, and the tests that should fail with it.
 struct Variant {
     files: Vec<(PathBuf, Vec<u8>)>,
     ids: Vec<String>,
@@ -98,7 +100,7 @@ struct Variant {
 struct WholeRun {
     /// Tests whose outcome or values differ from gold.
     failing: BTreeSet<String>,
-    /// Numbers of the recorded cases that occurred.
+    /// Numbers of the cases (such as branches) of the function's body that were run, if the variant records them.
     cases: BTreeSet<usize>,
     /// Number of recorded calls with different arguments.
     calls: usize,
@@ -139,7 +141,8 @@ fn visible_texts(loaded: &LoadedPaper) -> BTreeMap<PathBuf, String> {
 }
 
 impl Gates {
-    /// Creates the gates of a package whose gold was recorded. Runs its tests twice without the guard.
+    /// Creates the gates of a package whose gold was recorded. Runs quick tests to measure the time that a run takes in
+    /// addition to its tests, then all tests to find those that cannot be used.
     ///
     /// # Errors
     /// Kind `Baseline` if there is no gold; the errors of trials.
@@ -161,7 +164,8 @@ impl Gates {
         let odd = BTreeSet::new();
         let mut gates = Self { bench, layout, plan, tests, overhead: UNKNOWN_OVERHEAD, odd, gold, values, visible };
         let all: BTreeSet<String> = gates.tests.keys().cloned().collect();
-        // Measure the time in addition to the tests with quick tests, because slow tests would hide it.
+        // Use quick tests to measure the time that a run takes in addition to its tests, because slow tests would hide
+        // it.
         let quick = Variant { files: Vec::new(), ids: gates.ids_of(&all) };
         let inside = gates.seconds(&quick.ids);
         let first = gates.outcome(&[quick], &json!({ "whole": true })).await?;
@@ -217,7 +221,8 @@ impl Gates {
             return dropped("no kept test enters it");
         }
         let module = self.bench.loaded().source(unit);
-        // Any test may need a detail, try a case, or tell siblings apart.
+        // Use more tests than in `ids`: any of them may need a detail of the body, run a case of it, or fail with a
+        // sibling's body.
         let most_ids = self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_BODY);
         let variant = |files| Variant { files, ids: most_ids.clone() };
         let of_module = |text| variant(vec![(module.path().to_owned(), text)]);
@@ -242,14 +247,15 @@ impl Gates {
         if with_other_details.iter().any(|run| !run.failing.is_empty()) {
             return dropped("its tests need a text, number or exception that only its body states");
         }
-        // A wrong solution could leave out a case that no test tries, and pass.
+        // If no test runs a case, a wrong solution could leave out this case and pass.
         if (0..cases.len()).any(|number| !tried.contains(&number)) {
             return dropped("its tests do not try every case of its body");
         }
         if runs[1].calls < LEAST_CALLS {
             return dropped("its tests call it with too few different arguments");
         }
-        // Either the tests hardly check how the function differs from such a sibling, or nothing states the difference.
+        // If most of these tests pass with the body of a similar function, they hardly check how the two functions
+        // differ.
         if siblings.iter().any(|run| 2 * run.failing.len() < failing.len()) {
             return dropped("the body of a similar function passes most of its tests");
         }
@@ -281,8 +287,8 @@ impl Gates {
         Ok(Gate::Passed(Box::new(Passed { needed_by, ids, evidence })))
     }
 
-    /// For each combination of functions with tests that need them: whether tests fail with all of its functions masked at
-    /// once.
+    /// Returns for each combination of functions, given with the tests to run: whether tests fail with all functions of
+    /// the combination masked at once.
     ///
     /// # Errors
     /// The errors of trials.
@@ -395,14 +401,15 @@ impl Gates {
         found.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// Returns the details of a function's body that nothing states which agents see. A docstring is taken to say which
-    /// exceptions the function raises.
+    /// Returns the details of a function's body that are not stated in anything that agents see. Exceptions are only
+    /// returned for a function without a docstring, because a docstring is taken to state them.
     fn unstated(&self, unit: usize, candidate: &Candidate) -> Result<Vec<Detail>> {
         let loaded = self.bench.loaded();
         let module = loaded.source(unit);
         let masked: Vec<(PathBuf, String)> =
             self.masked(&[unit])?.into_iter().map(|(path, bytes)| (path, plain(&bytes))).collect();
-        // Other files may contain short words and numbers by chance. The paper's text has no path.
+        // Other files may contain short details by chance, so only the masked files and the paper's text (whose path is
+        // empty) count as stating these.
         let is_stated = |detail: &Detail| {
             let may_state = |path: &PathBuf| !detail.is_short || path.as_os_str().is_empty();
             let is_masked = |path: &PathBuf| masked.iter().any(|(own, _)| own == path);
@@ -416,9 +423,9 @@ impl Gates {
         Ok(found)
     }
 
-    /// Runs the tests of all variants in one sandbox, those of each variant until the result of one test differs from
-    /// gold. Returns whether that happened, for each variant. If more than `most_unnoticed` variants go unnoticed, the
-    /// remaining variants are not run and not in the result.
+    /// Runs the tests of all variants in one sandbox. A variant is noticed if a test gives another result than gold;
+    /// its remaining tests are then not run. Returns for each variant whether it was noticed. If more than
+    /// `most_unnoticed` variants go unnoticed, the remaining variants are not run and not in the result.
     async fn noticed(&self, variants: Vec<Variant>, most_unnoticed: Option<usize>) -> Result<Vec<bool>> {
         let mut options = json!({ "most_unnoticed": most_unnoticed });
         let ids: BTreeSet<&String> = variants.iter().flat_map(|variant| &variant.ids).collect();

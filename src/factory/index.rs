@@ -92,7 +92,8 @@ impl IndexClient {
                 chosen.name
             )));
         }
-        // A file without a date may be older than all others.
+        // If any file has no date, the date of the first file is unknown, because that file may be older than all
+        // others.
         let dates: Option<Vec<PartialDate>> = listed.iter().map(|file| file.uploaded).collect();
         let first_released = dates.and_then(|dates| dates.into_iter().min_by_key(|date| date.first()));
         Ok(Download { file: chosen.name.clone(), bytes, sha256: found, released: chosen.uploaded, first_released })
@@ -165,7 +166,7 @@ impl IndexClient {
                 Err(error) => failed = Some(error),
             }
         }
-        // The address may contain a password.
+        // Do not quote the address, because it may contain a password.
         let why = failed.unwrap_or_default();
         Err(Error::machine(format!("the package index does not answer: {why}")).hint(
             "repeat the command, which continues; pip's own configuration decides on index, proxy and certificates",

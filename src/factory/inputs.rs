@@ -1,6 +1,6 @@
-//! Adds tests that call functions with more inputs than the package's own tests have, and compare with what the original
-//! code gives: wrong solutions often differ only on inputs of which the authors of the tests did not think. Some of these calls
-//! become examples for agents instead.
+//! Adds tests that call functions with more inputs than the package's own tests have, and compare with what the
+//! original code gives: wrong solutions often give other results only for inputs that the authors of the tests did not
+//! think of. Some of these calls become examples for agents instead.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::run::machine::Machine;
 /// The code that makes inputs.
 const CODE: &str = include_str!("more_inputs.py");
 
-/// File with the request to the runner, and the one with its answer.
+/// Names of the file with the request to the runner, and of the file with its answer.
 const REQUEST: &str = ".autoexperiment-inputs-request.json";
 const OUTPUT: &str = ".autoexperiment-inputs.json";
 
@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_mins(15);
 /// Largest test file that is kept, in bytes.
 const LARGEST_FILE: usize = 2 << 20;
 
-/// How the names of the added test files begin; the runner has the same word.
+/// Prefix of the names of the added test files; `package_tests.py` has the same constant.
 pub(super) const ADDED: &str = "test_autoexperiment_inputs";
 
 /// Whether a path is that of an added test file.
@@ -44,8 +44,8 @@ pub(super) fn file_of(test: &str) -> &str {
     test.split("::").next().unwrap_or_default()
 }
 
-/// Returns what the ids of all added tests of one function begin with, for one of these tests; `None` if the test is the
-/// package's own.
+/// Returns the common prefix of the ids of all added tests of one function, given the id of one of them; `None` for a
+/// test of the package's own.
 pub(super) fn added_tests_of_function(test: &str) -> Option<&str> {
     let (of_function, _) = test.rsplit_once('_')?;
     is_added(file_of(test)).then_some(of_function)
@@ -65,15 +65,15 @@ pub(super) struct AddedInputs {
 struct FunctionInputs {
     /// The function, as `path.py::Class.method`.
     function: String,
-    /// The common beginning of the ids of its added tests, see [`added_tests_of_function`].
+    /// Common prefix of the ids of the function's added tests, see [`added_tests_of_function`].
     tests: String,
     /// Lines that each show a call and what it does.
     examples: Vec<String>,
 }
 
 impl AddedInputs {
-    /// Returns the examples of a function, given as `path.py::Class.method`; none if its added tests are no longer kept,
-    /// because what it does varies.
+    /// Returns the examples of a function, given as `path.py::Class.method`; none if no added test of the function is
+    /// kept, for example because its results vary.
     pub(super) fn examples(&self, function: &str, kept: &BTreeMap<String, SurveyedTest>) -> &[String] {
         let is_kept = |tests: &str| kept.keys().any(|id| added_tests_of_function(id) == Some(tests));
         let found = self.functions.iter().find(|one| one.function == function && is_kept(&one.tests));
@@ -81,8 +81,8 @@ impl AddedInputs {
     }
 }
 
-/// Makes test files that call these functions, and up to `most_examples` examples of each, from calls that the plan's tests
-/// make. A package whose tests allow none has no such files.
+/// Makes test files that call these functions, and up to `most_examples` examples of each, from calls that the plan's
+/// tests make. The result is empty if the runner cannot make any.
 ///
 /// # Errors
 /// Kind `Infrastructure` if the sandbox is lost.

@@ -1,5 +1,5 @@
-//! How a package runs from its sources without being installed: its import root, and the files that a build would have made
-//! for it: metadata with entry points, and version files.
+//! How a package runs from its sources without being installed: the folder from which it is imported, and the files
+//! that a build would have made: metadata with entry points, and files that state the version.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -117,7 +117,7 @@ impl Layout {
     }
 
     /// Writes the files that an installed package has and its sources lack: a `.dist-info` folder, and version files.
-    /// Metadata at the root keeps its fields, and loses the text below them, which is the README.
+    /// The `PKG-INFO` at the root keeps its fields, but loses the text below them, which is the README.
     ///
     /// # Errors
     /// Kind `Machine` if a file cannot be written.

@@ -68,13 +68,13 @@ pub struct FactorySettings {
 pub struct PackageEntry {
     /// The package as the user named it.
     pub package: String,
-    /// Id of its paper, repo and env.
+    /// Id of the package's paper, repo and env.
     pub id: String,
-    /// Name and version in its metadata.
+    /// Name in the package's metadata.
     pub name: String,
-    /// Version in its metadata.
+    /// Version in the package's metadata.
     pub version: String,
-    /// Licence in its metadata.
+    /// Licence in the package's metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub licence: Option<String>,
     /// Where the sources came from; absent if they could not be fetched.
@@ -117,12 +117,13 @@ pub struct PackageEntry {
 pub struct Funnel {
     /// Tests that were found.
     pub tests: usize,
-    /// Tests that were kept, which decide whether an attempt passes.
+    /// Kept tests of the package's own. Kept tests decide whether an attempt passes.
     pub tests_kept: usize,
-    /// Tests that were added to these, with more inputs.
+    /// Kept tests that were added to the package's own, to try more inputs; see [`Measured::added`].
     #[serde(default)]
     pub tests_added: usize,
-    /// Tests, also added ones, of which the values returned by the package are compared, too.
+    /// Kept tests, own and added, for which the values that the package returns to the test are also compared with
+    /// gold.
     pub tests_with_values: usize,
     /// Tests left out, by reason.
     pub tests_left_out: BTreeMap<String, usize>,
@@ -144,14 +145,14 @@ pub struct Funnel {
     pub fresh: usize,
     /// Selectors of dropped functions, by reason.
     pub dropped: BTreeMap<String, Vec<String>>,
-    /// For the kept functions: mutants that were run, and mutants that were killed.
+    /// For the kept functions: number of mutants that were run, and number of mutants that were killed.
     pub mutants: (usize, usize),
-    /// Pairs and triples of functions: those that were masked together, and those of them for which tests failed, as
-    /// they should.
+    /// Number of pairs and triples of functions that were masked together, and number of those for which tests failed,
+    /// as they should.
     pub combinations: (usize, usize),
 }
 
-/// Measurements of a package, from which its files follow together with its sources.
+/// Measurements of a package. Together with the package's sources, they determine the package's files in the suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {

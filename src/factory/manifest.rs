@@ -13,7 +13,7 @@ use crate::draft::metadata::PackageFacts;
 use crate::files::toml_string;
 use crate::suite::PartialDate;
 
-/// Relative and absolute tolerance of the sums into which floating-point values are folded.
+/// Relative and absolute tolerance of the sums of floating-point values in the digests of values that the runner makes.
 const TOLERANCE: (&str, &str) = ("1e-5", "1e-9");
 
 /// Input of a package's manifest.

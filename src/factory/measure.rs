@@ -26,7 +26,7 @@ use crate::masked::ready::ReadyPaper;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::suite::{LoadedPaper, PartialDate, Protocol, Suite};
 
-/// Configuration that tests and builds share; protected, and never hidden.
+/// Configuration files that tests and builds share. They are protected, but never hidden.
 const SHARED: [&str; 6] = ["pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "PKG-INFO", "MANIFEST.in"];
 
 /// Maximum number of times that gold is recorded, because the plan changes when tests turn out to vary.
@@ -136,8 +136,8 @@ impl Workshop {
         examine(&repo, &prepared.layout, &hidden, &entering(tests), earlier, documented)
     }
 
-    /// Adds tests with more inputs to those of the package: writes their files into the repo, and adds those that can be
-    /// trusted to `tests`. `surveyed` has the package as its own tests were surveyed.
+    /// Adds tests with more inputs to those of the package: writes their files into the repo, and adds those that can
+    /// be trusted to `tests`. `surveyed` is the package in the state in which its own tests were surveyed.
     async fn add_inputs(
         &self,
         prepared: &Prepared,
@@ -178,7 +178,8 @@ impl Workshop {
         if over > 0 {
             entry.funnel.added_left_out.insert(over_budget(), over);
         }
-        // Added tests compare by themselves what matters of a value; its class may not matter.
+        // Do not compare the values that the package returns to added tests: these tests themselves check what matters
+        // about a value, and the rest, such as its class, may not matter.
         tests.without_values.extend(found.kept.keys().cloned());
         tests.kept.append(&mut found.kept);
         made.files = remove_unused(&repo, made.files, tests)?;
@@ -238,12 +239,12 @@ impl Workshop {
     }
 }
 
-/// Returns the reason why tests are left out that would make the kept ones take too long.
+/// Returns the reason for leaving tests out because all kept tests together would take too long.
 fn over_budget() -> String {
     format!("more than {MOST_SECONDS} seconds of tests")
 }
 
-/// Plans groups of these tests, of which some have no values to compare.
+/// Plans the groups of these tests. `without_values` lists tests whose values are not compared.
 fn planned(tests: &BTreeMap<String, SurveyedTest>, without_values: &BTreeSet<String>) -> Plan {
     let seconds = |test: &SurveyedTest| (test.seconds * 1000.0).round() / 1000.0;
     Plan {

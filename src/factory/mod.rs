@@ -55,7 +55,7 @@ use source::PackageSource;
 pub use source::packages;
 use workshop::Workshop;
 
-/// The runner of a package's tests, and its plan, in each repo.
+/// Names of the runner of a package's tests, and of its plan, in each repo; and the runner's code.
 const RUNNER: &str = "autoexperiment_package_tests.py";
 const RUNNER_CODE: &str = include_str!("package_tests.py");
 const PLAN: &str = "autoexperiment_package_tests.json";
@@ -78,9 +78,8 @@ pub struct Factory {
 impl Factory {
     /// Opens or creates the suite's folder. `packages` is the number of packages that will be made.
     ///
-    /// # Errors
-    /// Kind `Usage` if the folder holds a suite that this verb did not make with these settings; `Machine` if it cannot be
-    /// written or another process makes it.
+    /// # Errors Kind `Usage` if the folder holds a suite that this verb did not make with these settings; `Machine` if
+    /// the suite cannot be written or another process is making it.
     pub fn open(
         folder: &Path,
         settings: FactorySettings,
@@ -129,11 +128,11 @@ impl Factory {
         Ok(Self { workshop: Arc::new(workshop), journal, jobs, list: FactoryList { settings, ..list }, _lock: lock })
     }
 
-    /// Makes the tasks of these packages. Those that are in the list already are not made again. The list is
-    /// written after each package, and passed to `on_done` with its entry.
+    /// Makes the tasks of these packages. Those that are in the list already are not made again. After each package,
+    /// the list is written and the package's entry is passed to `on_done`.
     ///
-    /// # Errors
-    /// Kind `Machine` if the list cannot be written. A package that gives no tasks is not an error, but its entry's reason.
+    /// # Errors Kind `Machine` if the list cannot be written. A package that gives no tasks is not an error; the reason
+    /// is in its entry.
     pub async fn make(
         mut self,
         asked: &[String],
@@ -185,8 +184,9 @@ impl Factory {
         Ok(whole)
     }
 
-    /// Asks the index for newer versions of a list's packages, with which [`Factory::make`] then compares those of the list.
-    /// Returns the newer ones as `name==version`, and one line for each package that has none.
+    /// Asks the index for newer versions of a list's packages. [`Factory::make`] then compares each newer version with
+    /// the version in the list. Returns the newer ones as `name==version`, and one line for each package that has no
+    /// newer version.
     pub async fn newer(&self, known: &FactoryList) -> (Vec<String>, Vec<String>) {
         let (mut asked, mut without) = (Vec::new(), Vec::new());
         let mut earlier = BTreeMap::new();

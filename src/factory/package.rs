@@ -69,7 +69,7 @@ impl Workshop {
         Ok(())
     }
 
-    /// Gets the sources that the metadata names, for an archive without tests.
+    /// Gets the sources from the repository that the package's metadata names. Used for an archive without tests.
     async fn repository_sources(
         &self,
         source: &PackageSource,

@@ -1,4 +1,4 @@
-//! `factory.html`: the list of packages as a page, with a funnel for each package.
+//! `factory.html`: the list of packages as a page, with the counts of tests and functions at each stage.
 
 use std::collections::BTreeMap;
 

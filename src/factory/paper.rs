@@ -102,7 +102,7 @@ impl Workshop {
         })
     }
 
-    /// Adds the headings of the text that name a function.
+    /// Adds to each function the headings of the paper's text that contain the function's name.
     fn with_passages(&self, prepared: &Prepared, functions: Vec<ListedFunction>, gold: &Gold) -> Vec<ListedFunction> {
         let text = GoldValues::of(Some(gold)).hide(&self.document(prepared, &functions));
         let headings: Vec<&str> =
@@ -131,7 +131,7 @@ impl Workshop {
         documentation::write(&prepared.sources, &repo, &prepared.layout, &prepared.facts, &masked, keep).text
     }
 
-    /// Writes manifest and text, without the values of gold, if it was recorded already.
+    /// Writes manifest and text. If `gold` is given, its values are removed from both.
     pub(super) fn write_paper(
         &self,
         prepared: &Prepared,

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::masked::build::tag;
 use crate::run::event::{Observer, RunEvent, Stage};
 
-/// Files of tests, which `new` leaves out and this verb keeps.
+/// Files of tests. `autoexperiment new` does not copy them, but `autoexperiment factory` does.
 const TESTS: [&str; 10] = [
     "**/tests",
     "**/test",

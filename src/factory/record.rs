@@ -20,9 +20,10 @@ use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
 /// Runs that are made in parallel.
 struct Step {
-    /// Guarded runs of each group.
+    /// Guarded runs of each group, that is, runs as in verification: each test runs in several processes, in some of
+    /// them altered so that it must fail.
     guarded: usize,
-    /// Runs of all tests without the guard.
+    /// Runs of all tests without the guard: each test runs once.
     unguarded: usize,
 }
 
@@ -49,7 +50,7 @@ struct Runs<'a> {
     guarded: BTreeMap<usize, Vec<(Value, f64)>>,
     /// First values of each test.
     values: BTreeMap<&'a String, Value>,
-    /// First outcome of each altered test.
+    /// First outcome of each altered form of a test.
     canaries: BTreeMap<String, Value>,
     /// Tests that did not pass, or whose altered forms vary.
     failed: BTreeSet<String>,
@@ -60,7 +61,7 @@ struct Runs<'a> {
 impl<'a> Runs<'a> {
     /// Adds the result of one run of these tests.
     fn add(&mut self, tests: impl IntoIterator<Item = &'a String>, result: &Value) {
-        // Values that differ between the processes of one run.
+        // Tests whose values differ between the processes of one run.
         let varying = result.get("varying").and_then(Value::as_array).into_iter().flatten();
         self.varying.extend(varying.filter_map(|test| Some(test.as_str()?.to_owned())));
         for test in tests {
@@ -73,7 +74,7 @@ impl<'a> Runs<'a> {
             } else {
                 self.values.entry(test).or_insert(value);
             }
-            // An altered test that varies would fail right solutions.
+            // If the outcome of an altered test varies, verification would fail right solutions, so leave the test out.
             for name in [test.clone(), format!("{test} (expectation)")] {
                 let Some(canary) = result.get("canaries").and_then(|all| all.get(&name)) else { continue };
                 if self.canaries.get(&name).is_some_and(|first| first != canary) {
@@ -104,7 +105,7 @@ pub(super) async fn record(
     let mut runs = Runs::default();
     let mut done = 0;
     for step in STEPS {
-        // The groups' real time limits follow from their times, which are not known yet.
+        // The groups' real time limits will follow from the times of these runs, so use a fixed limit here.
         let guarded = (0..step.guarded)
             .flat_map(|_| experiments.iter().enumerate())
             .map(|(place, experiment)| (Some(place), TaskExperiment { time_limit: LIMIT, ..experiment.clone() }));
@@ -151,7 +152,7 @@ pub(super) async fn record(
             let what = differing(first, other).unwrap_or_default();
             return Err(Error::new(FailureKind::Baseline, format!("its tests vary: `{what}` differs between runs")));
         }
-        // Score gold as verification would; right solutions could not pass otherwise.
+        // Score gold as verification would: if gold does not pass, right solutions cannot pass either.
         let known = bench.loaded().paper.experiments.iter().find(|known| known.id == experiments[place].id);
         let known = known.ok_or_else(|| Error::internal("a group of tests is not in the manifest"))?;
         for (other, _) in &runs {

@@ -18,9 +18,9 @@ impl EarlierVersion {
         Self { modules: index_tree(folder).into_iter().filter_map(|(_, module)| module.ok()).collect() }
     }
 
-    /// Whether the older version had this function, given by its index in its module: a function of the same name that has
-    /// at least half of its body's tokens in the same order, or any file with at least half of the body's shingles, which
-    /// finds functions that were moved or renamed.
+    /// Whether the older version had this function, given by its index in its module. This is so if a function of the
+    /// same name has at least half of the body's tokens in the same order, or if any file has at least half of the
+    /// body's shingles (short sequences of tokens); the latter finds functions that were moved or renamed.
     pub(super) fn has(&self, module: &Module, function: usize) -> bool {
         let body = CodeTokens::split(module.source(), module.body_code(function));
         let name = &module.functions()[function].name;
@@ -52,9 +52,9 @@ mod tests {
     fn a_function_is_fresh_if_it_is_new_or_more_than_half_of_its_body_is() {
         let mean = "    total = 0\n    for value in values:\n        total += value\n    return total / len(values)\n";
         assert!(!is_fresh(&format!("def mean(values):\n{mean}")));
-        // Moved, renamed, and with another docstring.
+        // The function is renamed and has a docstring.
         assert!(!is_fresh(&format!("def average(values):\n    '''The average.'''\n{mean}")));
-        // One line more, and one changed.
+        // The body has one more line, and another line is changed.
         assert!(!is_fresh(&format!("def mean(values):\n    values = list(values)\n{}", mean.replace("= 0", "= 0.0"))));
         assert!(is_fresh(
             "def span(values):\n    order = sorted(values)\n    if not order:\n        raise ValueError('empty')\n    return abs(order[-1] - order[0])\n"

@@ -136,8 +136,9 @@ impl Requirements {
         }
     }
 
-    /// Drops the requirements that an error of pip names, those of the package itself only if no test has any, and returns
-    /// them. Tests that need a dropped one fail in the survey, and are left out there.
+    /// Drops the requirements that an error of pip names, and returns them: requirements of the tests or, if the error
+    /// names none of these, of the package itself. Tests that need a dropped requirement fail in the survey and are
+    /// left out there.
     pub(super) fn drop_named(&mut self, message: &str) -> Vec<String> {
         let said = message.to_lowercase();
         let words: BTreeSet<String> = said
@@ -327,7 +328,7 @@ fn is_tool(name: &str) -> bool {
     TOOLS.iter().any(|tool| tool.strip_suffix('*').map_or(*tool == name, |start| name.starts_with(start)))
 }
 
-/// Removes the conditions on extras from a requirement. Also returns the extras that they name.
+/// Removes the conditions on extras from a requirement. Also returns the names of the extras in these conditions.
 fn without_extras(requirement: &str) -> (String, Vec<String>) {
     let Some((plain, condition)) = requirement.split_once(';') else { return (requirement.to_owned(), Vec::new()) };
     let Ok(extra) = Regex::new(r#"extra\s*==\s*["']([^"']*)["']"#) else { return (requirement.to_owned(), Vec::new()) };
@@ -337,7 +338,7 @@ fn without_extras(requirement: &str) -> (String, Vec<String>) {
     }
     let mut rest = extra.replace_all(condition, "").into_owned();
     if named.len() > 1 {
-        // Alternatives of extras are rarely combined with other conditions.
+        // Drop the whole condition: conditions that name several extras rarely contain anything else.
         rest.clear();
     }
     let rest = rest.trim().trim_start_matches("and ").trim_end_matches(" and").replace("()", "");
@@ -392,13 +393,14 @@ fn ini(said: &str, section: &str, key: &str) -> Vec<String> {
             found.push(more.trim().to_owned());
         }
     }
-    // tox has conditions such as `py38: mock`.
+    // Leave out lines that apply only in some of tox's environments, such as `py38: mock`.
     let unconditional = |line: &String| !line.is_empty() && !line.starts_with(['#', '-', '{']) && !line.contains(": ");
     found.retain(unconditional);
     found.into_iter().filter_map(|line| line.split(';').next().map(str::to_owned)).collect()
 }
 
-/// Returns the strings of the literal list that follows a key in Python code.
+/// Returns the strings in the literal list or tuple that is the value of a key in Python code, such as `key=["a"]` or
+/// `"key": ["a"]`.
 fn literal_list(code: &str, key: &str) -> Vec<String> {
     let list = Regex::new(&format!(r#"["']?\b{key}["']?\s*[=:]\s*[\[(]([^\[\]()]*(?:\[[^\]]*\][^\[\]()]*)*)[\])]"#));
     let (Ok(list), Ok(string)) = (list, Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#)) else { return Vec::new() };

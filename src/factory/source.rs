@@ -23,7 +23,7 @@ const CLONE: Duration = Duration::from_mins(3);
 /// A package as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackageSource {
-    /// The source archive of the user's index: name and version.
+    /// A package in the user's index, whose source archive is used: name and version.
     Index(String, Option<String>),
     /// A folder.
     Folder(PathBuf),
@@ -204,7 +204,7 @@ impl Fetcher {
 
 /// Copies a git repository without running anything of it: no hooks, no submodules, no questions.
 async fn clone(address: &str, into: &Path) -> Result<()> {
-    // An `@` before a slash belongs to a user's name.
+    // An `@` that is followed by a slash or a colon does not begin a tag: it ends a user's name.
     let (url, tag) = match address.rsplit_once('@') {
         Some((url, tag)) if !tag.contains(['/', ':']) && !tag.is_empty() => (url, Some(tag)),
         _ => (address, None),

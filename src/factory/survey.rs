@@ -95,7 +95,7 @@ pub(super) struct SurveyOptions {
 /// Tests that give the same result in every survey, and why the others are left out.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StableTests {
-    /// Tests that pass in every survey, as in the first one.
+    /// Tests that pass in every survey, as reported by the first survey.
     pub(super) kept: BTreeMap<String, SurveyedTest>,
     /// Kept tests whose values vary.
     pub(super) without_values: BTreeSet<String>,
@@ -127,7 +127,7 @@ pub(super) async fn survey(
     );
     let Ran { exec, written } = run_tests(ready, &[], &line, OUTPUT, LIMIT, machine).await?;
     let bytes = written.unwrap_or_default();
-    // Python writes numbers such as `NaN`, which JSON does not have.
+    // Use a reader that accepts numbers such as `NaN`: Python writes them, but JSON does not have them.
     let read = read_result(&ResultRule::JsonLine(Stdout::Stdout), &bytes, None);
     let parsed = read.map_err(|_| None).and_then(|value| serde_json::from_value(value).map_err(Some));
     let parsed = parsed.map(|survey: Survey| Survey { circumstances, ..survey });
@@ -298,9 +298,9 @@ const MOST_TESTS: usize = 4000;
 /// Seconds of tests per group, from which the number of groups follows.
 const GROUP_SECONDS: f64 = 2.0;
 
-/// Keeps tests that take at most [`MOST_SECONDS`] together, and at most [`MOST_TESTS`]: first, from quick to slow,
-/// those that enter functions which no kept test enters, then the quickest of the others. Returns how many were
-/// dropped.
+/// Drops tests, so that at most [`MOST_TESTS`] remain and these take at most [`MOST_SECONDS`] together. Tests are
+/// considered from quick to slow: first those that enter a function that no kept test enters yet, then the others.
+/// Returns how many were dropped.
 pub(super) fn within_budget(tests: &mut BTreeMap<String, SurveyedTest>) -> usize {
     let mut order: Vec<String> = tests.keys().cloned().collect();
     let cost = |id: &String| tests.get(id).map_or(0.0, |test| test.seconds);
@@ -332,7 +332,8 @@ pub(super) fn within_budget(tests: &mut BTreeMap<String, SurveyedTest>) -> usize
     before - tests.len()
 }
 
-/// Splits tests into groups of about the same time, by file; a file that takes too long is split by class, then by test.
+/// Splits tests into groups that take about the same time. The tests of a file stay together, unless they take too
+/// long: then the file is split by class, then by test.
 pub(super) fn groups(tests: &BTreeMap<String, SurveyedTest>) -> BTreeMap<String, Vec<String>> {
     let total: f64 = tests.values().map(|test| test.seconds).sum();
     let files: BTreeSet<&str> = tests.values().map(|test| test.file.as_str()).collect();

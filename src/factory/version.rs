@@ -9,12 +9,13 @@ pub(super) struct Version {
     text: String,
     epoch: u64,
     release: Vec<u64>,
-    /// Kind of release, in order: a development release, alpha, beta, candidate, final, after the final one.
+    /// Kind of release, in ascending order: development release, alpha, beta, candidate, final, post-release. Also the
+    /// number of a release that is not final.
     stage: (i8, u64),
 }
 
 impl Version {
-    /// Parses a version; `None` if it has another form.
+    /// Parses a version; `None` if the text is not one.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let lower = text.trim().to_lowercase();
         let plain = lower.split('+').next().unwrap_or_default().trim_start_matches('v');
@@ -53,12 +54,12 @@ impl Version {
         &self.text
     }
 
-    /// Whether it is a final release.
+    /// Whether this is a final release or a post-release, not a preview.
     pub(super) const fn is_stable(&self) -> bool {
         self.stage.0 >= 0
     }
 
-    /// Whether both are the same version, however written.
+    /// Whether two versions are the same, even if they are written differently.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
@@ -76,7 +77,7 @@ enum RangeOperator {
     AtMost,
     Above,
     Below,
-    /// At least this version, with the same parts but for the last one (`~=`).
+    /// At least this version, and equal to it in all parts but the last (`~=`).
     Compatible,
     /// The same first parts (`==1.2.*`).
     Prefix,

@@ -101,9 +101,9 @@ fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>
     modules.get(file).ok_or_else(|| Error::internal("a module that was read is gone"))
 }
 
-/// Returns the functions whose lines can be trusted, by published number: indices in their modules. Lines are trusted
-/// if several functions with the same name and file were published, and if the lines of each fit a different function
-/// of that name: they overlap only that function and end where it ends.
+/// Returns the functions whose published lines can be trusted: the index of each function in its module, by its
+/// published number. Lines are trusted if several functions with the same name and file were published, and if the
+/// lines of each fit a different function of that name: they overlap only that function and end where it ends.
 fn by_lines_together(
     repo: &Path,
     paper: &PublishedPaper,

@@ -155,7 +155,7 @@ pub fn import_replies(file: &Path, suite: &Suite, output: &Path) -> Result<Impor
     Ok(ImportedReplies { models: written, left_out })
 }
 
-/// Returns the unit of the `number`-th snippet of a name in a file, from 1.
+/// Returns the unit for the snippet called `name` in a file. If there are several, `number` (from 1) says which one.
 fn unit(paper: &LoadedPaper, file: &str, name: &str, number: usize) -> Option<String> {
     let regions = &paper.paper.regions;
     let place = regions.iter().position(|region| {

@@ -73,7 +73,7 @@ true
 pub trait Host: Send {
     /// Runs a command for at most `wall`, keeping at most `output` bytes of each stream.
     async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault>;
-    /// Whether the budget is used up, so that a command was stopped.
+    /// Whether the budget's tool time is used up. Always false for the harness, which has no budget.
     fn is_spent(&self) -> bool {
         false
     }

@@ -2,7 +2,7 @@
 //! the paper.
 //!
 //! The products are kept in the cache, `<cache>/builds/<key>/tree`, laid out as in the repo. A folder appears there
-//! whole or not at all, so a killed build leaves nothing that counts. Only files that the manifest names as products
+//! only once it is complete, so a killed build leaves no partial result. Only files that the manifest names as products
 //! are kept: other files left by a build (objects, generated C, copies of the sources) may contain masked bodies.
 
 use std::fs::{self, File};

@@ -29,7 +29,8 @@ const fn never(_: &Experiment) -> bool {
 }
 
 /// Records gold: runs every experiment `repeats` times, and experiments that vary on purpose at least
-/// [`FEWEST_REPEATS`] times. Keeps the old gold's results of the other protocol if they are of the same repo and env.
+/// [`FEWEST_REPEATS`] times. Results of the old gold for the other protocol (full or curtailed) are kept if they are of
+/// the same repo and env.
 ///
 /// # Errors
 /// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance;

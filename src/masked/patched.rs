@@ -19,7 +19,7 @@ pub(super) fn patched(patch: &str, path: &str, before: &str) -> Result<String, S
     // The lines before the first hunk are headings.
     let body = section.iter().position(|line| line.starts_with("@@ ")).unwrap_or(section.len());
     for (place, line) in section.iter().enumerate().skip(body) {
-        // The line ends with a line break unless the next line says otherwise.
+        // The line ends with a line break unless `\ No newline at end of file` follows.
         let ends = !section.get(place + 1).is_some_and(|next| next.starts_with('\\'));
         let whole = |rest: &str| if ends { format!("{rest}\n") } else { rest.to_owned() };
         if let Some(rest) = line.strip_prefix("@@ -") {

@@ -32,8 +32,8 @@ impl Provider {
         pieces: Option<&Pieces>,
     ) -> Result<ClassifiedReply, FailedTry> {
         let settings = &self.settings;
-        // If an attempt's first request is faulty, this program is to blame, unless an external agent wrote the
-        // request.
+        // If the provider refuses an attempt's first request, the fault is this program's, unless an external agent
+        // wrote the request.
         let first = request.call == 0 && !request.foreign;
         let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
         let answer = async {
@@ -157,7 +157,7 @@ impl Provider {
         let (mut text, mut thoughts) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
             let event = match event {
-                // This event does not say why the stream failed; asking again without streaming does.
+                // This event does not say why the stream failed. The answer to the same request without streaming does.
                 Err(genai::Error::ChatResponse { ref body, .. })
                     if kind == AdapterKind::Gemini && body.get("finishReason").is_some() =>
                 {

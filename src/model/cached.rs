@@ -1,5 +1,5 @@
 //! A disk cache of replies, shared by runs. A request gets the cached reply only if the run's seed and the attempt's
-//! number are the same too: other attempts at the same question are separate draws, and ask the model.
+//! number are the same too: other attempts at the same question are separate draws, so they call the model.
 
 use std::path::Path;
 use std::sync::Arc;

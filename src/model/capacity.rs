@@ -15,7 +15,7 @@ use super::lengths::{StatedLengths, is_too_long, speaks_of_the_reply};
 use super::quote::{LONGEST_REPLY, tokens_read};
 use super::{ModelError, Request, Usage};
 
-/// Lowest bound on a reply's length, in tokens, to which a refused bound is lowered.
+/// If a server refuses a bound on the reply's length, the bound is not lowered below this number of tokens.
 const SHORT_REPLY: u32 = 1024;
 
 /// Largest bound on a reply's length, in tokens, that is sent to a server with unknown limits because money is short.
@@ -36,7 +36,7 @@ pub(super) struct Capacity {
     context: AtomicU64,
     /// Maximum tokens of a reply.
     output: AtomicU32,
-    /// A bound on a reply that is set because money is short is only sent if it is below this number of tokens.
+    /// Limit on the bounds that are set because money is short: a bound of this many tokens or more is not sent.
     ceiling: AtomicU32,
     /// Correction factor for estimated prompt lengths: the tokens that the server counted in the last prompt, per
     /// thousand tokens estimated from the prompt's bytes.
@@ -74,7 +74,8 @@ impl Capacity {
     pub(super) fn bound(&self, request: &Request, wanted: Option<u32>) -> Option<u32> {
         let fits = self.fits(request);
         let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
-        // A prompt that nearly fills the context needs no bound: the model stops by itself.
+        // If the prompt nearly fills the context, no bound is needed, because the model stops at the end of the
+        // context.
         let own =
             own.map(|most| most.min(fits)).filter(|most| *most >= SHORT_REPLY || request.affordable == Some(*most));
         let wanted = wanted.map(|most| most.min(fits.max(SHORT_REPLY)));

@@ -33,12 +33,13 @@ impl Cutoffs {
         Ok(Self(all))
     }
 
-    /// Returns the knowledge cutoff of a model. Its name may begin with the provider (`openai:NAME`).
+    /// Returns the knowledge cutoff of the model with this name, which may begin with the provider (`openai:NAME`).
     #[must_use]
     pub fn cutoff(&self, model: &str) -> Option<PartialDate> {
         let name = model.split_once(':').map_or(model, |(_, name)| name);
         let own = self.0.iter().find(|(it, _)| it == model || it == name).map(|(_, when)| *when);
-        // A provider appends the date to the name of a model's version, as in `gpt-4o-2024-08-06`.
+        // Versions of a model have its name with a date appended, as in `gpt-4o-2024-08-06`; they get the model's
+        // cutoff.
         let is = |known: &str| name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with("-20"));
         own.or_else(|| KNOWN.iter().find(|(known, _)| is(known)).and_then(|(_, date)| date.parse().ok()))
     }

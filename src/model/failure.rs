@@ -126,7 +126,7 @@ impl FailedTry {
             genai::Error::HttpError { status, body, headers, .. } => {
                 Self::from_answer(status.as_u16(), body, headers, key, first)
             }
-            // Within a stream: an error event, an invalid event, or the reason why the stream ended.
+            // Comes from a stream: `body` is an error event, an invalid event, or the reason why the stream ended.
             genai::Error::ChatResponse { body, .. } => {
                 let body = if body.get("error").is_some() { body.clone() } else { json!({"error": body}) };
                 Self::from_odd_body(&body, "an error in its stream", key, first)
@@ -197,7 +197,8 @@ impl FailedTry {
         if status == 413 || is_of_length && lengths::has_known_words(&lower) {
             return Self::lasting(ModelError::ContextLength(said));
         }
-        // A proxy's HTML page may mention its own filters; only JSON is a provider's answer.
+        // Search only JSON for phrases of a content filter. Other bodies do not come from the provider: a proxy's HTML
+        // page, for instance, may mention filters of the proxy.
         let is_json = serde_json::from_str::<IgnoredAny>(body).is_ok();
         if of_the_conversation && is_json && FILTERED.iter().any(|words| lower.contains(words)) {
             return Self::lasting(ModelError::Refused(said));
@@ -222,7 +223,7 @@ impl FailedTry {
     /// Interprets a successful status whose body is not a reply: some gateways report errors this way.
     pub(super) fn from_odd_body(body: &Value, cause: &str, key: Option<&str>, first: bool) -> Self {
         let usage = wire::reported_usage(body);
-        // OpenRouter may put the error inside the choice.
+        // OpenRouter may put the error inside the first choice of the body.
         let error = body.get("error").filter(|error| !error.is_null()).or_else(|| body.pointer("/choices/0/error"));
         if let Some(error) = error.filter(|error| !error.is_null()) {
             let code = error.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));

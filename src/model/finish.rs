@@ -84,7 +84,8 @@ impl ReplyErrors {
         }
         let is_filtered = matches!(stop, Some(StopReason::ContentFilter(_)));
         let declines = !self.refusal.is_empty() && reply.tool_calls.is_empty();
-        // Providers other than OpenAI use the field `refusal` for a remark on how the reply ended.
+        // Only OpenAI uses the field `refusal` for a text that declines; other providers use it for a remark on how the
+        // reply ended.
         let speaks = matches!(kind, AdapterKind::OpenAI | AdapterKind::OpenAIResp);
         if is_filtered || declines && speaks {
             let reason = if is_filtered { format!("{reason}: ") } else { String::new() };

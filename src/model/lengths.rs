@@ -2,7 +2,8 @@
 //! fit, and the numbers that they state.
 //!
 //! A comment at each phrase names its source. Wordings change with every release, so [`is_too_long`] also recognises
-//! the general form of such a sentence. `ConversationMemory::is_of_length` does not depend on the wording at all.
+//! the general form of such a sentence. `ConversationMemory::is_of_length` handles other wordings: it compares the
+//! conversation's length with that of earlier ones.
 
 use std::sync::LazyLock;
 

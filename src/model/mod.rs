@@ -218,8 +218,8 @@ pub struct Request {
     /// first call. Not sent to the model and not part of recordings.
     #[serde(skip)]
     pub foreign: bool,
-    /// Maximum tokens of the reply that the remaining money buys; `None` for no limit. Not sent as such, and not part
-    /// of recordings.
+    /// Maximum tokens of the reply that the remaining money buys; `None` for no limit. Sent only as part of the reply's
+    /// bound; not part of recordings.
     #[serde(skip)]
     pub affordable: Option<u32>,
     /// Number of the attempt, if the request belongs to one: attempts at a sample are separate draws. Not sent to the

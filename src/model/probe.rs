@@ -59,7 +59,7 @@ impl Provider {
         let mut tries = 0;
         let listed = loop {
             tries += 1;
-            // A server that is busy with a long reply may be slow to send the list.
+            // A timeout is not an error: a server that is busy with a long reply may be slow to send the list.
             let Ok(listed) = tokio::time::timeout(TIMEOUT, self.listed()).await else {
                 return Ok(ProbeCost::default());
             };

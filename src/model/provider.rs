@@ -25,7 +25,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum number of different bounds on its length that are tried for one reply.
+/// Maximum number of different bounds on the length of one reply that are tried.
 const MOST_BOUNDS: u32 = 6;
 
 /// Maximum number of times that a paused reply is continued.
@@ -86,7 +86,7 @@ impl Provider {
         Ok(Self { settings, client, capacity })
     }
 
-    /// Asks for a reply; while the provider pauses it, asks for the rest.
+    /// Asks for a reply. If the provider pauses the reply, asks for the rest until the reply is complete.
     async fn ask_to_the_end(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Reply, FailedTry> {
         let mut whole = match self.ask_bounded(request, pieces).await? {
             ClassifiedReply::Whole(reply) => return Ok(reply),
@@ -156,7 +156,8 @@ impl Provider {
                 Lesson::Perhaps => Some(refused),
             };
             if bound == Some(refused) {
-                // A retry without a bound shows whether the bound was the reason.
+                // A retry without a bound shows whether the bound was the reason. There is no such retry if the user or
+                // the agent asked for the bound.
                 if wanted.is_some() {
                     return self.explained(request, outcome);
                 }

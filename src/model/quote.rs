@@ -4,7 +4,8 @@ use std::io::Write;
 
 use super::Request;
 
-/// Minimum bytes per token. English and code have about four; tables of numbers and non-Latin scripts have fewer.
+/// Assumed bytes per token; rather too few, so that estimates of tokens are rather too high. English and code have
+/// about four; tables of numbers and non-Latin scripts have fewer.
 const BYTES: usize = 3;
 
 /// Estimated tokens of a picture. Providers count about this many for a picture of screen size, regardless of its
@@ -23,8 +24,8 @@ pub(crate) const LONGEST_REPLY: u32 = 1 << 17;
 /// The estimated cost of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Quote {
-    /// Dollars that the call costs regardless of the reply's length: for the prompt, as estimated from its bytes, or
-    /// for a reply of fixed cost.
+    /// Dollars that do not depend on the reply's length: the cost of the prompt, estimated from its bytes, or the cost
+    /// of a reply with a fixed price.
     pub read: f64,
     /// Dollars per token of the reply; 0 if the cost does not depend on the reply's length.
     pub token: f64,

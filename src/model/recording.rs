@@ -12,7 +12,7 @@ use super::{QueryFailed, Reply, Request};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// Beginning of every line. If a torn last line begins in this way, this program wrote it. Any other text means that
+/// Beginning of every line. It distinguishes a torn last line that this program wrote from other text, which means that
 /// the file is not a recording.
 const START: &[u8] = b"{\"key\":\"";
 

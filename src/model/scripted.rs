@@ -14,7 +14,7 @@ use super::{Model, ModelError, QueryFailed, Quote, Reply, ReplyTokens, Request, 
 use crate::error::{Error, Result};
 use crate::files::json_lines;
 
-/// A script.
+/// A model that gives the replies of a script.
 pub(super) struct ScriptedModel {
     name: String,
     replies: Vec<ScriptedReply>,

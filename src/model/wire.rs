@@ -270,7 +270,7 @@ pub(super) fn streamed_reply(kind: AdapterKind, text: String, thoughts: String, 
     Reply { text, ..reply }
 }
 
-/// Returns a reply without its text, and the texts separately.
+/// Converts `genai`'s content to a reply without text, and returns the texts separately.
 fn parts(
     kind: AdapterKind,
     content: MessageContent,

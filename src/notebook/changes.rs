@@ -142,7 +142,8 @@ fn changed_functions(original: Vec<u8>, now: Vec<u8>) -> Vec<String> {
             changed.push(name);
         }
     }
-    // If two functions have the same name, the last counts.
+    // A new function with the name of an existing one has a label such as `name#2`. Python uses the last definition of
+    // a name, so the existing function counts as changed.
     changed.extend(after.into_keys().filter_map(|label| label.split_once('#').map(|(name, _)| name.to_owned())));
     changed.dedup();
     changed

@@ -56,7 +56,8 @@ pub async fn make(host: &mut dyn Host) -> Result<(), Fault> {
 }
 
 /// Returns what an attempt has installed and changed in the layer: `{"packages": {name: version}, "patches": {path:
-/// text}, "left": [...]}`.
+/// text}, "left": [...]}`. `patches` contains the texts of changed Python files; `left` lists changed files that are
+/// not in `patches`, and unreadable files.
 ///
 /// # Errors
 /// Returns the errors of [`make`].
@@ -64,7 +65,8 @@ pub async fn capture(host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
     run(json!({ "what": "capture", "layer": LAYER }), host).await
 }
 
-/// Recreates a captured layer. Lists what could not be restored in `left`.
+/// Recreates a captured layer. Returns a map whose entry `left` lists the packages and files that could not be
+/// restored.
 ///
 /// # Errors
 /// Returns the errors of [`make`].

@@ -27,7 +27,7 @@ pub struct TaskManifest {
     /// Name of the list of wheels that `pip install` can install: `wheels/<name>.txt`.
     #[serde(default)]
     pub wheels: Option<String>,
-    /// The script that must be executed, by the rule "script executed".
+    /// The script that the agent must execute to satisfy the published rule "script executed".
     pub entry: String,
     /// The query to the agent.
     pub query: String,
@@ -236,7 +236,8 @@ impl TaskManifest {
             }
         }
         self.landmark_faults(&earlier, &mut faults);
-        // Without a landmark, nothing would show that the block matters.
+        // A block that another block needs must have a landmark of its own. Every sample that withholds it also
+        // withholds the other block, so nothing else would show that this block matters.
         let is_needed = |id: &String| self.blocks.iter().any(|block| block.needs.contains(id));
         let is_seen = |id: &String| self.landmarks.iter().any(|landmark| landmark.block == *id);
         for block in self.blocks.iter().filter(|block| is_needed(&block.id) && !is_seen(&block.id)) {

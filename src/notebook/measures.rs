@@ -2,8 +2,8 @@
 
 use crate::run::family::MeasureFacts;
 
-/// All measures: our own first, then the published ones, then those that the cells executed before the agent began
-/// reach alone.
+/// All measures: our own first, then the published ones, then published ones that count only the cells executed before
+/// the agent began (`_floor`).
 pub const MEASURES: [MeasureFacts; 10] = [
     MeasureFacts::share(
         "verified_accuracy",

@@ -237,7 +237,8 @@ impl Ready for ReadyTask {
         &self.env
     }
 
-    /// Leaves out changes of files that the task does not need, and new files that Python could import.
+    /// Whether a change of this file is left out of verification. Changes of files that a solution may change are kept,
+    /// and so are new files that Python cannot import.
     fn keeps_out(&self, path: &str) -> bool {
         !self.task().permitted.allows_file(path, !self.snapshot.tree().join(path).exists())
     }

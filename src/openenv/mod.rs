@@ -60,7 +60,7 @@ struct Served {
     host: Arc<EpisodeHost>,
     patience: Duration,
     idle: Duration,
-    /// Permits for open sockets, one for each.
+    /// Permits for open sockets; each socket holds one permit.
     sockets: Arc<Semaphore>,
     stop: CancellationToken,
 }

@@ -131,7 +131,7 @@ impl Session {
         if let Some(client) = asked.client()? {
             self.client = client;
         }
-        // The place of the old episode becomes free only when that episode has been judged.
+        // An episode counts towards the host's limit until it has been judged, even after the client has left it.
         let left = self.episode.take().map(Episode::leave);
         let episode = match (self.host.start(&self.client, &choice), left) {
             (Err(NotStarted::Capacity(_)), Some(left)) => {
@@ -169,7 +169,8 @@ impl Session {
         self.news(episode).await
     }
 
-    /// Waits for news of an episode and encodes them.
+    /// Waits until an episode has something to report, or for at most `patience`, and returns the message for the
+    /// client.
     async fn news(&mut self, episode: Episode) -> Result<String, WireError> {
         // Keep the episode in the session while waiting, because the client may leave meanwhile.
         let episode = self.episode.insert(episode);

@@ -48,7 +48,7 @@ impl WireError {
         Self { code, message: message.into() }
     }
 
-    /// An error about the request, with its hint.
+    /// Creates a message about an invalid request, from an error and its hint.
     pub fn of(error: &Error) -> Self {
         let message = match &error.hint {
             Some(hint) => format!("{error} ({hint})"),
@@ -147,7 +147,7 @@ pub fn parse(text: &str) -> Result<ClientMessage, WireError> {
     let envelope: Value = serde_json::from_str(text)
         .map_err(|error| WireError::new(ErrorCode::InvalidJson, format!("not JSON: {error}")))?;
     let invalid = |what: String| WireError::new(ErrorCode::ValidationError, what);
-    // Serde would also read a list as the envelope's fields.
+    // Refuse a list, which serde would also accept as the envelope's fields.
     let envelope = if envelope.is_object() { envelope } else { Value::Null };
     let Envelope { kind, data } = serde_json::from_value(envelope)
         .map_err(|_| invalid("a message is an object like {\"type\": \"reset\", \"data\": {}}".to_owned()))?;

@@ -32,8 +32,8 @@ impl Course {
                 continue;
             }
             // If a call gives the same output as the call before, the trajectory contains a notice instead of the
-            // output. The outcome is then the same as before. Without an outcome before, the call was refused and ran
-            // nothing.
+            // output. The outcome is then that of the earlier call. If no earlier call has an outcome, this call was
+            // refused and ran nothing.
             let Some(crashed) = shows_crash(tool, content).or(last) else { continue };
             last = Some(crashed);
             course.crashed.push(crashed);
@@ -60,7 +60,7 @@ impl Course {
 /// Whether a command's output shows a crash; `None` if it doesn't say how the command ended.
 fn shows_crash(tool: &str, content: &str) -> Option<bool> {
     let has_traceback = content.contains("Traceback (most recent call last)");
-    // A Python session shows no exit code until it ends.
+    // A Python session shows no exit code until it ends, so look for signs of a crash in its output.
     if tool == "execute" && !content.starts_with("exit code ") {
         return Some(has_traceback || content.contains("the Python session has ended"));
     }

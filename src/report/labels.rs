@@ -15,7 +15,7 @@ pub struct Labels {
     names: BTreeMap<String, String>,
 }
 
-/// One `OLD=NEW`.
+/// A label, given as `OLD=NEW`.
 #[derive(Debug, Clone)]
 pub struct Label {
     text: String,

@@ -79,7 +79,7 @@ impl MergedRun {
         self.own.get(&record.agent)?.get(&record.model)
     }
 
-    /// Reads the records added to the run since the last read. Afterwards `records` contains only the new ones.
+    /// Reads the records added to the run since the last read. Afterwards, `records` contains only the new records.
     /// Returns `false` if the part read earlier has changed.
     ///
     /// # Errors
@@ -99,7 +99,8 @@ impl MergedRun {
 
     /// Stores records under the labels of their agents and models.
     fn take_in(&mut self, mut records: Vec<Outcome>) {
-        // The labels of each agent with its model, so that all records share them.
+        // Labels of agent and model by their original names. Records with the same names share the strings of the
+        // labels.
         let mut labelled: HashMap<(Arc<str>, Option<Arc<str>>), (Arc<str>, Option<Arc<str>>)> = HashMap::new();
         for record in &mut records {
             self.most = self.most.max(record.attempt as usize + 1);

@@ -47,7 +47,7 @@ pub struct Status {
     pub max_cost: Option<f64>,
     /// Attempts ended per minute, over the last ten minutes or since the session began.
     pub per_minute: Option<f64>,
-    /// Seconds left at that rate.
+    /// Seconds left, at the rate of `per_minute`.
     pub seconds_left: Option<f64>,
     /// The attempts that ended last, newest first.
     pub last: Vec<LastEnded>,
@@ -56,7 +56,7 @@ pub struct Status {
 /// An attempt that has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LastEnded {
-    /// Time at which it ended.
+    /// Time at which the attempt ended.
     pub at: Timestamp,
     /// The agent's label.
     pub agent: String,

@@ -10,7 +10,7 @@ use super::clean;
 use super::csv::write;
 use crate::suite::{LoadedPaper, PaperEvidence, Protocol};
 
-/// The values of n with a column.
+/// The values of n that have a column in the table.
 const SHOWN: std::ops::RangeInclusive<usize> = 1..=5;
 
 /// Name of the row of all papers.

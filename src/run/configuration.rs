@@ -68,7 +68,7 @@ pub struct Configuration {
     /// Verifiers that pick one of the attempts at each sample, as given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verifiers: Vec<VerifierSpec>,
-    /// Number of orders in which a model verifier is shown the attempts.
+    /// Number of different orders in which a model verifier is shown the attempts; it votes once for each order.
     #[serde(default = "two", skip_serializing_if = "is_two")]
     pub orders: u32,
     /// Seed of all random draws.
@@ -103,7 +103,7 @@ pub struct SampleDraw {
     /// Kind of units to mask in papers that list functions and regions.
     #[serde(default, skip_serializing_if = "UnitChoice::is_default")]
     pub units: UnitChoice,
-    /// Draw only what became public after this date.
+    /// Draws only samples whose withheld code or text became public after this date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub after: Option<PartialDate>,
@@ -263,7 +263,7 @@ mod tests {
         assert!(!draw("2026-06-01").is_young(None));
         assert!(!draw("2026-06-01").is_young(date("2026-06-01")));
         assert!(draw("2026-06-01").is_young(date("2026-06-02")));
-        // Something from an unknown day of June may be from June 1, which is not after June 1.
+        // If only the month is known, the first day of the month is assumed, and June 1 is not after June 1.
         assert!(!draw("2026-06-01").is_young(date("2026-06")));
         assert!(!draw("2026-06").is_young(date("2026-06-30")));
         assert!(draw("2026-06").is_young(date("2026-07")));

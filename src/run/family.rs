@@ -291,8 +291,8 @@ pub trait Ready: Send + Sync {
     async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Collected, Fault> {
         Ok(Collected::default())
     }
-    /// The repo for a hidden check, including the check's files that [`Staged::snapshot`] lacks. Agents must learn
-    /// nothing about hidden checks, not even between rounds. `None` for all other checks.
+    /// The repo for a hidden check, including the check's files that [`Staged::snapshot`] lacks; `None` for a check
+    /// that is not hidden. Feedback to agents says nothing about hidden checks.
     fn hidden_snapshot(&self, _check: &str) -> Option<&Snapshot> {
         None
     }
@@ -468,7 +468,7 @@ pub struct SampleNames {
 /// The parts of a sample that an agent had to write, and the question it was asked.
 #[derive(Debug, Clone, Default)]
 pub struct SampleParts {
-    /// The question, if the parts do not contain it.
+    /// The question that the agent was asked, if the parts do not contain it.
     pub asked: Option<String>,
     /// Heading of the parts: "Masked functions".
     pub heading: String,

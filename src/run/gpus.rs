@@ -183,7 +183,8 @@ fn choose(
         ))
         .hint("see `CUDA_VISIBLE_DEVICES`, or name how many there are with `--gpus each:N`"));
     }
-    // A job that sees only its own devices numbers them from 0, while Slurm uses the machine's numbers.
+    // Name devices by Slurm's numbers, which are unique on the machine: `CUDA_VISIBLE_DEVICES` may number a job's own
+    // devices from 0.
     let names = by_slurm.filter(|names| names.len() == visible.len()).unwrap_or_else(|| visible.clone());
     let gpus = visible.into_iter().zip(names).take(count.unwrap_or(usize::MAX));
     Ok(gpus.map(|(visible, name)| Gpu { visible, name, devices: devices.to_vec() }).collect())

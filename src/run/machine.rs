@@ -24,8 +24,8 @@ pub struct Machine {
     pub envs: Arc<dyn env::EnvBackend>,
     /// Resource limits of each sandbox.
     pub limits: SandboxLimits,
-    /// Folders that no sandbox may show; see [`Spec::hidden`]. Contains the cache, the scratch folder and the user's
-    /// home; code that opens a suite or a run adds the folder of that suite or run.
+    /// Folders that must not be visible in any sandbox; see [`Spec::hidden`]. They include the cache, the scratch
+    /// folder and the user's home; code that opens a suite or a run adds the folder of that suite or run.
     pub hidden: Vec<PathBuf>,
     /// Cached results of checks.
     pub results: Results,
@@ -73,7 +73,7 @@ pub fn default_scratch() -> PathBuf {
     std::env::temp_dir().join(format!("autoexperiment-{}", nix::unistd::getuid()))
 }
 
-/// Folders of this machine that no sandbox may show: the cache, the scratch folder and the user's home.
+/// Folders of this machine that must not be visible in any sandbox: the cache, the scratch folder and the user's home.
 #[must_use]
 pub fn private(cache: &Path, scratch: &Path) -> Vec<PathBuf> {
     [cache.to_owned(), scratch.to_owned()].into_iter().chain(std::env::home_dir()).collect()
@@ -98,7 +98,7 @@ impl Machine {
         std::fs::create_dir_all(cache).map_err(|error| {
             Error { kind: FailureKind::Place, ..Error::io("create", cache, error) }.hint(CACHE.hint())
         })?;
-        // Without a sandbox, the code under test could write to the cache of results, so none is used.
+        // Without a sandbox, the code under test could write to the cache of results, so do not use that cache.
         let mut results = if backend.name() == "none" { Results::none() } else { Results::at(cache) };
         let scratch = Scratch::create(&options.scratch)?;
         let graphics = Graphics::new(options.gpus, &options.scratch);
@@ -115,7 +115,8 @@ impl Machine {
         })
     }
 
-    /// Checks that sandboxes can show these folders (of an env or an agent) without showing hidden ones.
+    /// Checks that these folders (of an env or an agent) can be made visible in sandboxes while all hidden folders stay
+    /// hidden.
     ///
     /// # Errors
     /// Kind `Machine`, naming both folders.

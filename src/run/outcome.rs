@@ -72,7 +72,8 @@ pub struct VerdictSummary {
     pub unchecked: bool,
 }
 
-/// Ends by their names also in the format of the cache, in which they would be numbers that depend on their order.
+/// Stores an [`End`] by its name. Postcard, the format of the cache, would otherwise store the variant's index, which
+/// changes if variants are added.
 mod end_name {
     use serde::de::IntoDeserializer as _;
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, ser};
@@ -88,8 +89,8 @@ mod end_name {
     }
 }
 
-/// Rounds in the form of records if the format is a text; as tuples in the format of the cache, in which no field can be
-/// left out.
+/// Stores rounds as in records if the format is text, such as JSON, and as tuples in Postcard, the format of the cache:
+/// Postcard cannot leave out a field, as [`Round`] does for a missing value.
 mod rounds {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -115,7 +116,7 @@ mod rounds {
     }
 }
 
-/// The distinct names of all outcomes in memory, which share them: many records have the same agent, paper or sample.
+/// One copy of each name in memory. Outcomes share these copies, because many have the same agent, paper or sample.
 static NAMES: Mutex<Option<HashSet<Arc<str>>>> = Mutex::new(None);
 
 /// Returns the shared copy of a name.
@@ -125,7 +126,7 @@ fn share(name: &str) -> Arc<str> {
     if let Some(known) = names.get(name) {
         return known.clone();
     }
-    // Growing is a rare moment at which names that are no longer used can go.
+    // Before the set grows, which is rare, remove names that no outcome uses any more.
     if names.len() == names.capacity() {
         names.retain(|name| Arc::strong_count(name) > 1);
     }

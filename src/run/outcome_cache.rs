@@ -1,7 +1,7 @@
 //! Saves the outcomes of a large run beside its records, so that reports need not parse all records each time.
 //!
-//! The file counts only as long as no file of records has changed since. A copied run therefore has its records parsed
-//! once more.
+//! The file is used only if no file of records has changed since it was saved. The files of a copied run count as
+//! changed, so the records of a copy are parsed again.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -16,17 +16,18 @@ use crate::files::WholeFile;
 /// Name of the file in the run's folder.
 const NAME: &str = "outcomes.cache";
 
-/// Version of the format, to be raised whenever an [`Outcome`] is read in another way.
+/// Version of the format; increase it when an [`Outcome`] is stored or read differently.
 const FORMAT: u32 = 1;
 
-/// Minimum size of records that are worth a file of their own: fewer are parsed within a tenth of a second.
+/// Minimum total size of a run's records, in bytes, for saving their outcomes. Fewer records are parsed within a tenth
+/// of a second.
 const LEAST_BYTES: u64 = 32 << 20;
 
-/// Number of outcomes that are read and written together.
+/// Number of outcomes in a block, which is read and written as a whole.
 const TOGETHER: usize = 1000;
 
-/// The first line of the file. After it come the outcomes with the positions of their records in the Postcard format,
-/// [`TOGETHER`] of them after the number of their bytes.
+/// The first line of the file, as JSON. Blocks of [`TOGETHER`] outcomes follow: the length of the block in bytes, then
+/// each outcome with the position of its record, in Postcard format.
 #[derive(Serialize, Deserialize)]
 struct Heading {
     format: u32,
@@ -55,7 +56,7 @@ fn read_and_save(store: &Store, tail: &mut Tail, least: u64) -> Result<Option<Ne
         && tail.is_settled()
         && !store.is_being_written()
     {
-        // Without the file, or on a read-only disk, the records are parsed again next time.
+        // Ignore a failure, for example on a read-only disk: the records are then parsed again next time.
         let _ = save(store, tail, outcomes);
     }
     Ok(read)
@@ -143,7 +144,7 @@ mod tests {
         files
     }
 
-    /// Asserts that the outcomes are those that are read without a cache; returns whether there was one.
+    /// Checks that reading with and without the cache gives the same outcomes. Returns whether the cache was used.
     fn is_read_from_cache(folder: &Path) -> bool {
         let store = Store::at(folder);
         let was_cached = load(&store).is_some();
@@ -180,7 +181,7 @@ mod tests {
         wait();
         assert!(!is_read_from_cache(&folder));
         assert!(is_read_from_cache(&folder));
-        // Reading goes on where the cache ends.
+        // Reading continues at the position where the cache ends.
         let (_, mut tail) = load(&Store::at(&folder)).unwrap();
         std::fs::File::options().append(true).open(&second).unwrap().write_all(line(40).as_bytes()).unwrap();
         let (more, _) = tail.read_on(&Store::at(&folder), &outcome_of_line).unwrap().unwrap();
@@ -188,7 +189,8 @@ mod tests {
         assert!(!is_read_from_cache(&folder));
         wait();
         is_read_from_cache(&folder);
-        // A run that was moved keeps its cache; a copied, an incomplete or a broken one is not used.
+        // The cache of a moved run is used. The cache of a copied run is not used, and neither is an incomplete or
+        // broken cache.
         let moved = place.path().join("moved");
         std::fs::rename(&folder, &moved).unwrap();
         assert!(is_read_from_cache(&moved));

@@ -41,7 +41,7 @@ pub(super) fn name(store: &Store, run: Option<&RunFile>) -> String {
     run.map_or_else(folder, |run| run.run.clone())
 }
 
-/// What is read from a record's line: the full record or its [`Outcome`].
+/// A value that can be read from a record's line: the full record or its [`Outcome`].
 pub trait StoredRecord: TryRecord + DeserializeOwned + Send {}
 
 impl<T: TryRecord + DeserializeOwned + Send> StoredRecord for T {}
@@ -71,7 +71,8 @@ pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<
     whole(folder, gather_on(folder, Tail::default(), |store, tail| tail.read_on(store, keep))?)
 }
 
-/// Orders the records of a whole run, and resolves those of attempts that were made twice.
+/// If the records come from several files, sorts them, and makes only one record count for each attempt that was made
+/// twice.
 fn whole<T: TryRecord>(folder: &Path, read: Option<ReadableRun<T>>) -> Result<ReadableRun<T>> {
     let changes = || Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again");
     let mut read = read.ok_or_else(changes)?;

@@ -58,7 +58,8 @@ pub struct AttemptRecord {
     pub results: serde_json::Map<String, serde_json::Value>,
     /// Whether the attempt passes: reported and, unless `--no-verify`, verified.
     pub pass: bool,
-    /// Verdicts after each round, except a round that no further one could have followed; empty without feedback.
+    /// Verdicts after each round of an attempt with feedback; the last round that its limits allow is missing, because
+    /// its verdicts are those of the attempt. Empty without feedback.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
     /// Number of replies by the model.

@@ -334,7 +334,8 @@ struct Scheduler<'a, A, W> {
 }
 
 impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
-    /// Starts attempts while there is room and the full budgets of all running attempts fit into the maximum cost.
+    /// Starts attempts while fewer than the maximum number run and the full budgets of all running attempts fit into
+    /// the maximum cost.
     fn start_what_fits(&mut self) {
         self.may_come = false;
         while self.running.len() < self.terms.jobs.max(1) && !self.cancel.is_cancelled() && self.failure.is_none() {

@@ -15,7 +15,7 @@ pub struct Soundness {
     pub gold: PassCount,
     /// Attempts that do nothing.
     pub noop: PassCount,
-    /// Attempts that fool the published measures.
+    /// Attempts with a forged solution, which fools the published measures.
     pub forger: PassCount,
     /// For each unit of the right solution, the checks that fail without that unit; empty in families that cannot leave
     /// a unit out.
@@ -84,7 +84,7 @@ pub struct SoundnessFault {
 }
 
 impl Soundness {
-    /// Creates an empty proof.
+    /// Creates the findings about an item, without any attempts or problems yet.
     #[must_use]
     pub fn new(item: &str) -> Self {
         Self { item: item.to_owned(), ..Self::default() }

@@ -84,7 +84,7 @@ impl Store {
     pub fn create(folder: &Path, run: &RunFile) -> Result<Self> {
         let made = new_folder_beside(folder)?;
         write_run(made.path(), run)?;
-        // A folder can replace only an empty folder, so an existing run is never harmed.
+        // This never replaces an existing run, because `rename` replaces a folder only if that folder is empty.
         match std::fs::rename(made.path(), folder) {
             Ok(()) => Ok(Self { folder: folder.to_owned() }),
             Err(_) if folder.symlink_metadata().is_ok() => Err(exists(folder)),

@@ -17,13 +17,13 @@ use crate::error::{Error, Result};
 /// cache, and that a run of a few hundred attempts keeps several processors busy.
 pub(super) const BLOCK: u64 = 1 << 20;
 
-/// Bytes by which a block is extended to reach the end of its last line.
+/// Number of bytes read at a time, beyond a block, until the block's last line ends.
 const REST: u64 = 1 << 16;
 
 /// Maximum number of broken lines that are listed individually.
 const NAMED: usize = 5;
 
-/// Age in seconds after which a file's time of change is older than any change to come.
+/// Seconds after a file's last change from which any further change is certain to get another time of change.
 const SETTLED: i64 = 2;
 
 /// Number of bytes before the current position that are compared with those read earlier, to notice a rewritten file.
@@ -56,7 +56,7 @@ pub struct Tail {
 #[derive(Debug, Serialize, Deserialize)]
 struct FollowedFile {
     path: PathBuf,
-    /// The file and its contents when last read; `None` if it was not read yet.
+    /// State of the file when it was last read; `None` if it was not read yet.
     seen: Option<FileState>,
     /// Byte offset up to which lines are read.
     read: u64,
@@ -73,7 +73,7 @@ struct FollowedFile {
     is_torn: bool,
 }
 
-/// What tells a file and its contents from others.
+/// State of a file. If it is the same later, neither the file nor its contents have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct FileState {
     /// Device and inode number, because another file may take over the name.
@@ -90,7 +90,7 @@ impl FileState {
 }
 
 impl Tail {
-    /// The same position in the run's files of records, if none of them has changed since.
+    /// Prepares a stored position for further reading; `None` if a file of records has changed since it was stored.
     pub(super) fn if_unchanged(mut self, store: &Store) -> Option<Self> {
         let paths = store.record_files().ok()?;
         if paths.len() != self.files.len() {
@@ -103,7 +103,7 @@ impl Tail {
                 return None;
             }
             file.before = last_bytes(&opened, file.read).ok()?;
-            // The run's folder may have got another name.
+            // The run's folder may have been renamed.
             file.path = path;
         }
         Some(self)
@@ -114,8 +114,8 @@ impl Tail {
         self.files.iter().map(|file| file.read).sum()
     }
 
-    /// Whether any later change of the files will show in their times of change, which have the resolution of the
-    /// kernel's clock ticks.
+    /// Whether the files were last changed so long ago that any later change gives them another time of change. Two
+    /// changes within one tick of the kernel's clock get the same time.
     pub(super) fn is_settled(&self) -> bool {
         let now = crate::files::now().as_second();
         self.files.iter().all(|file| file.seen.is_some_and(|seen| now - seen.changed.0 >= SETTLED))
@@ -219,7 +219,8 @@ impl FollowedFile {
     fn is_as_read(&mut self, file: &File) -> std::io::Result<bool> {
         let now = FileState::new(&file.metadata()?);
         let Some(before) = self.seen.replace(now) else { return Ok(true) };
-        // Any change other than appending shows in the inode, or in a new time without a greater length.
+        // Replacing a file changes its inode. Editing or truncating a file changes its time without making the file
+        // longer.
         if now.file != before.file || now.length < self.read || (now.length <= before.length && now != before) {
             return Ok(false);
         }
@@ -240,7 +241,8 @@ impl FollowedFile {
         let blocks = usize::try_from((length - self.read).div_ceil(BLOCK)).unwrap_or(usize::MAX);
         let base = LinePosition { file: place, at: self.read };
         self.is_torn = false;
-        // More blocks at once would keep more records in memory twice.
+        // Read only a few blocks at once, because until their records are moved to `records`, memory for them is needed
+        // twice.
         let at_once = 4 * rayon::current_num_threads();
         for first in (0..blocks).step_by(at_once) {
             let behind = blocks.min(first + at_once);

@@ -30,7 +30,8 @@ pub struct DoctorResult {
     pub remedy: Option<String>,
 }
 
-/// Time limit in seconds of the search inside a sandbox. The search begins with manually installed software.
+/// Time limit in seconds of the search inside a sandbox. Manually installed software is searched first, in case the
+/// time is too short for everything.
 const SEARCH: u64 = 20;
 
 /// Runs all checks. `cache` and `scratch` are the folders for envs and attempts, `hidden` the folders that no agent may

@@ -79,7 +79,7 @@ pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[Pat
 
 /// All paths that lead to a folder, given its real path.
 fn aliases(real: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
-    // If several mounts are at one place, the last one counts, and `max_by_key` returns the last.
+    // If several mounts have the same mount point, only the last one is visible; `max_by_key` returns the last one.
     let home =
         mounts.iter().filter(|mount| real.starts_with(&mount.point)).max_by_key(|mount| mount.point.as_os_str().len());
     let mut all = vec![real.to_owned()];

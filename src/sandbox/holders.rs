@@ -41,7 +41,8 @@ pub(super) fn holds(file: &Path) -> bool {
 
 /// Searches a folder, or uses the result of an earlier process.
 fn found_below(folder: &Path) -> Vec<PathBuf> {
-    // Other code checks whether the cache folder can be used before creating it.
+    // Use the cache folder only if it exists. Do not create it here, because other code checks whether the folder can
+    // be used before it creates the folder.
     let Some(cache) = default_cache().ok().filter(|cache| cache.is_dir()) else { return holders_in(search(folder)) };
     let file = cache.join("searched").join(hex(&Sha256::digest(folder.as_os_str().as_encoded_bytes())[..16]));
     holders_in(Searched::read(&file, folder).unwrap_or_else(|| {
@@ -111,7 +112,7 @@ fn is_candidate(entry: &walkdir::DirEntry) -> bool {
     entry.file_name() == NAME || folder.as_encoded_bytes().ends_with(b"bin") || entry.depth() == 0
 }
 
-/// Whether a candidate is this program. Versions without the section are recognised by their name.
+/// Whether a candidate is this program. Versions that lack [`SECTION`] are recognised by their name.
 fn is_program(file: &Path) -> bool {
     symlink_metadata(file).is_ok_and(|about| about.is_file() && about.len() >= SMALLEST)
         && (file.file_name().is_some_and(|name| name == NAME)

@@ -12,7 +12,8 @@ use autoexperiment_init::wire::{InitRequest, RELAY_PART, RELAY_WINDOW, Relayed, 
 
 /// Size in bytes of the buffer between a relayed connection and the task that answers it.
 const BUFFER: usize = 64 << 10;
-/// Maximum number of messages of relayed connections that wait to be sent, and of connections that wait to be taken.
+/// Maximum number of messages from relayed connections that wait to be sent to the init, and maximum number of new
+/// connections that the harness has not accepted yet.
 const WAITING: usize = 64;
 
 /// A connection made by a process inside.

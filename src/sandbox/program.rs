@@ -38,8 +38,7 @@ impl InitFile {
 /// Returns the init's path, for processes of this user.
 ///
 /// # Errors
-/// Returns an error if this machine lets programs be started neither from memory nor from the folder for temporary
-/// files.
+/// Returns an error if programs can be started neither from memory nor from the folder for temporary files.
 pub(super) fn path() -> io::Result<PathBuf> {
     static PROGRAM: Mutex<Option<InitFile>> = Mutex::new(None);
     let mut program = PROGRAM.lock().unwrap_or_else(PoisonError::into_inner);

@@ -10,7 +10,7 @@ use super::Expected;
 use super::json::{self, excerpt};
 
 /// Returns the JSON object in an agent's answer: bare, in a code fence, or in prose; linear in the answer's length.
-/// `NaN` and other odd values become strings, which the scoring rule refuses by name.
+/// Values that JSON does not allow, such as `NaN` or `.5`, become strings, which the scoring rule then interprets.
 ///
 /// # Errors
 /// A fragment that says what was found instead.
@@ -40,7 +40,7 @@ pub fn find_answer(text: &str) -> Option<&str> {
 const MOST_UNCLOSED: u32 = 16;
 
 /// Returns the last complete, readable JSON object in a text, as written and as parsed, or else the fault of the last
-/// thing that looked like one.
+/// text that looked like a JSON object.
 fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>> {
     let bytes = text.as_bytes();
     let mut found: Option<(&str, Map<String, Value>)> = None;

@@ -1,8 +1,9 @@
 //! Parses JSON as programs and models actually write it, so that one odd value does not invalidate the whole answer.
 //!
 //! `NaN`, `Infinity`, numbers too large for a double and tokens that merely begin like a number (`.5`, `1_000`) become
-//! strings, which the scoring rule then reads or refuses by name. If a key appears twice with different values, neither
-//! value counts. Nesting is limited to 128 levels (by serde_json), so that no input overflows the stack.
+//! strings. The scoring rule then reads such a string as a number, or quotes it in the reason why the value fails. If a
+//! key appears twice with different values, neither value counts. Nesting is limited to 128 levels (by serde_json), so
+//! that no input overflows the stack.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -120,7 +120,7 @@ impl Literal {
         }
     }
 
-    /// Whether Python treats both as the same dict key.
+    /// Whether Python treats the two values as the same dict key.
     #[allow(clippy::float_cmp, reason = "as Python compares keys")]
     fn is_same_key(&self, other: &Self) -> bool {
         match (self.number(), other.number()) {
@@ -157,7 +157,8 @@ fn float_repr(number: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// Returns `repr` of a string: in single quotes, or in double quotes if it contains only single ones.
+/// Returns `repr` of a string: in single quotes, or in double quotes if the string contains single quotes but no double
+/// quotes.
 fn text_repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
@@ -184,7 +185,8 @@ fn text_repr(text: &str) -> String {
     out
 }
 
-/// Whether Python escapes this invisible character; covers those that occur in real texts.
+/// Whether this is an invisible character that `repr` escapes. Covers only the invisible characters that occur in real
+/// texts.
 const fn is_format(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -360,7 +362,7 @@ impl Source<'_> {
     }
 }
 
-/// Replaces the escapes of a string or of bytes by what they mean.
+/// Replaces the escapes in a string or in bytes by the characters that they represent.
 fn unescaped(content: &str, is_bytes: bool) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = content;

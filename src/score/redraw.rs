@@ -32,9 +32,9 @@ pub const RUNS: usize = 5;
 struct DrawTest {
     /// Significance level: the probability that a right solution fails.
     level: f64,
-    /// The test's [`DrawPool::furthest`]. With a low limit, wild draws count little, so the test notices small biases
-    /// in the means of several runs. An invented report is a single draw and differs only by its distance, so it is
-    /// noticed only with a high limit.
+    /// The limit [`DrawPool::furthest`] in this test. With a low limit, draws far from the others count little, so the
+    /// test notices small biases in the means of several runs. An invented report is a single draw and differs only by
+    /// its distance, so it is noticed only with a high limit.
     furthest: f64,
 }
 
@@ -219,7 +219,8 @@ pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
     let deviation = |(experiment, column): (usize, usize)| {
         let values: Vec<f64> = gold[experiment].iter().map(|row| row[column]).collect();
         let size = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
-        // Equal values seem to vary a little, because their mean is rounded.
+        // If all values are equal, the computed deviation may be slightly above 0, because the mean is rounded. Count
+        // it as 0.
         let deviation = standard_error(&values).map(|error| error * (values.len() as f64).sqrt());
         deviation.filter(|&deviation| deviation > ROUNDING * size).unwrap_or(0.0)
     };

@@ -9,7 +9,7 @@ use crate::suite::ResultRule;
 
 /// Returns the result of an experiment's run. `file` contains the bytes of a [`ResultRule::JsonFile`]'s file; `None` if
 /// the command has not written it. A single odd value is not an error: `NaN` and the like become strings, and a regular
-/// expression without a match becomes null. Neither passes against any gold, nor can it become gold.
+/// expression without a match becomes null, which cannot become gold.
 ///
 /// # Errors
 /// A fragment that says why there is no result at all.

@@ -13,8 +13,8 @@ pub fn shape(value: &Value) -> String {
     written(value, MOST)
 }
 
-/// Returns the whole shape of a result with more than a few keys or items at some level; `None` if there are few, or if
-/// the description already lists them.
+/// Returns the whole shape of a result that [`shape`] cuts. `None` if [`shape`] cuts nothing, or if the description
+/// already contains all keys and no list is long.
 #[must_use]
 pub fn long_shape(value: &Value, description: &str) -> Option<String> {
     (is_long(value) && !is_told(value, description)).then(|| written(value, usize::MAX))

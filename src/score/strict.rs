@@ -44,8 +44,8 @@ pub fn check_gold(gold: &Value) -> Result<(), String> {
     if is_only_markers(gold) { Err("the gold result has no finite value".to_owned()) } else { Ok(()) }
 }
 
-/// Replaces each number that is not finite, which a result has as a string in the program's spelling (`nan`, `-inf`),
-/// by one of the markers `NaN`, `Infinity` and `-Infinity`. A marker in gold equals only that number.
+/// Replaces each number that is not finite by one of the markers `NaN`, `Infinity` and `-Infinity`. In a result, such a
+/// number is a string in the program's spelling, such as `nan` or `-inf`. A marker in gold equals only that number.
 #[must_use]
 pub fn with_markers(result: Value) -> Value {
     match result {

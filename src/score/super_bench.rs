@@ -92,8 +92,8 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// Returns which landmarks the outputs hit by the published rule: each landmark is a regular expression, searched in
-/// each output with line breaks replaced by blanks. Call it with the agent's outputs, or with those of the cells that
-/// were executed before the agent began, to get the landmarks that these reach alone.
+/// each output with line breaks replaced by blanks. Called with the outputs of the cells that were executed before the
+/// agent began, it returns the landmarks that are hit without the agent's work.
 ///
 /// # Errors
 /// A landmark that this program's regular expressions do not support: look-around and back-references.
@@ -106,8 +106,8 @@ pub fn landmarks_hit(landmarks: &[String], outputs: &[&str]) -> Result<Vec<bool>
     landmarks.iter().map(hit).collect()
 }
 
-/// Whether the script was executed by the published rule; `None` if by its name it is neither Python nor Bash, which
-/// the rule notices at the first command.
+/// Whether the script was executed by the published rule; `None` if the script's name does not end as those of Python
+/// or Bash scripts do, and there is a command: without commands, the published rule does not look at the ending.
 #[must_use]
 pub fn shipped_script(script: &str, cells: &[ExecutedCommand<'_>]) -> Option<bool> {
     if !cells.is_empty() && ![".py", ".sh", ".bash"].iter().any(|ending| script.ends_with(ending)) {

@@ -22,7 +22,7 @@ pub(super) fn judge(text: &str, judged: &mut [NumberDecision], gold: &[f64]) {
             ScrubRule::Bibliography | ScrubRule::Layout | ScrubRule::Markup | ScrubRule::Version | ScrubRule::Date
         ) {
             let mut token = text[number.range.clone()].replace("{,}", "").replace("\\,", "").replace('_', "");
-            // Like `check`, read a percentage as a share, too.
+            // Read a percentage also as a share, as `autoexperiment check` does.
             let behind = text[number.range.end..].trim_start_matches(['\\', ',', ' ']);
             if behind.starts_with('%') || behind.starts_with("percent") {
                 token.push('%');

@@ -185,8 +185,8 @@ impl Prose<'_> {
                     let named = words::is_reference(self.str(previous))
                         && form.decimals <= 1 + usize::from(previous + 1 == at)
                         && !(form.decimals > 0 && previous + 1 != at);
-                    // In "class 1" the number is a name, but "lines" or "steps" may be counted, so only accept a number
-                    // that follows directly.
+                    // A number with decimals is accepted only directly after the word, and with at most two decimals. A
+                    // number with thousands separators or an exponent is not accepted.
                     return named && !form.grouped;
                 }
                 _ => return false,

@@ -1,4 +1,4 @@
-//! A run's location: a folder to be created once its items are ready, or the store of a run to resume.
+//! A run's location: a folder to be created once the run's items are ready, or the store of a run to resume.
 
 use std::path::{Path, PathBuf};
 

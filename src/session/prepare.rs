@@ -85,7 +85,7 @@ pub(super) fn plan_digest(samples: &[Sample], agents: &[LabelledAgent], k: u32) 
     crate::files::hex(&hash.finalize())
 }
 
-/// Updates `then` with the current digests of everything that can be read without preparation.
+/// Returns `then` with the current digests of everything that can be read without preparation.
 pub(super) fn readable(then: &Digests, family: &dyn Family, items: &[Arc<dyn Item>]) -> Result<Digests> {
     let mut now = Digests { prompts: family.prompts(), ..then.clone() };
     for item in items {

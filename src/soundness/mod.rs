@@ -1,5 +1,6 @@
 //! Checks that a family's tasks are sound, by runs of agents that need no model: the gold solution must reach gold,
-//! doing nothing and forging results must not pass, and every part of the gold solution must matter.
+//! doing nothing and forging results must not pass, and every part of the gold solution must matter. All runs that
+//! check one item are called its proof.
 //!
 //! The runs stay in the cache until they are complete, so that an interrupted proof resumes.
 
@@ -29,7 +30,7 @@ use crate::session::{Run, RunFolder, SessionOptions};
 /// Number of solutions that are tried in one run.
 const TRIED_TOGETHER: usize = 4;
 
-/// Setup of the proofs.
+/// Settings of proofs.
 pub struct ProofSetup {
     /// The suite's folder.
     pub suite: PathBuf,
@@ -43,10 +44,9 @@ pub struct ProofSetup {
     pub fresh: bool,
 }
 
-/// Lists the items of a family that can be proven.
+/// Lists the items of a family for which proofs can be made.
 ///
-/// # Errors
-/// Kind `Usage` for an item or family that doesn't exist or isn't proven in this way.
+/// # Errors Kind `Usage` for an item or family that doesn't exist, or a family for which this module makes no proofs.
 pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>> {
     match family {
         COMMAND => Commands.items(suite, asked),
@@ -95,7 +95,8 @@ pub async fn prove(
     Ok(proof)
 }
 
-/// Runs the gold cells twice and returns the answer, and the record of what they changed and called.
+/// Runs the gold cells of a notebook task twice. Returns the answer, and a record of the parts of the repo that the
+/// cells changed and of the calls that they made.
 ///
 /// # Errors
 /// Returns the errors of loading and preparing the task; kind `Baseline` when the runs fail or differ.
@@ -161,7 +162,7 @@ async fn command(place: &ProofSetup, id: &str, scope: &SoundnessScope, observer:
 struct SoundnessAttempts {
     family: &'static str,
     item: String,
-    /// Purpose of the run, which is part of its folder's name.
+    /// The run's purpose, such as `record`, which is part of the name of its folder.
     name: &'static str,
     /// Digest of everything that the attempts depend on.
     digest: String,
@@ -215,7 +216,7 @@ impl ProofSetup {
                 Err(error) => Err(error),
             };
             match done {
-                // The item has changed since the run was interrupted: start again.
+                // The item has changed since the run was interrupted, so start a new run.
                 Err(error) if error.kind == FailureKind::Suite => {}
                 done => return done,
             }

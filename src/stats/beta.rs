@@ -2,7 +2,8 @@
 
 use std::f64::consts::PI;
 
-/// Maximum number of terms of the continued fraction; it needs about the square root of the larger parameter.
+/// Maximum number of terms of the continued fraction. About as many terms are needed as the square root of the larger
+/// parameter.
 const MOST_TERMS: usize = 20_000;
 
 /// I_x(a, b), the probability that a beta variable with positive a and b is at most x, by the continued fraction 26.5.8

@@ -48,7 +48,8 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
         })
         .collect();
     let mut random = Uniform::seeded(1);
-    // The distinct sizes of pools, in the order in which they first appear, each with an order of the draws.
+    // For each distinct size of pools, the order of the draws, which is shuffled for each random assignment. Pools of
+    // the same size share it.
     let mut orders: Vec<(Sizes, Vec<usize>)> = Vec::new();
     let shared: Vec<usize> = prepared
         .iter()
@@ -136,7 +137,7 @@ fn standard_units(values: &[f64], furthest: f64) -> Vec<f64> {
     if reach <= ROUNDING * size {
         return vec![0.0; values.len()];
     }
-    // 1.4826 median deviations are a standard deviation, if values are normal.
+    // For normal values, the standard deviation is 1.4826 times the median distance from the median.
     let robust = 1.4826 * median(values.iter().map(|value| (value - middle).abs()).collect());
     let most = if robust > ROUNDING * size { furthest * robust } else { reach };
     let near: Vec<f64> = values.iter().map(|value| (value - middle).clamp(-most, most)).collect();

@@ -11,8 +11,8 @@ const NOTHING: f64 = 1e-9;
 /// samples, with its interval; `None` if there is no gap. Each sample contains `[lower, middle, upper]`.
 ///
 /// Samples without a gap say nothing about the share. Over the others, the share is 1 - (upper - middle) / (upper -
-/// lower), each averaged. For given gaps, the numerator is a rate, so its interval comes from [`rate_interval`]. With
-/// fewer than three such samples there is no interval.
+/// lower), each averaged. The denominator is taken as exact. The numerator is a mean of values from 0 to 1, so its
+/// interval comes from [`rate_interval`]. With fewer than three such samples there is no interval.
 #[must_use]
 pub fn gap_closed(samples: &[(SampleValue<'_>, [f64; 3])], how: Intervals) -> Option<(f64, Option<Interval>)> {
     let mut missed = Vec::new();

@@ -45,7 +45,8 @@ const MOST_SPREAD: f64 = 6.0;
 /// deviations maximise the marginal likelihood by Laplace's approximation (as `glmer` of lme4 does with `nAGQ = 0`;
 /// Bates et al., "Fitting Linear Mixed-Effects Models Using lme4", 2015).
 ///
-/// `None` if the data don't bound the effects, for example if all tries pass, or exactly those on one side of some n.
+/// `None` if the data don't bound the effects, for example if all tries pass, or if the tries up to some n pass and all
+/// others fail.
 #[must_use]
 pub fn fit(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut spreads = vec![1.0; families.len()];
@@ -466,7 +467,8 @@ mod tests {
 
     #[test]
     fn simulated_difficulties_and_their_spread_are_recovered() {
-        // 30 functions with difficulties of standard deviation 1.2; 600 samples of two of them, five attempts each.
+        // 30 functions with difficulties of standard deviation 1.2; 600 samples of two functions each, with five
+        // attempts per sample.
         let mut uniform = Uniform(11);
         let normal = |uniform: &mut Uniform| (0..12).map(|_| uniform.next()).sum::<f64>() - 6.0;
         let difficulties: Vec<f64> = (0..30).map(|_| 1.2 * normal(&mut uniform)).collect();

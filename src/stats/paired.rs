@@ -36,9 +36,9 @@ pub fn mcnemar(pairs: Discordant) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// Adjusts p-values for multiple comparisons: the smallest is multiplied by their number, the next one by one less, and
-/// so forth, each at least as large as the one before and at most 1 (Holm, "A simple sequentially rejective multiple
-/// test procedure", 1979). Keeps the given order.
+/// Adjusts m p-values for multiple comparisons: the smallest is multiplied by m, the next one by m - 1, and so on. An
+/// adjusted value is at most 1, and not less than the value before it in this order (Holm, "A simple sequentially
+/// rejective multiple test procedure", 1979). The result keeps the order of `p_values`.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
@@ -67,7 +67,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// Student's interval contains it, the bound is the difference nearest to 0 that the same test doesn't reject as the
 /// true one.
 ///
-/// `None` with fewer samples than [`FEWEST_PAIRS`] or, for other papers, fewer papers than
+/// `None` with fewer samples than [`FEWEST_PAIRS`] or, if the interval generalises to other papers, fewer papers than
 /// [`FEWEST_PAPERS`](super::FEWEST_PAPERS).
 #[must_use]
 pub fn difference_interval(samples: &[SampleValue<'_>], trials: f64, how: Intervals) -> Option<Interval> {
@@ -75,7 +75,8 @@ pub fn difference_interval(samples: &[SampleValue<'_>], trials: f64, how: Interv
     Some(in_agreement(interval, mean, &flipped, 1.0 - how.level))
 }
 
-/// A mean difference with Student's interval, not yet adjusted to exclude 0 exactly if p is below 0.05.
+/// A mean difference with Student's interval, before the interval is adjusted to exclude 0 if and only if p is below
+/// 0.05.
 pub(super) struct StudentDifference {
     mean: f64,
     pub(super) interval: Interval,
@@ -151,7 +152,7 @@ const FINE_SAMPLES: usize = 300;
 /// Returns the smallest distance from 0, towards the mean, of a true difference that the test doesn't reject. It is
 /// above 0 and at most the distance of the mean.
 fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
-    // Rates over up to seven attempts are multiples of the fine step, so the test stays exact.
+    // The fine step is 1/420. Rates over up to seven attempts are multiples of it, so the test stays exact.
     let steps = if flipped.len() <= FINE_SAMPLES { f64::from(MOST_PARTS) } else { 60.0 };
     let (mut rejected, mut kept) = (0_u32, (mean.abs() * steps).ceil().max(1.0) as u32);
     while kept - rejected > 1 {

@@ -16,8 +16,8 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Spread for an assumed rate. `alike` is the share of the variance rate (1 - rate) that is between samples (0: all
-    /// samples are equally hard; 1: each passes always or never).
+    /// Spread for an assumed rate. `alike` is the share of the variance, `rate * (1 - rate)`, that is between samples:
+    /// 0 if all samples are equally hard, 1 if each sample passes always or never.
     #[must_use]
     pub fn assumed(rate: f64, alike: f64) -> Self {
         let total = rate * (1.0 - rate);
@@ -113,13 +113,14 @@ impl Design {
         (0..RUNS).filter(is_seen).count() as f64 / RUNS as f64
     }
 
-    /// Whether comparisons of this many samples are simulated: the exact test takes time quadratic in the samples.
+    /// Whether comparisons of this many samples are simulated. Large comparisons are not, because the exact test takes
+    /// time quadratic in the number of samples.
     fn is_simulated(&self, samples: usize) -> bool {
         samples * samples * self.k.max(1) <= MOST_WORK
     }
 }
 
-/// Number of simulated comparisons per number of samples, for a standard error of about one point.
+/// Number of simulated comparisons per number of samples, for a standard error of about one percentage point.
 const RUNS: usize = 2000;
 /// Largest product of the squared number of samples and k that is simulated, which takes some tens of milliseconds.
 const MOST_WORK: usize = 20_000;
@@ -148,8 +149,9 @@ impl ComparisonGoal {
     }
 
     /// The probability that the sign-flip test detects a difference, by normal approximation. The test compares the sum
-    /// of the differences with its distribution under random signs, whose variance is n (V + d^2), and the sum only
-    /// takes values in steps of 2 / k.
+    /// of the differences with its distribution under random signs. The variance of this distribution is n (V + d^2),
+    /// with V and d the variance and the mean of a sample's difference. Under random signs, the sum only takes values
+    /// in steps of 2 / k.
     fn chance(&self, design: &Design, samples: f64, difference: f64) -> f64 {
         let variance = design.variance(difference);
         let z = normal::quantile(f64::midpoint(1.0, self.level));
@@ -248,7 +250,8 @@ mod tests {
 
     #[test]
     fn below_six_samples_no_difference_can_be_detected() {
-        // 2^-5 is the first power below 0.05, 2^-7 below 0.01.
+        // The smallest p with n samples is 2^-(n - 1). So n = 6 is the first n with p below 0.05, and n = 8 the first
+        // with p below 0.01.
         let aim = |level| ComparisonGoal { difference: 0.9, level, power: 0.8 };
         assert_eq!((aim(0.95).fewest(), aim(0.99).fewest()), (6, 8));
         assert_eq!(aim(0.95).detectable(&assumed(0.05, 0.0, 5), 5.0), None);

@@ -34,8 +34,8 @@ pub const FEWEST_PAPERS: usize = 2;
 /// single attempts at 3 to 60 samples of a paper, the interval then contains every true rate with a probability of at
 /// least 93.3%.
 ///
-/// `None` with fewer samples than [`FEWEST_SAMPLES`] or, for other papers, fewer papers than [`FEWEST_PAPERS`]: no
-/// useful interval is valid there.
+/// `None` with fewer samples than [`FEWEST_SAMPLES`] or, if the interval generalises to other papers, fewer papers than
+/// [`FEWEST_PAPERS`]: no useful interval is valid there.
 #[must_use]
 pub fn rate_interval(samples: &[SampleValue<'_>], trials: f64, how: Intervals) -> Option<Interval> {
     let mean = Mean::over(samples, how.population)?;
@@ -132,8 +132,8 @@ fn least_variance(mean: &Mean, trials: f64) -> f64 {
     mean.strata.iter().map(of).sum()
 }
 
-/// If there are few trials, the mid-p interval gets a lower error rate. This many trials would halve the requested
-/// rate.
+/// The error rate of the mid-p interval is the requested one times n / (n + `FEW_TRIALS`) for n trials, but at least
+/// [`LOWEST_RATE`] times the requested one.
 const FEW_TRIALS: f64 = 3.0;
 /// Lowest error rate of the mid-p interval, as a share of the requested error rate.
 const LOWEST_RATE: f64 = 0.75;
@@ -148,7 +148,8 @@ pub(super) fn share_interval(share: f64, trials: f64, level: f64) -> Interval {
     Interval { low: exact.low.min(score.low), high: exact.high.max(score.high) }
 }
 
-/// All probabilities that the binomial test with the mid-p-value does not reject: the outcome itself counts half.
+/// The interval of all probabilities that the binomial test does not reject. The test uses the mid-p-value, to which
+/// the observed outcome contributes only half of its probability.
 fn mid_p(share: f64, trials: f64, level: f64) -> Interval {
     let (passed, failed) = (share * trials, (1.0 - share) * trials);
     // P(more successes) + P(as many) / 2, which increases with the probability.
@@ -157,7 +158,8 @@ fn mid_p(share: f64, trials: f64, level: f64) -> Interval {
         let more = if failed > NOTHING { beta::cdf(chance, passed + 1.0, failed) } else { 0.0 };
         f64::midpoint(as_many, more)
     };
-    // False position in the Illinois form: the bound that stays in place counts half.
+    // Find a root by false position (the Illinois variant: the function value at the bound that does not move is
+    // halved).
     let place = |wanted: f64| {
         let (mut low, mut high) = ((0.0, -wanted), (1.0, 1.0 - wanted));
         for _ in 0..STEPS {

@@ -71,7 +71,7 @@ pub(super) struct Mean {
     pub freedom: usize,
     /// Number of independent draws: samples, or papers.
     pub draws: usize,
-    /// Values of the samples by stratum: one per paper and n or, for papers like these, a single one.
+    /// Values of the samples by stratum: one stratum per paper and n or, for papers like these, a single stratum.
     pub strata: Vec<Vec<f64>>,
     /// Sum and count of each paper's values; empty unless the draws are papers.
     pub papers: Vec<(f64, usize)>,
@@ -160,7 +160,8 @@ mod tests {
         // Two strata of variance 0.02 and one of 0: (2 * 0.02 + 2 * 0.02) / 36.
         assert!((mean.variance - 0.08 / 36.0).abs() < 1e-15 && mean.freedom == 3, "{mean:?}");
         assert!((mean.value - 3.2 / 6.0).abs() < 1e-15);
-        // The papers' sums minus the mean times their samples: 2.2 - 4 * 0.5333 and 1 - 2 * 0.5333.
+        // For each paper, the sum of its values minus the mean times its number of samples: 2.2 - 4 * 0.5333 and 1 - 2
+        // * 0.5333.
         let mean = Mean::over(&samples, Population::Papers).unwrap();
         let wanted = 2.0 * 2.0 * (2.2 - 4.0 * 3.2 / 6.0_f64).powi(2) / 36.0;
         assert!((mean.variance - wanted).abs() < 1e-15 && (mean.freedom, mean.draws) == (1, 2), "{mean:?}");

@@ -1,4 +1,5 @@
-//! The bodies of a paper's maskable functions and the code of its regions, indexed by their shingles.
+//! The bodies of a paper's maskable functions and the code of its regions, indexed by their shingles (overlapping
+//! sequences of [`SHINGLE`] tokens).
 
 use std::collections::HashMap;
 use std::ops::Range;

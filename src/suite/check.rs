@@ -183,7 +183,8 @@ fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     problems.extend(leaks.into_iter().map(Problem::error));
 }
 
-/// Maximum bytes of a searched file. Longer files are data; a results file left behind is short.
+/// Size in bytes from which a file is not searched for gold. Long files are data, while a results file that was left
+/// behind is short.
 const LARGEST_TEXT: u64 = 1_000_000;
 
 /// Checks that the env has its `environment.yml`, and that every protected glob matches something.

@@ -138,7 +138,7 @@ fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Err
     found.into_iter().map(error).collect()
 }
 
-/// Reports files of the repo that agents see and that contain nine tenths of the body of a unit in another file.
+/// Reports units whose body is also, at least nine tenths of it, in another file of the repo that agents see.
 #[must_use]
 pub fn visible(loaded: &LoadedPaper) -> Vec<Error> {
     let (bodies, hidden) = (Bodies::new(loaded), loaded.paper.hidden_set());

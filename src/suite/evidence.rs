@@ -23,8 +23,7 @@ pub struct PaperEvidence {
     /// mutants.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
-    /// Number of kinds of mutants known when they were drawn; absent in files written before there were kinds of
-    /// ignored arguments.
+    /// Number of kinds of mutants known when they were drawn; absent in files written by early versions of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<usize>,
     /// Digest of everything that the measurements depend on, if they found no faults: while the digest stays the same,

@@ -14,7 +14,7 @@ use crate::error::Error;
 pub const CHANCE_IN_PROSE: f64 = 0.5;
 
 /// Highest probability with which gold values in a file of the repo may be there by chance and are still reported. The
-/// probability is low, because data must stay as it is.
+/// probability is low, because a false alarm in a data file cannot be resolved: data must not be changed.
 const CHANCE_IN_FILES: f64 = 0.01;
 
 /// A paper's gold values.
@@ -32,7 +32,7 @@ impl GoldValues {
         Self::of(loaded.gold.as_ref())
     }
 
-    /// Same as [`new`](Self::new), from gold that was recorded, if it was.
+    /// Same as [`new`](Self::new), for this gold; without any values if no gold was recorded.
     #[must_use]
     pub fn of(gold: Option<&Gold>) -> Self {
         let mut this = Self { values: Vec::new(), experiments: Vec::new() };
@@ -80,7 +80,7 @@ impl GoldValues {
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        // Whether the other hits are chance depends on the numbers that are left.
+        // Repeat this, because after the replacements other numbers may no longer count as there by chance.
         loop {
             let numbers = written_numbers(&text, 3);
             let found = roundings(&numbers, &self.values, CHANCE_IN_PROSE);
@@ -88,7 +88,7 @@ impl GoldValues {
             if tokens.is_empty() {
                 return text;
             }
-            // `1,234.5` is one number and two.
+            // `1,234.5` was read both as one number and as two, so sort the longer one first and drop those inside it.
             tokens.sort_by_key(|token| (token.start, Reverse(token.end)));
             let mut end = 0;
             tokens.retain(|token| {
@@ -131,7 +131,7 @@ impl GoldValues {
     }
 }
 
-/// The bytes of a text that this part of it takes.
+/// Byte range of `part`, which must be a slice of `text`.
 fn position(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - text.as_ptr() as usize;
     start..start + part.len()

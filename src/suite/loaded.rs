@@ -189,7 +189,8 @@ impl LoadedPaper {
         Ok(())
     }
 
-    /// Returns the files of these functions and regions, with them masked. Splices at cached offsets, without parsing.
+    /// Returns the files of these functions and regions in masked form. Nothing is parsed again, because the positions
+    /// of all bodies are known.
     ///
     /// # Errors
     /// Kind `Suite` for a function together with another function nested in it.
@@ -255,7 +256,8 @@ impl LoadedPaper {
         self.sources.unit(unit).1
     }
 
-    /// Returns the function that a unit is or is in, as an index into its module's functions.
+    /// Returns the unit itself if it is a function, or the function around a region, as an index into its module's
+    /// functions; `None` for a region outside of functions.
     #[must_use]
     pub fn function_of(&self, unit: usize) -> Option<usize> {
         match self.piece(unit) {
@@ -280,8 +282,8 @@ impl LoadedPaper {
         units.iter().map(|&unit| self.source(unit).code_lines(&self.code(unit))).sum()
     }
 
-    /// Returns the mutants of a function, or those of a region's function that change the region. Empty outside of
-    /// functions.
+    /// Returns the mutants that change the code of this unit. For a region, these are some of the mutants of the
+    /// function around it; a region outside of functions has no mutants.
     ///
     /// # Errors
     /// Kind `Internal` if the file no longer parses.

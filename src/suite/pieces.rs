@@ -18,7 +18,8 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// Returns the cut that masks this part; `description` becomes the docstring of a function that has none.
+    /// Returns this part in the form in which [`Module`] masks it; `description` becomes the docstring of a function
+    /// that has none.
     #[must_use]
     pub const fn cut<'text>(&'text self, description: Option<&'text str>) -> MaskedPart<'text> {
         match self {

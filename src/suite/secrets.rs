@@ -13,7 +13,8 @@ use super::paper::glob_set;
 
 /// The folders of a suite that contain texts which no agent may see.
 const FOLDERS: [&str; 4] = ["papers", "repos", "commands", "tasks"];
-/// Maximum bytes of a file that is read. Longer ones are data; of longer hidden files, the beginning is read.
+/// Maximum bytes of a file that is read. Longer files are data and are skipped, except hidden files, of which the
+/// beginning is read.
 const LONGEST: u64 = 1 << 20;
 
 /// The part of a manifest that names hidden files. Other faults of the manifest do not matter here.

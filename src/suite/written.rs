@@ -197,12 +197,13 @@ pub fn result_numbers(value: &Value, found: &mut impl FnMut(f64)) {
     }
 }
 
-/// Whether an object is a digest of values: a hash that begins with `#`, and sums of their numbers.
+/// Whether an object is a digest of values: it contains a hash of the values, which begins with `#`, and weighted sums
+/// of the numbers among them.
 fn is_digest(object: &serde_json::Map<String, Value>) -> bool {
     object.get("exact").and_then(Value::as_str).is_some_and(|hash| hash.starts_with('#'))
 }
 
-/// Half of the last digit that counts, relative to the number.
+/// Maximum distance to a rounded value, as a share of that value, for numbers of precision [`CAPPED`].
 fn capped_reach() -> f64 {
     0.5 * 10_f64.powi(1 - MOST_DIGITS)
 }

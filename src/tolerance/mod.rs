@@ -2,7 +2,7 @@
 //!
 //! Everything about a rule is in this folder: its name in a manifest, its checks, its description, the bounds that
 //! follow from it, the comparison of a number with them, and the same comparison in Python for Harbor tasks
-//! (`tolerance.py`). A test holds the two comparisons together. `score` compares whole results and uses
+//! (`tolerance.py`). A test checks that the two comparisons agree. `score` compares whole results and uses
 //! [`Tolerance::compare`] for their numbers.
 
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,7 @@ pub(crate) struct DeclaredTolerance {
 }
 
 impl DeclaredTolerance {
-    /// Lists the faults of values that deserialisation accepts, a fragment each.
+    /// Lists the faults of the declared values that deserialisation does not check, one fragment per fault.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if let ToleranceRule::Relative(relative) = self.rule
@@ -145,7 +145,7 @@ impl DeclaredTolerance {
     }
 }
 
-/// How far a value may be from gold. Its JSON is what a Harbor task compares with.
+/// How far a value may be from gold. Harbor tasks read this type as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
     /// Maximum difference, relative to |gold|.

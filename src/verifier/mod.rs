@@ -53,9 +53,9 @@ pub struct VerifierChoice {
     pub usage: Usage,
     /// Cost in dollars.
     pub cost: f64,
-    /// Replies of the model that named a candidate that doesn't exist.
+    /// Number of the model's replies that named a candidate that doesn't exist.
     pub unknown: u32,
-    /// Replies of the model that named no candidate, and questions that it refused.
+    /// Number of the model's replies that named no candidate, and of questions that the model refused.
     pub unreadable: u32,
 }
 

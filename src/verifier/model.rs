@@ -107,7 +107,8 @@ impl ByModel {
             messages: messages.to_vec(),
             tools: Cow::default(),
             sampling: Sampling {
-                // Reasoning models only accept their default temperature, and their reasoning counts as output.
+                // Reasoning models accept only their default temperature. They get more tokens, because reasoning
+                // counts as output.
                 temperature: (!self.model.reasons()).then_some(0.0),
                 seed: Some(u64::from(order)),
                 max_tokens: Some(if self.model.reasons() { 16_384 } else { 1024 }),
@@ -127,7 +128,7 @@ impl ByModel {
     }
 }
 
-/// One question about the candidates, for charging and storing its cost and reply.
+/// One question about the candidates. As the [`Caller`], checks that its cost is allowed, and stores the reply.
 struct Poll<'a> {
     votes: &'a dyn Votes,
     shown: &'a [&'a Candidate],
@@ -175,7 +176,8 @@ impl Caller for Poll<'_> {
 
 #[async_trait]
 impl Verifier for ByModel {
-    /// Choices are stored under this name and never repeated, so it contains the model and the number of orders.
+    /// Choices are stored under this name and reused, so verifiers with another model or number of orders have another
+    /// name.
     fn name(&self) -> String {
         format!("model:{}*{}", self.model.name(), self.orders)
     }

@@ -42,10 +42,10 @@ pub struct ChoiceRecord {
     /// Cost in dollars.
     #[serde(default)]
     pub cost: f64,
-    /// Replies of the model that named a candidate that doesn't exist.
+    /// Number of the model's replies that named a candidate that doesn't exist.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unknown: u32,
-    /// Replies of the model that named no candidate, and questions that it refused.
+    /// Number of the model's replies that named no candidate, and of questions that the model refused.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unreadable: u32,
 }
@@ -194,7 +194,7 @@ pub fn groups(records: &[AttemptRecord]) -> Vec<AttemptGroup<'_>> {
 pub struct StoredRecords<T> {
     /// Records in the order of writing.
     pub records: Vec<T>,
-    /// Sentences about what is missing.
+    /// Sentences about the lines that could not be read.
     pub notes: Vec<String>,
 }
 
@@ -212,7 +212,7 @@ pub fn choices(store: &Store) -> Result<StoredRecords<ChoiceRecord>> {
 pub struct VerifierSpending {
     /// Known cost in dollars.
     pub dollars: f64,
-    /// Sentences about what is missing.
+    /// Sentences about the lines that could not be read.
     pub notes: Vec<String>,
 }
 
@@ -225,7 +225,7 @@ pub fn spent(store: &Store) -> Result<VerifierSpending> {
     let StoredRecords { records: votes, mut notes } = lines::<VoteRecord>(store, "votes.jsonl")?;
     let choices = choices(store)?;
     notes.extend(choices.notes);
-    // Earlier versions stored choices without their votes.
+    // Add the cost of choices without stored votes, which earlier versions of this program made.
     let unkept = choices.records.into_iter().filter(|choice| {
         !votes.iter().any(|vote| {
             (&vote.verifier, &vote.agent, &vote.model, &vote.sample, &vote.attempts)
@@ -256,7 +256,7 @@ fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<StoredRecords
         let lines = if broken == 1 { "line" } else { "lines" };
         kept.notes.push(format!("left out of `{name}`: {broken} broken {lines}"));
     }
-    // The last line of a file may be incomplete while it is being written.
+    // While a process writes the file, an incomplete last line is not an error.
     if is_torn && !store.is_being_written() {
         kept.notes.push(format!("the last line of `{name}` is cut off and left out"));
     }

@@ -89,8 +89,8 @@ fn whole(run: &MergedRun, origin: &Origin, record: &Outcome, problems: &mut Vec<
             ShownRecord::Whole(Box::new(AttemptRecord {
                 agent: record.agent.to_string(),
                 model: record.model.as_deref().map(str::to_owned),
-                // If an attempt was made twice, `record` has lost its verdict, while the record on disk still has it.
-                // Use these fields of `record`.
+                // If an attempt was made twice, only one of its records counts. The verdict has been removed from the
+                // other one in memory (`record`), but not on disk (`read`), so take these fields from `record`.
                 end: record.end,
                 end_detail: record.end_detail.as_deref().map(str::to_owned),
                 pass: record.pass,

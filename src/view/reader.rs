@@ -185,7 +185,7 @@ impl RunReader {
             let fresh = gathered.material.records[from..].iter();
             let tried = fresh.map(|record| (&*record.family, &*record.sample));
             let tried = tried.chain(begun.iter().map(|begun| (family, begun.sample.as_str())));
-            // Check the run's version of the item even if another run already has the sample.
+            // Include samples that another run already has, to check also this run's version of their items.
             let tried: BTreeSet<(&str, &str)> = tried.collect();
             let tried: Vec<Sample> = tried.into_iter().filter_map(|(family, id)| self.sample(family, id)).collect();
             for sample in tried {
@@ -285,7 +285,8 @@ fn take_records(run: &mut MergedRun, place: usize, material: &mut Material) {
             material.conditions.insert(run.label(&name), condition);
         }
     }
-    // Runs of earlier versions may use agent labels that the configuration doesn't produce.
+    // Runs of earlier versions may use agent labels that the configuration does not produce. Of the settings of such
+    // agents, only the step limit is known.
     let steps = run.run.as_ref().map(|run| run.configuration.limits.steps);
     for (record, line) in std::mem::take(&mut run.records).into_iter().zip(std::mem::take(&mut run.lines)) {
         let agent = run.own(&record).cloned().unwrap_or_else(|| record.agent.clone());

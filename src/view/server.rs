@@ -69,8 +69,8 @@ impl LatestRuns {
 type PageResponse = std::result::Result<Response, StatusCode>;
 
 impl ViewServer {
-    /// Listens on the loopback address, at `port` or, for 0, at a free port. `known` is what the reader has already
-    /// read, together with the reader's stamp from before it read the runs.
+    /// Listens on the loopback address, at `port` or, for 0, at a free port. `known` contains the runs if the reader
+    /// has read them already, and the value that [`RunReader::stamp`] had before that.
     ///
     /// # Errors
     /// Kind `Machine` if the port is taken.
@@ -145,7 +145,8 @@ async fn with_headers(request: Request, next: Next) -> Response {
 impl ViewState {
     /// Answers from the current state of the runs, after reading any new records. Blocks.
     fn answer<T>(&self, what: impl FnOnce(&LatestRuns) -> Result<T>) -> Result<T> {
-        // A panic elsewhere cannot leave inconsistent data: `latest` is empty while it is being updated.
+        // Ignore that a panic may have poisoned a lock: `latest` is empty while it is being updated, so its data are
+        // never inconsistent.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = reader.stamp();
         let is_latest = |latest: &Option<LatestRuns>| latest.as_ref().is_some_and(|latest| latest.stamp == stamp);

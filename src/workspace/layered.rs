@@ -179,7 +179,7 @@ impl Workspace {
             .collect();
         for change in accepted.iter().filter(|change| change.kind == ChangeKind::Removed) {
             let replaced = Path::new(&change.path).ancestors().skip(1).filter_map(Path::to_str);
-            // Files in a folder that is replaced by a file are removed when that file is written.
+            // Skip files in a folder that a file replaces: they are removed when that file is written.
             if !replaced.into_iter().any(|above| written.contains_key(above)) {
                 self.take_away(&change.path)?;
             }
@@ -289,7 +289,7 @@ impl Workspace {
 /// Whether a path is longer than the limit up to which the trees of attempts are read.
 fn is_too_long(path: &str) -> bool {
     const LONGEST_NAME: usize = 255;
-    // A name in the last folder within the limit may have any length.
+    // A path beyond the limit is still listed if its folder is within the limit, so add the length of the longest name.
     path.len() > LONGEST_PATH + 1 + LONGEST_NAME || path.split('/').any(|name| name.len() > LONGEST_NAME)
 }
 

@@ -49,8 +49,7 @@ crate::cases! {
 
     a_process_has_no_capabilities_and_no_new_privileges(fixture) {
         let mut inside = fixture.start().await?;
-        // Read by the shell alone: without a pid namespace /proc may be closed, and then there is nothing to check
-        // here.
+        // Without a pid namespace, /proc may be unreadable; then only the call below is checked.
         let said = inside.say("cat /proc/self/status || echo closed").await?;
         if !said.contains("closed") {
             for line in ["CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000",

@@ -16,8 +16,8 @@ pub const WHICH: &str = "AUTOEXPERIMENT_EXCLUSION";
 const PARTS: usize = 10;
 /// Time limit of a program.
 const WALL: Duration = Duration::from_secs(4);
-/// Maximum time that a program may keep the harness busy: its limit, extended by the whole patience, and the init's own
-/// time limits.
+/// Maximum time that a program may keep the harness busy: its time limit [`WALL`], the longest extension of that limit
+/// on a busy machine (`patience`), and the time limits of the init's own work.
 const LONGEST: Duration = Duration::from_mins(3);
 
 /// Whether all programs run.

@@ -54,7 +54,7 @@ crate::cases! {
         }
         let before = fs::metadata(&file).unwrap();
         let (mut spec, written) = fixture.spec();
-        // Shared between attempts, as an env is.
+        // A file that all attempts share, like the files of an env.
         spec.read_only.push(file.clone());
         let started = fixture.backend.start(&spec).await.map_err(|error| error.to_string());
         let mut inside = super::fixture::Inside { sandbox: started?, exe: fixture.exe.clone(), written };
@@ -224,14 +224,16 @@ crate::cases! {
     a_workspace_with_too_much_to_list_is_still_read_at_the_end(fixture) {
         // Empty files count towards this limit, too.
         fixture.limits.disk = 2048 * MIB;
-        // For containers, more new files than a survey lists; other workspaces are not surveyed.
+        // The init of a container lists at most 100,000 new files, so exceed this number. For other workspaces, no such
+        // list is made.
         let crowd = if fixture.backend.layers() == LayersKind::Image { 105_000 } else { 15_000 };
         let mut inside = fixture.start().await?;
         let written = inside.written.clone();
-        // The crowd precedes the file that counts, and some files have paths that are too long for any call.
+        // By name, `crowd` comes before the changed file `hello.txt`. Three more files have paths that are too long for
+        // any system call.
         let script = format!("bash -ec 'echo kept > hello.txt; mkdir crowd; cd crowd; seq 1 {crowd} | xargs touch; cd ..
             name=$(printf a%.0s $(seq 250)); for i in $(seq 90); do mkdir $name; cd -P $name; done; touch 1 2 3'");
-        // Creating so many files takes more than the usual 20 s on a busy machine.
+        // Creating this many files takes more than the usual 20 s on a busy machine.
         let done = inside.exec(Command::shell(&script), limits(90.0)).await?;
         ensure!(done.exit == Exit::Code(0), "{:?} {}", done.exit, String::from_utf8_lossy(&done.stderr));
         inside.end().await?;

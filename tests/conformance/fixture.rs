@@ -194,7 +194,7 @@ impl Inside {
         Ok(String::from_utf8_lossy(&text).trim().to_owned())
     }
 
-    /// Runs a hostile action of this program inside.
+    /// Runs a hostile action of this program (see `hostile.rs`) inside the sandbox.
     pub async fn hostile(&mut self, arguments: &[&str], limits: ExecLimits) -> Result<Exec, String> {
         let mut argv = vec![self.exe.clone().into(), "hostile".into()];
         argv.extend(arguments.iter().map(Into::into));

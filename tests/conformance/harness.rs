@@ -28,7 +28,7 @@ pub fn doomed(mode: &str, marker: &str) -> ExitCode {
         for _ in 0..3 {
             let mut inside = fixture.start().await.unwrap();
             inside.hostile(&["daemon", marker], limits(5.0)).await.unwrap();
-            // Chains of processes that each start the next one and exit.
+            // Start chains of processes: each process starts the next one and exits.
             let link = "perl -e 'while (1) { fork and exit }'";
             let chains = format!("for i in 1 2 3; do setsid {link} {marker} > /dev/null 2>&1 & done");
             inside.sh(&chains).await.unwrap();
@@ -65,7 +65,8 @@ pub fn run(words: &[&str], modes: &[ConfinementMode], engines: &[EngineKind]) ->
     failures
 }
 
-/// Runs a harness in a control group of its own. Its sandbox works until the group may start no more processes.
+/// Runs a harness in a control group of its own. Its sandbox works at first; then the group gets a limit that allows no
+/// new process.
 pub fn starved(folder: &str) -> ExitCode {
     let folder = Path::new(folder);
     fs::write(folder.join("cgroup.procs"), std::process::id().to_string()).unwrap();
@@ -78,7 +79,7 @@ pub fn starved(folder: &str) -> ExitCode {
         fs::write(folder.join("pids.max"), "1").unwrap();
         let echo = autoexperiment::sandbox::Command::shell("echo fine");
         let fault = inside.sandbox.exec(&echo, &limits(10.0)).await.unwrap_err();
-        // A fresh sandbox fails as well.
+        // A fresh sandbox cannot start a process either, which shows that the attempt did not cause the failure.
         let evidence = backend.examine(&std::env::temp_dir()).await;
         fs::write(folder.join("pids.max"), "max").unwrap();
         match (fault, evidence) {
@@ -91,7 +92,8 @@ pub fn starved(folder: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Checks that a limit of processes from outside counts as the machine's fault. Returns the failures.
+/// Checks that a sandbox lost to a limit on processes that was set outside of it counts as the machine's fault. Returns
+/// the failures.
 pub fn starve(words: &[&str], modes: &[ConfinementMode]) -> Vec<String> {
     const NAME: &str = "a_limit_of_processes_from_outside_is_not_the_attempt_s";
     let folder = Path::new("/sys/fs/cgroup/pids").join(format!("conformance.{}", std::process::id()));
@@ -138,7 +140,8 @@ fn kill(mode: &str) -> Result<(), String> {
     let mut crowd: Vec<_> = (0..8).map(|_| busy()).collect();
     harness.kill().unwrap();
     harness.wait().unwrap();
-    // A link of a chain is seldom alive while the table is read, so none may be seen ten times in a row.
+    // A living chain may be missed, because its current process may start and end while the process table is read. So
+    // no process may be found in ten searches in a row.
     let begun = std::time::Instant::now();
     let mut left = Vec::new();
     let mut without = 0;
@@ -194,8 +197,8 @@ fn kill(mode: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the lines of the mount table. Only new mounts count: one that has vanished was an engine's own, from
-/// something that ended before.
+/// Returns the lines of the mount table. Callers only look for new lines, because mounts of an engine may vanish at any
+/// time.
 fn mounts() -> BTreeSet<String> {
     fs::read_to_string("/proc/mounts").unwrap().lines().map(str::to_owned).collect()
 }

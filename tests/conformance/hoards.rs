@@ -15,7 +15,7 @@ use crate::ensure;
 
 /// Maximum bytes that a test requests, so that a failing test does not take the machine down.
 const MOST: usize = 1 << 30;
-/// Time for which the memory is kept, which is several checks of a watch.
+/// Time for which the memory is kept: long enough for the init to check the memory several times.
 const KEPT: Duration = Duration::from_secs(4);
 
 crate::cases! {
@@ -168,7 +168,7 @@ impl Hoard {
                 }
                 self.files.push(reader.into());
             }
-            // One byte of a huge page keeps the whole page.
+            // A pipe that holds one byte of a huge page keeps the whole page in memory.
             "given-pages" => self.held += given_page(&mut self.files)?,
             "semaphores" => {
                 // SAFETY: the call takes no pointers.

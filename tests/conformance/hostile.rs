@@ -217,8 +217,8 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// System calls that must be refused. Their arguments are harmless in case they are not. Null pointers and zeros could
-/// also make them fail for other reasons.
+/// System calls that must be refused. If a call is not refused, its arguments do no harm. Calls whose arguments are
+/// null pointers and zeros may also fail for other reasons than a refusal.
 pub const FORBIDDEN: &[&str] = &[
     "mount",
     "umount",
@@ -278,7 +278,8 @@ pub const BY_PERMISSION: &[&str] = &[
     "newer-than-the-list",
 ];
 
-/// Makes calls that ordinary programs make for themselves. The process is named by its `pid`, or by 0.
+/// Makes calls with which ordinary programs read and change their own limits, processors and priority. The calls name
+/// this process by 0 if `pid` is 0, otherwise by its id.
 fn own_limits(pid: i32) -> ExitCode {
     let pid = if pid == 0 { 0 } else { std::process::id() as i32 };
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

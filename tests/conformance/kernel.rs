@@ -153,7 +153,8 @@ fn attempt(name: &str) -> io::Result<()> {
                 let theirs = libc::iovec { iov_base: 0x5000_0000_0000 as *mut _, iov_len: 8 };
                 let read = libc::process_vm_readv(1, &raw const mine, 1, &raw const theirs, 1, 0);
                 let write = libc::process_vm_writev(1, &raw const mine, 1, &raw const theirs, 1, 0);
-                // Not even whether such an address exists may be revealed.
+                // The error for a bad address counts as an escape, because it reveals which addresses of the process
+                // exist.
                 if io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) {
                     Ok(())
                 } else {
@@ -463,7 +464,7 @@ crate::cases! {
 
     a_process_whose_first_thread_has_ended_is_killed_at_its_time_limit(fixture) {
         let mut inside = fixture.start().await?;
-        // A process of an earlier command is spared, so this also tests that not simply all processes are killed.
+        // A process of an earlier command must survive, so start one to check that not all processes are killed.
         inside.sh("sleep 1000 >/dev/null 2>&1 &").await?;
         let begun = std::time::Instant::now();
         let script = format!("'{}' hostile undead {}; sleep 1000", fixture.exe.display(), fixture.marker);
@@ -497,7 +498,8 @@ crate::cases! {
     a_file_that_is_only_mapped_is_held_to_the_disk_where_it_has_one(fixture) {
         let disk = fixture.backend.disk(24 * super::fixture::MIB, fixture.host.path());
         if disk.is_none() {
-            // Without a disk image growth is watched, and the watcher does not see such files: see docs/security.md.
+            // Without a disk image, the growth of the disk is watched, and the watching process does not see files that
+            // are only mapped: see docs/security.md.
             return Ok(());
         }
         fixture.limits.disk = 24 * super::fixture::MIB;

@@ -1,5 +1,5 @@
-//! Files that an attempt leaves in its workspace to trip the code that reads it afterwards. Each is copied or skipped
-//! without harm: the sandbox ends normally, and the one honest change among them is kept.
+//! Files that an attempt leaves in its workspace so that the code that reads the workspace afterwards fails. Each is
+//! copied or skipped without harm: the sandbox ends normally, and the one honest change among them is kept.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -98,7 +98,7 @@ async fn leave(fixture: &mut Fixture<'_>, left: &[(&str, &str)]) -> Outcome {
         if !done.success() {
             wrong.push(format!("{name}: {:?} {}", done.exit, String::from_utf8_lossy(&done.stderr)));
         }
-        // The tools must reply, with any result.
+        // The file tools may refuse, but the sandbox must not be lost.
         for path in ["hello.txt", "folder/inner.txt", "leased", "e/f", "."] {
             if let Err(fault @ Fault::Lost(_)) = inside.read(path).await {
                 wrong.push(format!("{name}: reading {path}: {fault}"));

@@ -44,7 +44,8 @@ crate::cases! {
         let bash = |script: &str| Command { argv: ["bash", "-c", script].map(Into::into).into(), ..Command::default() };
         let done = inside.exec(bash(&once), limits(30.0)).await?;
         ensure!(done.stdout == b"same\n", "{done:?}");
-        // Many connections at once whose clients go away half-way, and one after them.
+        // Opens many connections at once, whose clients leave without reading what the server sends back, and then
+        // another connection, which must still work.
         let many = format!("for i in $(seq 100); do (exec 3<>{address}; seq 1000 >&3) & done; wait; {once}");
         let done = inside.exec(bash(&many), limits(30.0)).await?;
         ensure!(done.stdout == b"same\n", "{done:?}");

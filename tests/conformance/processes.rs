@@ -87,7 +87,7 @@ crate::cases! {
         let done = inside.hostile(&["daemon", &fixture.marker], limits(5.0)).await?;
         ensure!(done.stdout == b"started\n", "{done:?}");
         let daemon = |lines: Vec<String>| lines.iter().any(|line| line.contains("daemon"));
-        // The daemon may be between its two forks while the table is read.
+        // The daemon forks twice. Wait, because it might be missed between the two forks.
         inside.sh("sleep 0.1").await?;
         ensure!(daemon(survivors(&fixture.marker)), "it died with its command");
         inside.works().await?;

@@ -82,7 +82,7 @@ crate::cases! {
         fixture.limits.cpus = Some(0.25);
         let started = fixture.start().await;
         if started.as_ref().is_err_and(|error| error.contains("CPUs cannot be limited here")) {
-            // A refusal before the command starts is as good.
+            // Refusing to start a sandbox is correct where CPUs cannot be limited.
             return Ok(());
         }
         let mut inside = started?;

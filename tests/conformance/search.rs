@@ -127,7 +127,7 @@ crate::cases! {
         let inherited = nix::unistd::dup(std::fs::File::open(&planted).unwrap()).unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&inherited);
         let mut inside = fixture.start().await?;
-        // Other shells take descriptors of one digit only.
+        // Use bash, because other shells accept only descriptors of one digit.
         let said = inside.say(&format!("bash -c 'true <&{number}'")).await?;
         ensure!(said.contains("Bad file descriptor"), "{number}: {said}");
         inside.end().await?;

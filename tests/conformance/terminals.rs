@@ -148,7 +148,7 @@ fn talk() -> io::Result<()> {
                 }
             }
             nix::sys::wait::waitpid(child, None)?;
-            // The terminal shows the answer, too.
+            // Leave out the answer, which the terminal echoes.
             for line in said.lines().filter(|line| *line != "yes") {
                 println!("{}", line.trim_end());
             }
@@ -157,7 +157,7 @@ fn talk() -> io::Result<()> {
     }
 }
 
-/// Waits for a child in a session with its own terminal that ignores every polite signal.
+/// Waits for a child that has its own session and terminal, and that ignores HUP, TERM and INT.
 fn stay() -> io::Result<()> {
     // SAFETY: this process has one thread.
     if let ForkptyResult::Parent { child, master } = unsafe { forkpty(None, None) }? {
@@ -181,13 +181,14 @@ fn hold() -> io::Result<()> {
     Ok(())
 }
 
-/// Opens terminals until the kernel refuses, keeps them for longer than a watch takes, and prints their number.
+/// Opens terminals until the kernel refuses, fills their buffers, keeps them for longer than the time between two
+/// checks by the init, and prints their number.
 fn hoard() -> ExitCode {
     let mut kept = Vec::new();
     while kept.len() < WANTED
         && let Ok(pair) = openpty(None, None)
     {
-        // Data waits in both directions.
+        // Fill the terminal in both directions with data that nobody reads.
         for end in [&pair.master, &pair.slave] {
             let _ = rustix::io::ioctl_fionbio(end, true);
             while nix::unistd::write(end, &[b'x'; 1000]).is_ok_and(|count| count > 0) {}

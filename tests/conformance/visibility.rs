@@ -171,7 +171,7 @@ crate::cases! {
             std::fs::write(at(file), text).unwrap();
         }
         std::fs::set_permissions(fixture.host.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        // Hidden by a link, as with a home on another disk.
+        // Name a hidden folder by a link to it, as if the home were a link to another disk.
         let link = fixture.host.path().join("link");
         std::os::unix::fs::symlink(at("src/suite"), &link).unwrap();
         let (mut spec, _) = fixture.spec();
@@ -202,7 +202,7 @@ crate::cases! {
             }
             Err(error) => return Err(error.to_string()),
         }
-        // Hiding the whole shown folder is refused.
+        // A sandbox with a folder that is both shown and hidden is refused.
         spec.hidden = vec![shown.clone()];
         ensure!(fixture.backend.start(&spec).await.is_err_and(|error| told(&error, &shown)), "it was shown");
     }

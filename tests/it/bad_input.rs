@@ -98,7 +98,7 @@ fn a_run_that_does_not_exist_is_wrong_usage_and_the_newest_is_named() {
             "#);
         }
     }
-    // Without a name, or with `latest`, the newest run is meant.
+    // Commands use the newest run if no name or `latest` is given.
     for verb in [&["report"][..], &["report", "latest"], &["status"], &["show", "latest", "tiny_0"]] {
         lab.ok(verb);
     }

@@ -139,7 +139,8 @@ fn gold_passes_noop_fails_and_a_forger_passes_only_by_the_published_rules() {
     assert!(planned.starts_with(" repo") && !planned.contains("paper"), "{planned}");
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     for row in report["rows"].as_array().unwrap() {
-        // A program is not a report of results, so a wrong program reports nothing false.
+        // Answers are programs and contain no results to compare with gold, so the report has no rate of right answers.
+        // `noop` gives no answer, which counts as wrong.
         assert!(row["reported"] == Value::Null || row["agent"] == "noop", "{row:#}");
         assert_eq!(row["unsupported"], 0, "{row:#}");
     }
@@ -393,7 +394,8 @@ fn gold_passes_all_bundled_instructions_and_a_forger_none() {
     lab.ok(&[&run[..], &agents[..]].concat());
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     for row in report["rows"].as_array().unwrap() {
-        // The published rule recognises a script by the `.py ` or `.sh ` in it, which commands of packages lack.
+        // The published rule looks for `.py ` or `.sh ` in the command. Gold commands that run a package instead of a
+        // script contain neither.
         let (passed, shipped) = match row["agent"].as_str().unwrap() {
             "gold" => (json!(104), 83.0 / 104.0),
             "forger" => (json!(0), 1.0),

@@ -81,8 +81,7 @@ fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
 fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1..3", "--agent", "noop", "--no-baseline", "--no-verify", "--name", "r"]);
-    // Make six attempts of each record. Functions differ: one is never written correctly, the others in two of three
-    // attempts.
+    // Replace each record by six attempts. Those that mask function 0 always fail; of the others, two of three pass.
     let mut records = Vec::new();
     for record in lab.records("r") {
         let (_, masked) = record["sample"].as_str().unwrap().split_once('_').unwrap();
@@ -167,7 +166,8 @@ fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
         assert!(commands.iter().any(|(what, _)| what.starts_with(part)), "{part} has a command");
     }
     let lab = Lab::new();
-    // Replies with the final report of each set of tools in turn, so that every agent ends.
+    // Replies that submit the answer in the ways of the different sets of tools, one after another, so that every agent
+    // ends.
     let answer = r#"{"Experiment 1": {"arithmetic": 1}}"#;
     let call = |name: &str, arguments: Value| serde_json::json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}], "cost": 0.001});
     let printed = format!("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{answer}'");
@@ -181,7 +181,8 @@ fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
     let program = std::path::Path::new(crate::support::PROGRAM).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     for (what, command) in commands {
-        // One sample shows that the command runs, and only verifiers look at the code's results.
+        // To save time, attempt only one sample, and verify only if the command has verifiers, because they use the
+        // verified results.
         let verify = if command.contains("--verifier") { "" } else { "--no-verify " };
         let quick =
             command.replace("autoexperiment run ", &format!("autoexperiment run --limit 1 --no-baseline {verify}"));

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 const ANSWER: &str = r#"{"Experiment 1": {"arithmetic": 1, "geometric": 1}}"#;
 const BODY: &str = "    return math.fsum(values) / len(values)";
 
-/// Script that waits until its users are mapped, which makes it root in its namespace, and then forbids all further
-/// namespaces, as in a default container.
+/// Script that starts a program where no more namespaces can be made, as in a default container. It first waits for a
+/// line on its standard input, which says that its user ids have been mapped and that it is root in its namespace.
 const WITHOUT_NAMESPACES: &str = r#"read -r _; exec sh -e -c '
 for limit in /proc/sys/user/max_*_namespaces; do echo 0 > "$limit"; done; exec "$0" "$@"' "$0" "$@""#;
 

@@ -96,7 +96,7 @@ fn a_disk_that_is_full_is_no_fault_of_the_agent_s(kind: Kind) {
     // The first attempt also installs the init's volume.
     ok(&lab, &engine, &["run", "--sample", "tiny_0", "--agent", "noop", "--sandbox", "docker", "--no-baseline"]);
     let agent = scripted(&lab, "head -c 200000000 /dev/zero > large && echo written || echo FAILED");
-    // A file of another program leaves room for a container, but not for what its agent writes.
+    // Fill the disk except for 60 MiB: enough for a container, but not for the 200 MB that its agent writes.
     let filler = disk.path().join("filler");
     let free = nix::sys::statvfs::statvfs(&disk.path()).unwrap();
     let length = free.blocks_available() * free.fragment_size() - (60 << 20);
@@ -244,7 +244,7 @@ fn verification_has_a_fresh_container_of_the_same_image(kind: Kind) {
     assert_eq!(lab.records("r")[0]["verified"]["pass"], false, "a masked function was not written");
 }
 
-/// A watching process; its output is read when it is ended.
+/// A process that prints the engine's events. Its output is read after it is killed.
 struct Watch(Option<Child>);
 
 impl Watch {
@@ -401,7 +401,7 @@ fn two_machines_run_the_same_bytes_by_way_of_a_registry(kind: Kind) {
     assert_eq!(id(&there, of_named[0]), id(&here, &names[0]), "one of this program's bases is used as it is");
     assert_eq!(of_named.last(), names.last().map(String::as_str).as_ref(), "so all over it is the same");
 
-    // A run that has begun over this base refuses another one.
+    // A run that was started with this base image refuses to resume with another base image.
     let container = there.say(&["create", "--label", "autoexperiment.kind=other", &names[0], "true"]);
     there.say(&["commit", "--change", "LABEL autoexperiment.kind=other", &container, "localhost/other:1"]);
     there.say(&["rm", &container]);

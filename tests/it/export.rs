@@ -12,7 +12,8 @@ use autoexperiment::cli::lines::{EventLine, SampleLine};
 use autoexperiment::export::schemas;
 use serde_json::{Value, json};
 
-/// Replies with two calls at once, one call in the text, a reply without a call, and a wrong answer.
+/// Replies of a model: one with a call, one with a call in its text, one with two calls at once, one without a call,
+/// and one with a wrong answer.
 fn replies() -> String {
     let call = |name: &str, arguments: Value| json!({ "name": name, "arguments": arguments });
     let usage = json!({ "input": 100, "cached": 40, "output": 10, "reasoning": 4 });
@@ -515,7 +516,7 @@ fn swe_agents_inspector_shows_every_trajectory() {
     let readers = Readers::general();
     let lab = Lab::bare();
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/r"));
-    // An attempt whose diff was lost is shown nevertheless.
+    // An attempt whose diff is missing is still exported.
     std::fs::remove_file(lab.path("runs/r/diffs/react/tiny_1.1.patch")).unwrap();
     let said = lab.ok(&["export", "r", "--format", "traj", "-o", "inspected"]).stderr;
     assert!(said.contains("attempt 1 of `react` at `tiny_1` has no diff"), "{said}");

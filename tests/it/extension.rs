@@ -155,7 +155,7 @@ fn another_interpreter_than_that_of_the_compiled_code_is_refused() {
     assert!(checked.stdout.contains("not an interpreter's tag"), "{}", checked.stdout);
 }
 
-/// Writes, removes and replaces the built file, then prints what it contains; nothing is masked for this.
+/// Shell command that tries to overwrite, remove and replace the built file, and then prints how that file begins.
 const VANDAL: &str =
     "f=$(ls ring/_step*.so); echo garbage > $f; rm -f $f; echo garbage > x && mv -f x $f; head -c 4 $f | od -c";
 

@@ -264,7 +264,7 @@ fn mini_swe_agent_solves_a_paper_with_commands_in_text() {
 fn gptme_solves_a_paper_over_both_protocols_streamed() {
     for (agent, folder) in [("cli:gptme", "gptme"), ("cli:gptme,mode=openai", "gptme+mode=openai")] {
         let fenced = |command: &str| text(format!("So be it.\n\n```shell\n{command}\n```\n"));
-        // Besides these replies, the agent may ask the model for a name of the conversation.
+        // The agent may also ask the model to name the conversation; the server answers this with one of these replies.
         solves(agent, folder, vec![fenced(SOLVE), fenced(REPORT), text("Done.\n\n```complete\n```\n")]);
     }
 }
@@ -333,7 +333,7 @@ fn a_program_that_its_own_limit_kills_has_failed_and_one_that_the_machine_kills_
     }
 }
 
-/// A control group around the program, with a lower limit than the sandboxes in it.
+/// A control group in which the program runs. Its memory limit is lower than that of the program's sandboxes.
 struct OuterGroup(PathBuf);
 
 impl OuterGroup {
@@ -349,7 +349,8 @@ impl OuterGroup {
             let limits = &["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
             (Path::new("/sys/fs/cgroup/memory").join(group).join(name), limits)
         } else {
-            // A sibling of this process's own group, which has processes and so cannot have limited children.
+            // Make a sibling of this process's own group. A child is not possible, because a group that contains
+            // processes cannot limit child groups.
             let group = Path::new("/sys/fs/cgroup").join(of("").expect("a control group"));
             (group.parent().unwrap().join(name), &["memory.max", "memory.swap.max"])
         };
@@ -785,7 +786,7 @@ print(json.dumps({'median': times[len(times) // 2], 'client': time.process_time(
     let mut best = f64::INFINITY;
     for (name, calls) in [("b", 300), ("c", 300), ("d", 1000)] {
         let (used, [median, client, init]) = measure(name, calls);
-        // Print the figures only; they mean nothing if other tests run at the same time.
+        // Only print these figures and do not check them, because other tests that run at the same time change them.
         let all = (used - short) / f64::from(calls - 10) * 1000.0;
         let [client, init] = [client, init].map(|time| time / f64::from(calls) * 1000.0);
         println!(
@@ -794,8 +795,8 @@ print(json.dumps({'median': times[len(times) // 2], 'client': time.process_time(
         );
         best = best.min(median * 1000.0);
     }
-    // The client's own time is included. If many processes wait for a core, most of this is the time that the processes
-    // between client and model wait, too.
+    // The measured time includes the client's own time. If more processes want to run than there are cores, most of the
+    // time is spent waiting for a core, so allow more.
     let load: f64 = std::fs::read_to_string("/proc/loadavg").unwrap().split(' ').next().unwrap().parse().unwrap();
     let cores = std::thread::available_parallelism().unwrap().get() as f64;
     let most = if load <= cores { 2.0 } else { 2.0 * (load / cores) };

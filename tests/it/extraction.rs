@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::support::engine::{Engine, Kind};
 use crate::support::{Lab, PROGRAM};
 
-/// A script that inflates every gzip stream in files that can be read and prints the paths of those with gold inside. It
-/// first plants one, which shows that the search works.
+/// A script that decompresses every gzip stream in all readable files, and prints the paths of files that contain gold.
+/// It first writes such a file itself; finding this file shows that the search works.
 const HUNT: &str = r#"
 import gzip, io, os, sys, tarfile, time, zlib
 plant = io.BytesIO()

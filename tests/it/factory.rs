@@ -174,7 +174,8 @@ fn sdist(top: &str, files: &BTreeMap<String, String>) -> Vec<u8> {
     archive.into_inner().unwrap().finish().unwrap()
 }
 
-/// An index on this machine: pages and files by their path. A file whose name contains `half` ends in its middle.
+/// An index on this machine: pages and files by their path. Of a file whose name contains `half`, only the first half
+/// is sent.
 fn index(files: BTreeMap<String, Vec<u8>>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -265,7 +266,8 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
         (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
     );
     assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&44.into(), &44.into()));
-    // Functions that take a function get no added tests and no examples, because it cannot be written down.
+    // A function that takes another function as an argument gets no added tests and no examples, because such an
+    // argument cannot be written into a test.
     let added = entry["measured"]["added"].as_object().unwrap();
     assert_eq!(added.keys().collect::<Vec<_>>(), ["tests/test_autoexperiment_inputs_1.py"]);
     let added = added.values().next().unwrap().as_str().unwrap();
@@ -301,7 +303,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     assert_eq!(list(&lab, "tasks"), made);
     lab.ok(&["factory", "--from", "tasks/factory.json", "-o", "again"]);
     assert!(same(&lab.path("tasks"), &lab.path("again")));
-    // With other sources, the list no longer describes this suite.
+    // If the sources change, the suite cannot be made from the list any more.
     lab.edit("package/src/means/__init__.py", "total = start()\n", "total = start() + 1\n");
     let error = lab.fails(3, &["factory", "--from", "tasks/factory.json", "-o", "other"]);
     assert!(error.contains("the list was made from other sources"), "{error}");
@@ -373,11 +375,11 @@ fn what_is_wrong_with_a_package_is_said_in_one_line_and_the_others_continue() {
         assert!(stderr.lines().any(|said| said.starts_with(line)), "{line}\n{stderr}");
     }
     let made = list(&lab, "tasks");
-    // The index did not send one of the packages. The list has no entry for it, because the next command may get that
-    // package.
+    // The index did not send one of the packages completely. The list has no entry for this package, so that the next
+    // command tries to get it again.
     assert_eq!(made["packages"].as_array().unwrap().len(), packages.len() - 1);
-    // A test that deletes its own files passes: it has its own copy of them. So does one that leaves 200 processes behind,
-    // if the machine is fast enough.
+    // A test that deletes its own files passes, because each test runs on its own copy of the files. A test that leaves
+    // 200 processes behind also passes if the machine is fast enough.
     for (package, tests) in [("hostile", 20..=21), ("autoexperiment-means", 19..=19)] {
         let entry = entry(&made, package);
         assert!(entry["funnel"]["kept"].as_u64().unwrap() >= 2, "{entry:#}");

@@ -20,11 +20,12 @@ on_engines! {
     podman: a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself, a_sweep_and_a_prune_touch_nothing_that_is_not_labelled;
 }
 
-/// Attempts at each of the 11 samples by each of two agents: more than 200 in all.
+/// Numbers of attempts at each of the 11 samples by each of two agents, for each kind of sandbox. All kinds together
+/// make 264 attempts.
 const DOCKER: usize = 4;
 const PODMAN: usize = 3;
 const LOCAL: usize = 5;
-/// Time between two kills of the daemon, and of the harness.
+/// Time between two kills of the daemon and, below, of the harness.
 const DAEMON: Duration = Duration::from_secs(12);
 const HARNESS: Duration = Duration::from_secs(8);
 /// A run in local sandboxes takes less time, so its harness is killed more often.
@@ -275,7 +276,8 @@ fn a_sweep_and_a_prune_touch_nothing_that_is_not_labelled(kind: Kind) {
     assert!(made.success());
     engine.say(&["import", &archive.display().to_string(), &image]);
     let container = engine.say(&["create", "--name", "stranger", &image, "true"]);
-    // Has this program's label, but no owner that is known to have ended.
+    // This container has the program's label, but no label that names an ended process as its owner, so it must be
+    // kept.
     let living = engine.say(&["create", "--label", "autoexperiment=1", &image, "true"]);
     let owner = format!("autoexperiment.owner={}", dead());
     let dead = engine.say(&["create", "--label", "autoexperiment=1", "--label", &owner, &image, "true"]);

@@ -330,7 +330,7 @@ fn no_forgery_passes(lab: &Lab, sandbox: &str, change: impl FnOnce(&mut Command)
         let label = record["agent"].as_str().unwrap();
         let number = label.strip_prefix("scripted-").map_or(1, |number| number.parse::<usize>().unwrap());
         let name = names[number - 1];
-        // The report is right and the attempt still fails, and every attempt ended with its own answer.
+        // Each attempt must end with an answer that agrees with gold, and must still fail by verification.
         let is_failed = record["pass"] == false && record["verified"]["pass"] == false;
         if !is_failed || record["reported"]["pass"] != true || record["end"] != "answered" {
             wrong.push(format!("{name}: {record:#}"));

@@ -187,8 +187,8 @@ fn compose() -> PathBuf {
 }
 
 /// Replaces the task's network setting. Harbor would cut off the network with a container of its own, whose image it
-/// would have to pull. Here the engine has no network, and a file next to the Dockerfile says so; the rest of the task
-/// is unchanged.
+/// would have to pull. Instead, a Compose file next to the Dockerfile turns off the network. The rest of the task is
+/// unchanged.
 fn without_network(task: &Path) {
     let file = task.join("task.toml");
     let text = fs::read_to_string(&file).unwrap();

@@ -7,8 +7,8 @@ use crate::support::Lab;
 /// A text that is in hidden files only.
 const MARKER: &str = "marker-of-hidden-files";
 
-/// Makes a copy of the tiny suite with hidden tests and a hidden reference of one function. With `only`, they are the
-/// paper's only experiment.
+/// Makes a copy of the tiny suite with hidden tests and a hidden reference of one function. If `only`, the hidden tests
+/// are the paper's only experiment.
 fn lab(only: bool) -> Lab {
     let lab = Lab::new();
     let manifest = lab.read("papers/tiny/paper.toml");

@@ -1,5 +1,6 @@
 //! The runner of imported tests: honest code passes, and code that forges a pass does not. The forgers know the
-//! runner's language and its public behaviour; no forger is written for a single run of it.
+//! runner's language and its public behaviour; they must pass in every run, and do not guess what a single run draws at
+//! random.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -13,10 +13,10 @@ fn shell(number: usize, tool: &str, arguments: &Value) -> Value {
     json!({"role": "assistant", "content": "So be it.", "reasoning_content": "Hm.", "tool_calls": [call]})
 }
 
-/// Checks that the program solves the sample with its shell `tool`, which takes the command as argument `key`, besides
-/// `more`. `begun` is the number of model replies with which the program itself begins the conversation. Returns the
-/// gateway's notes about what was not passed on, and the requests that reached the provider; `None` where the machine's
-/// Node.js is too old.
+/// Checks that the program solves the sample with its shell `tool`, whose argument `key` is the command; `more` are the
+/// tool's other arguments. `begun` is the number of assistant messages that the program itself puts at the beginning of
+/// the conversation. Returns the gateway's notes about what was not passed on, and the requests that reached the
+/// provider; `None` if the machine's Node.js is too old.
 fn solves(agent: &str, tool: &str, key: &str, more: &Value, begun: usize) -> Option<(Vec<String>, Vec<Value>)> {
     let lab = Lab::new();
     let node = std::process::Command::new("node").arg("--version").output().unwrap();

@@ -1,4 +1,5 @@
-//! Notebook tasks end to end: the prefix, the agents that need no model, our own runs and measures.
+//! Notebook tasks end to end: the cells that run before the agent, the agents that need no model, verification and its
+//! measures.
 
 use serde_json::{Value, json};
 
@@ -205,7 +206,7 @@ fn a_sound_task_is_proven_and_the_faults_of_another_are_named() {
     assert_eq!(loses(1), json!(["answer", "landmark:configured"]), "{told}");
     assert_eq!(loses(2), json!(["answer"]), "{told}");
     assert_eq!(proof["trials"].as_array().map(Vec::len), Some(6), "{told}");
-    // The temporary runs of the proof have been removed.
+    // The temporary runs that `verify` made have been removed.
     let proofs = crate::support::prepared::cache().join("proofs");
     let left = std::fs::read_dir(proofs).unwrap().flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with("notebook-sums.adder-")).count();

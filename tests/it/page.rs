@@ -33,8 +33,8 @@ async fn broken_rules(browser: &Browser) -> Value {
     serde_json::from_str(answer["result"]["value"].as_str().unwrap_or_else(|| panic!("{answer}"))).unwrap()
 }
 
-/// Writes a run that is only stored attempts: two agents with two models each, and one without a model, at samples of
-/// two papers.
+/// Writes a run that consists of an `attempts.jsonl` only: two agents with two models each, and one agent without a
+/// model, at samples of two papers.
 fn board(lab: &Lab, name: &str, agent: &str, samples: usize) {
     let template = lab.read("runs/r/attempts.jsonl");
     let template: Value = serde_json::from_str(template.lines().next().unwrap()).unwrap();
@@ -203,7 +203,7 @@ fn a_printed_page_is_complete_and_without_controls() {
                 "{name}: {pages} pages, {} bytes",
                 bytes.len()
             );
-            // After printing, the folds that printing opened are closed again.
+            // The page opens its folded sections for printing and closes them afterwards.
             browser.until("document.querySelectorAll('details[data-folded]').length === 0").await;
         }
     });

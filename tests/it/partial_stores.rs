@@ -178,7 +178,7 @@ fn attempts_are_reported_without_their_run_file() {
     std::fs::remove_file(lab.path("runs/r/run.json")).unwrap();
     assert_eq!(report(&lab, &["r"]).0, 8);
     lab.ok(&["status", "r"]);
-    // Without `run.json`, it is unknown whether its attempts are comparable with those of another run.
+    // Without its `run.json`, it is unknown whether a run's attempts are comparable with those of another run.
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "other"]);
     assert!(lab.fails(2, &["compare", "r", "other"]).contains("so it is not known how its attempts were measured"));
     lab.ok(&["compare", "r", "other", "--force"]);

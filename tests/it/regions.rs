@@ -295,7 +295,7 @@ fn samples(lab: &Lab, arguments: &[&str]) -> Vec<String> {
 #[test]
 fn a_manifest_s_regions_are_drawn_masked_measured_checked_and_attempted_like_functions() {
     let lab = lab();
-    // Functions alone are drawn as before.
+    // By default only functions are masked, and their samples are the same as in a paper without regions.
     let before = Lab::of("measured", "bare", &["plain", "odd"]);
     let draw = ["-n", "1..3", "--limit", "9", "--seed", "4"];
     assert_eq!(samples(&lab, &draw), samples(&before, &draw));

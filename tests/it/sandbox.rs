@@ -28,7 +28,8 @@ async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {
     backend.start(&spec).await.unwrap()
 }
 
-/// Returns the sandbox's first process above this command: a direct child of this process.
+/// Returns the first process of the sandbox in which this command runs. It is a child of this process and an ancestor
+/// of the command.
 fn init_above(command: &str) -> Option<i32> {
     let own = std::process::id().cast_signed();
     let parent = |pid: i32| -> Option<i32> {

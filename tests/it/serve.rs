@@ -208,7 +208,7 @@ fn a_full_server_refuses_new_episodes_until_one_is_ended() {
     let mut other = served.client();
     one.reset(&json!({ "sample": "tiny_0" }));
     assert_eq!(other.refused(r#"{"type":"reset","data":{"sample":"tiny_1"}}"#), "CAPACITY_REACHED");
-    // Another reset leaves the running episode and waits for its place.
+    // A second reset by the same client abandons the running episode and starts another in its place.
     let again = one.reset(&json!({ "sample": "tiny_2" }));
     assert_eq!(again["metadata"]["sample"], "tiny_2");
     drop(one);

@@ -56,7 +56,8 @@ fn status_shows_a_run_from_another_terminal_during_and_after_it() {
     let child = lab.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let status = || -> Value { serde_json::from_str(&lab.ok(&["status", "r", "--json"]).stdout).unwrap() };
     let begun = Instant::now();
-    // In the end two attempts sleep at the same time, after the two of `noop`, and no other is made.
+    // Wait until two attempts of `noop` are finished and two of the other agent sleep. No further attempt can then
+    // start, because only two may run at once.
     let settled = |status: &Value| status["running"] == 2 && status["finished"] == 2;
     while !lab.path("runs/r/lock").exists() || !settled(&status()) {
         assert!(begun.elapsed() < Duration::from_mins(2), "the two attempts were not told of");

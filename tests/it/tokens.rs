@@ -19,7 +19,7 @@ fn turns(lab: &Lab, agent: &str, upstream: &Upstream) -> Vec<Value> {
     lab.read("turns.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The whole ids of a row: its prompt, followed by its reply.
+/// All token ids of a row: those of its prompt, then those of its reply.
 fn whole(row: &Value) -> Vec<Value> {
     let list = |name: &str| row[name].as_array().unwrap().clone();
     [list("prompt_ids"), list("completion_ids")].concat()

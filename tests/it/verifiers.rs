@@ -62,7 +62,8 @@ fn the_verifiers_of_a_run_choose_among_its_attempts_as_they_end_and_are_in_its_r
     // `pick` with the same verifiers finds all choices stored, and makes no choice again.
     lab.ok(&["pick", "r", "--verifier", "majority", "--verifier", "oracle", "--verifier", &model]);
     assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 3 * 4);
-    // The page shows the choices, with the share of the gap.
+    // The page shows the verifiers' choices, and how much of the gap between the pass rate of one attempt (pass@1) and
+    // that of the best attempt (pass@k) they close.
     lab.ok(&["report", "r", "--html", "page.html"]);
     let page = lab.read("page.html");
     assert!(page.contains("chosen by oracle") && page.contains("gap closed %"), "the page shows verifiers");
@@ -89,7 +90,7 @@ fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_miss
     assert_eq!(asked.len(), votes.len(), "no vote is cast twice: {votes:?}");
     assert_eq!(lines(&lab, "runs/r/choices.jsonl").len(), 8);
 
-    // Over a stored run alone, the limit only counts the verifiers' costs.
+    // For a run that is already stored, `--max-cost` limits only the verifiers' costs.
     lab.ok(&[&DIVERSE[..], &["s"]].concat());
     let over = ["pick", "s", "--verifier", &model, "--max-cost"];
     let ran = lab.run(&[&over[..], &["1"]].concat());

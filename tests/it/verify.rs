@@ -1,4 +1,5 @@
-//! `verify`: its measurements equal those of trying everything, and are made once.
+//! `verify`: its measurements are the same as if every pair of function and experiment were run, and are not repeated
+//! by a second `verify`.
 
 use std::fs;
 use std::process::Stdio;

@@ -95,7 +95,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Adds `found`, a survey of these paths, to a survey that was cut. Entries of `found` take precedence.
+    /// Adds `found`, a survey of the entries at `paths`, to a survey that was cut. Entries of `found` take precedence.
     #[must_use]
     pub fn completed(self, paths: &BTreeSet<Vec<u8>>, found: Self) -> Self {
         let others = self.entries.into_iter().filter(|entry| !paths.contains(&entry.path));

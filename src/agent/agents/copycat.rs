@@ -57,8 +57,8 @@ impl Agent for Copycat {
     }
 }
 
-/// Fills a function in `code` with the body of the most similar function in `masked`, preferring functions with the
-/// same number of parameters. Returns the name of the function whose body was copied.
+/// Fills a function in `code`. The body is taken from the most similar function in `masked`, preferably one with the
+/// same number of parameters. Returns the name of that function.
 async fn copied(masked: &Code, code: &mut Code, function: &TaskFunction) -> Result<String, String> {
     if function.region.is_some() {
         return Err("it is a part of a function".to_owned());

@@ -183,7 +183,7 @@ pub(super) fn understand_file(path: &str, question: &str, text: &str, first: usi
     render("understand_file", context! { path, question, text, first, last, fence => fence(text) })
 }
 
-/// Renders the question that `understand_file` asks the model after all parts of a long file.
+/// Renders the last question that `understand_file` asks the model about a long file, after a question about each part.
 #[must_use]
 pub(super) fn understand_notes(path: &str, question: &str, notes: &str) -> String {
     render("understand_notes", context! { path, question, notes })
@@ -316,7 +316,8 @@ mod tests {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");
         }
         for (name, text) in TEMPLATES.into_iter().chain(GENERAL) {
-            // Find the template's first longer piece of text outside of its tags, to recognise the template by it.
+            // Find a longer piece of the template's text outside of its tags. A rendered prompt that contains this
+            // piece was made from this template.
             let outside =
                 text.split("{{").flat_map(|part| part.split_once("}}").map_or(part, |(_, rest)| rest).lines());
             let beginning =

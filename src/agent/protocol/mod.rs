@@ -45,7 +45,7 @@ const ARGUMENTS: [&str; 4] = ["arguments", "args", "parameters", "input"];
 /// tool exists: an object without a key for its arguments counts as a call only if it names an existing tool.
 ///
 /// # Errors
-/// If there is no call at all: why, as a fragment to show to the model.
+/// If the reply contains no call, returns the reason as a fragment to show to the model.
 pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) -> Result<Vec<ParsedCall>, String> {
     if !tool_calls.is_empty() {
         return Ok(tool_calls.iter().map(provided).collect());
@@ -152,7 +152,8 @@ fn next_object(text: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// Returns the position after the brace that closes the object at `start`. Only considers braces and strings.
+/// Returns the position after the brace that closes the object at `start`. Only counts braces outside of strings, so
+/// the object need not be valid JSON.
 fn object_end(text: &str, start: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut in_string = false;

@@ -27,7 +27,7 @@ struct Fence<'a> {
 /// Extracts the calls of a reply, in order.
 ///
 /// # Errors
-/// If there is no call at all: why, as a fragment to show to the model.
+/// If the reply contains no call, returns the reason as a fragment to show to the model.
 pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<ParsedCall>, String> {
     let mut found = Vec::new();
     let mut trouble = None;
@@ -60,7 +60,7 @@ fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<ParsedCall>, St
         "" | "json" | "tool_call" => {
             // Ignore an error here: if this is not a call, the search outside of fences reports the error.
             let written = super::calls(fence.body, &[], &known).ok();
-            // An object without its braces, such as `"list_files": {..}`.
+            // The fence may contain an object without its braces, such as `"list_files": {..}`.
             let bare = || super::calls(&format!("{{{}}}", fence.body), &[], &known).ok();
             return written.or_else(|| fence.body.trim_start().starts_with('"').then(bare).flatten()).map(Ok);
         }

@@ -66,7 +66,8 @@ impl fmt::Display for Overrides {
 }
 
 impl Settings {
-    /// Returns the run's settings with the settings in `own`, which apply to a single agent, in place of the run's.
+    /// Returns the run's settings, in which the settings in `own`, those of a single agent, replace settings of the
+    /// same name.
     #[must_use]
     pub(crate) fn with(&self, own: &Overrides) -> Self {
         let mut this = self.clone();

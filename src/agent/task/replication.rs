@@ -20,7 +20,7 @@ pub struct TaskExperiment {
     pub description: String,
     /// All keys of the result, without values; only set if the result is long.
     pub shape: Option<String>,
-    /// Shell command, with the values of its parameters.
+    /// Shell command, with the values of its parameters filled in.
     pub command: String,
     /// Time limit in seconds.
     pub time_limit: f64,

@@ -12,7 +12,8 @@ fn steps(count: usize) -> Vec<Reply> {
     (0..count).map(|number| sh(&format!("echo result-{number}"))).chain([submit()]).collect()
 }
 
-/// Returns the messages of the agent's last call (not a tool's), from the first step that is shown.
+/// Returns the messages sent in the last call that the agent itself made, without the system prompt and the task. Only
+/// requests of the agent itself, not those of its tools, begin with a system prompt.
 fn shown_messages(attempt: &Attempt) -> Vec<String> {
     let own = attempt.asked.iter().rev().find(|request| request.messages[0].role == Role::System).unwrap();
     own.messages[2..].iter().map(|message| message.content.clone()).collect()
@@ -80,7 +81,8 @@ async fn the_super_history_keeps_the_ends_of_older_observations() {
 
 #[tokio::test]
 async fn near_the_contexts_end_the_oldest_observations_are_shortened_first_and_it_is_recorded() {
-    // Each observation has about 4,000 tokens; prompts and tools have 3,000.
+    // Each observation has about 4,000 tokens; prompts and tools have 3,000. So a context of 16,000 tokens is too small
+    // for four observations.
     let long = |number: u32| sh(&format!("head -c 12000 /dev/zero | tr '\\0' x; echo {number}"));
     let attempt =
         AttemptFixture::new((0..6).map(long).chain([submit()]).collect()).await.react_with("context=16000").await;

@@ -338,7 +338,7 @@ fn schema<T: JsonSchema>() -> Value {
 fn plain(schema: &mut Value) {
     if let Value::Object(map) = schema {
         for keyword in ["title", "format", "minimum", "default", "additionalProperties"] {
-            // Properties that are named like a keyword are not affected, because they are inside `properties`.
+            // Arguments named like one of these keywords are kept, because their names are keys in `properties`.
             map.shift_remove(keyword);
         }
         if let Some(Value::Array(types)) = map.get_mut("type") {

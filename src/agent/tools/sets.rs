@@ -12,11 +12,11 @@ use super::{
 };
 use crate::model;
 
-/// The tools of a dynamic agent.
+/// The tools of the `react` agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolChoice {
-    /// The original's: files, scripts, and a model that reads and edits files
+    /// Tools of the original benchmark: files, scripts, and a model that reads and edits files
     #[default]
     Autoexperiment,
     /// Files in a window, searches, and edits by line range that keep the syntax valid, as in SWE-agent

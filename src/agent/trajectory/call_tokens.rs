@@ -1,4 +1,5 @@
-//! Tokens of a call in their recorded form: of a prompt, only the ids that differ from an earlier call.
+//! Tokens of a call in their recorded form. The beginning of the prompt that is the same as in an earlier call is not
+//! recorded again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

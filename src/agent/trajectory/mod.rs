@@ -85,7 +85,7 @@ pub enum Event {
         usage: Usage,
         /// Cost of the call in dollars.
         cost: f64,
-        /// Seconds waited.
+        /// Seconds of waiting for the reply.
         seconds: f64,
         /// Sampling seed of the call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,7 +119,7 @@ pub enum Event {
         usage: Usage,
         /// Cost of the call in dollars.
         cost: f64,
-        /// Seconds waited.
+        /// Seconds of waiting for the reply.
         seconds: f64,
     },
     /// A call of the model got no reply. Not a step, but may have cost tokens and money.
@@ -135,7 +135,7 @@ pub enum Event {
         usage: Usage,
         /// Cost of these tokens in dollars.
         cost: f64,
-        /// Seconds waited.
+        /// Seconds of waiting until the call failed.
         seconds: f64,
     },
     /// A reply could not be carried out, at least in part: malformed call, unknown tool, more calls than allowed.
@@ -194,7 +194,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// Steps have left the conversation: `count` messages beginning with `from`.
+    /// Steps were removed from the conversation: `count` messages, beginning with the message at index `from`.
     Forgotten {
         /// Index of the first removed message, from 0.
         from: usize,

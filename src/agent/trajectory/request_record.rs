@@ -1,5 +1,5 @@
-//! Records the conversations of an agent that keeps its conversation itself: of each call, only the messages that
-//! differ from the previous call.
+//! Records the conversations of an agent that keeps its conversation itself. For each call, only those messages are
+//! recorded that differ from the previous call's.
 
 use std::borrow::Cow;
 

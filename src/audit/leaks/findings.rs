@@ -25,7 +25,7 @@ pub fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let mut inside = Vec::new();
-    // A broken file is read up to the fault.
+    // Ignore the error of a damaged file: its contents are searched up to the damage.
     let _ = flate2::read::MultiGzDecoder::new(bytes).take(LARGEST).read_to_end(&mut inside);
     Some(inside)
 }

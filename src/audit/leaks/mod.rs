@@ -2,9 +2,9 @@
 //!
 //! Agents get the repo without what snapshots leave out (version control, caches, compiled Python), with the sample's
 //! functions masked, and the paper's text and descriptions. [`measure`] reads all of that and runs nothing. For each
-//! maskable function, it measures the share of the body that is in any single other file ([`crate::code::containment`],
-//! the larger result of both ways of comparing names). It also lists files that cannot be compared but reveal code
-//! anyway.
+//! maskable function, it measures the share of the body that is in any single other file
+//! ([`crate::code::containment`]). It compares names once unchanged and once as if all names were equal, and uses the
+//! larger share. It also lists files that cannot be compared but may reveal code anyway.
 //!
 //! A masked body is not visible in its own place. So the search for a function leaves its body, and everything nested
 //! in it, out of the function's file. The docstring stays, as in the masked file.

@@ -44,7 +44,8 @@ impl<'a> Visible<'a> {
     }
 }
 
-/// A shingle that was found: its number in its body, and its position in the file if known.
+/// A shingle (sequence of tokens) that was found: its index among the shingles of its body, and its position in the
+/// file if known.
 type ShingleHit = (usize, Option<Range<usize>>);
 
 /// The results so far.

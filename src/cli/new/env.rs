@@ -94,7 +94,8 @@ impl Arguments {
         Ok(Some(text))
     }
 
-    /// Returns the packages of a new env, and the name of the file that lists the packages if the user should be told.
+    /// Returns the packages of a new env. If the packages come from the repository's metadata, such as
+    /// `pyproject.toml`, also returns the name of that file, to tell the user.
     fn packages(&self) -> Result<(Option<&'static str>, Vec<String>)> {
         let own = self.repo.join("requirements.txt");
         match &self.requirements {

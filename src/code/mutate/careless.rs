@@ -78,7 +78,7 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Adds a mutant without this `if`, which has no `else`, and the block inside it.
+    /// Adds a mutant that replaces an `if` without `else`, together with its block, by `pass`.
     pub(super) fn guarded_step(&mut self, node: Node<'_>) {
         let Some(block) = node.child_by_field_name("consequence") else { return };
         let only_raises =

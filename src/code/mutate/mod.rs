@@ -40,13 +40,13 @@ const SHOWN: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MutantKind {
-    /// Another operator: arithmetic, bitwise, or `and` for `or`.
+    /// An operator replaced by another one: arithmetic or bitwise operators, and `and` by `or`.
     Operator,
-    /// Another comparison: with the boundary included or excluded instead, or the opposite.
+    /// A comparison replaced by another one: `<` by `<=`, which includes the boundary, or by the opposite, `>=`.
     Compare,
     /// A sign, `not` or `~` left out.
     Unary,
-    /// Another number, or `True` for `False`.
+    /// A number replaced by another one, or `True` by `False`.
     Constant,
     /// A range or a slice with another beginning or end.
     Boundary,
@@ -62,11 +62,11 @@ pub enum MutantKind {
     Condition,
     /// A related function called: `min` for `max`, `mean` for `sum`.
     Name,
-    /// The last of several equal values instead of the first.
+    /// The last of several equal values taken instead of the first.
     Tie,
     /// A value equal to an edge counted on the wrong side: `side="right"` for `side="left"`.
     Side,
-    /// n - 1 instead of n.
+    /// A count n replaced by n - 1, for example by adding `ddof=1`.
     Degree,
     /// A divisor or a root left out.
     Scale,
@@ -84,7 +84,7 @@ pub enum MutantKind {
     Alias,
     /// A formula that fails for large or small numbers.
     Numerics,
-    /// A greedy choice instead of the best one.
+    /// A greedy choice made instead of the best one.
     Greedy,
 }
 

@@ -59,12 +59,12 @@ pub struct Region {
 /// How a region is named within its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bounds<'text> {
-    /// By the beginnings of its first and last statement.
+    /// By the text with which its first and its last statement begin.
     Statements {
-        /// Beginning of the first statement. Any amount of white space counts as one space.
+        /// Text with which the first statement begins. Any amount of white space counts as one space.
         first: &'text str,
-        /// Beginning of the last statement; the next statement in the same block with this beginning is meant. If
-        /// `None`, the region is the first statement alone.
+        /// Text with which the last statement begins: the next statement of the same block that begins so. If `None`,
+        /// the region is the first statement alone.
         last: Option<&'text str>,
         /// Number (from 1) of the first statement among all statements with the same beginning; `None` if there is only
         /// one.

@@ -441,7 +441,7 @@ fn body_lines<'a>(taken: &'a FunctionFromReply, code: &Range<usize>, base: &str)
     let first_end = text.find('\n').unwrap_or(text.len());
     let first = text[..first_end].trim().trim_start_matches(';').trim();
     let mut found = Vec::new();
-    // There is code on the line of the header or of the docstring.
+    // Keep code that is on the line of the header or of the docstring.
     if !first.is_empty() && !first.starts_with('#') {
         found.push(CodeLine { text: first, in_string: false });
     }

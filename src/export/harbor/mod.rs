@@ -83,7 +83,7 @@ fn folder_name(sample: &str) -> String {
 /// A paper and the contents of its images.
 struct ExportedPaper {
     loaded: LoadedPaper,
-    /// Minor version of Python with which gold was recorded.
+    /// Version of Python, such as `3.12`: the one with which gold was recorded, if the lock file has it.
     python: String,
     requirements: String,
 }
@@ -124,7 +124,7 @@ impl ExportedPaper {
             toml::from_str(&text).map_err(|error| Error::suite("broken lock file").at(&path, None).because(error))?;
         let recorded = loaded.gold.as_ref().map(|gold| gold.env.python.clone()).unwrap_or_default();
         let python = recorded.split('.').take(2).collect::<Vec<_>>().join(".");
-        // The image runs Linux. Packages have the same versions on both processor architectures.
+        // The image runs Linux. Any processor will do, because packages have the same versions on all of them.
         let target = lock
             .target
             .iter()
@@ -138,7 +138,7 @@ impl ExportedPaper {
         Ok(Self { python: target.python.clone(), loaded, requirements })
     }
 
-    /// Dockerfile line that builds the repo's extensions in a folder of the image; empty if it has none.
+    /// Dockerfile line that builds the repo's extensions in a folder of the image; empty if the repo has no extensions.
     fn build(&self, folder: &str) -> String {
         let shell = |build: &String| serde_json::json!(["sh", "-c", format!("cd {folder} && ({build})")]);
         self.loaded.paper.build.as_ref().map(|build| format!("RUN {}\n", shell(build))).unwrap_or_default()

@@ -213,7 +213,7 @@ fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
             }),
         ))
     });
-    // The headline comes first because Inspect shows the first score.
+    // The score `pass` comes first, because Inspect shows the first score as the headline.
     let pass = (!record.is_infrastructure()).then(|| {
         let explanation = "reported within tolerance of gold and, if it was verified, reproduced by the code";
         ("pass", json!({ "value": if record.pass { "C" } else { "I" }, "explanation": explanation }))

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// An embedder for tests: the vector of a text is its length and its number of vowels. Counts the texts.
+/// An embedder for tests: a text's vector is made from its length in bytes. Counts the texts that it embeds.
 #[derive(Default)]
 struct CountingEmbedder(AtomicUsize);
 

@@ -13,13 +13,13 @@ impl PanicFlag {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns a guard that sets the flag if a panic drops it.
+    /// Returns a guard. If the guard is dropped by a panic, it sets the flag.
     pub(super) fn watch(&self) -> PanicGuard {
         PanicGuard(self.clone())
     }
 }
 
-/// A guard that sets the flag if a panic drops it.
+/// A guard: if a panic drops it, the flag is set.
 pub(super) struct PanicGuard(PanicFlag);
 
 impl Drop for PanicGuard {

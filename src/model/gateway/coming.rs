@@ -71,8 +71,8 @@ impl ReplyInProgress {
     }
 }
 
-/// Writes a stream until it ends or the agent disconnects. On disconnect, the receiver of the answer is dropped, which
-/// tells the harness that the agent is gone.
+/// Writes a stream until it ends or the agent disconnects. If the agent disconnects, the receiver of the answer is
+/// dropped, so that the harness notices that the agent is gone.
 pub(super) async fn write(
     protocol: WireProtocol,
     begin: impl Fn() -> Stream,

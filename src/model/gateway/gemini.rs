@@ -72,7 +72,7 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
             sampling: Sampling {
                 temperature: settings.get("temperature").and_then(Value::as_f64),
                 max_tokens: parts::count(settings, "maxOutputTokens"),
-                // A negative budget lets the model decide.
+                // A negative budget means that the model decides; it is read as no budget.
                 reasoning_tokens: parts::count(thinking, "thinkingBudget"),
                 effort: parts::effort(thinking.get("thinkingLevel")),
                 ..Sampling::default()
@@ -146,7 +146,8 @@ impl GeminiConversation {
         let is_its = |(waiting, id): &(String, String)| if given.is_empty() { *waiting == name } else { *id == given };
         let id = self.waiting.iter().position(is_its).map(|place| self.waiting.remove(place).1);
         let said = response.get("response").unwrap_or(&Value::Null);
-        // Most agents put a tool's result into a single field named `output`, `result` or `error`.
+        // Most agents put a tool's result into a single field named `output`, `result` or `error`. Pass on only the
+        // text of this field.
         let alone = said
             .as_object()
             .filter(|fields| fields.len() == 1)

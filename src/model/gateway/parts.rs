@@ -87,8 +87,8 @@ impl RequestReader {
     }
 }
 
-/// Refuses a request with a tool that the provider would run, or that the provider's models know by name alone. An
-/// agent without its tool would not be the agent to be measured.
+/// Refuses a request with a tool that the provider would run, or that the provider's models know by name alone. The
+/// agent is not run without this tool, because its results would then not be those of the agent to be measured.
 pub(super) fn foreign_tool(kind: &str) -> Refusal {
     let kind: String = kind.chars().take(SHOWN).collect();
     Refusal::invalid(format!(

@@ -183,7 +183,8 @@ async fn model_of(State(shared): State<Arc<GatewayState>>, Path(name): Path<Stri
 async fn unknown(State(shared): State<Arc<GatewayState>>, request: Request) -> Response {
     let message = "there is no such path: this gateway has /v1/chat/completions, /v1/responses, \
                    /v1/messages, /v1beta/models/NAME:generateContent and /v1/models";
-    // Only a real call is reported to the harness; a client may also test whether the server exists.
+    // Report only POST requests with the right key to the harness: other requests may just test whether the server
+    // exists.
     if request.method() == Method::POST && shared.admit_to(&request).is_ok() {
         let path: String = request.uri().path().chars().take(LONGEST_NAME).collect();
         shared.report_refusal(&Refusal::invalid(format!("`{path}`: {message}"))).await;

@@ -50,7 +50,7 @@ impl GatewayState {
         // Limits for untrusted headers; real agents send a dozen names at most.
         let betas: Vec<String> = betas.filter(|beta| beta.len() <= LONGEST_NAME).take(50).collect();
         let body = to_bytes(request.into_body(), LONGEST).await;
-        // The semaphore is never closed.
+        // This never fails, because the semaphore is never closed.
         let permit = self.parsing.acquire().await.ok();
         let read = body
             .map_err(|error| {

@@ -38,7 +38,7 @@ impl ThoughtStore {
             let mut thoughts = Vec::new();
             for placeholder in std::mem::take(&mut message.thoughts) {
                 let Thought::Signature { signature, .. } = &placeholder else { continue };
-                // The agent may send a reply's token several times in one message.
+                // The agent may send a reply's token several times in one message; add the reply's thoughts only once.
                 for thought in self.0.get(signature).into_iter().flatten() {
                     if !thoughts.contains(thought) {
                         thoughts.push(thought.clone());

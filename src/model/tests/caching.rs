@@ -159,8 +159,8 @@ async fn nine_tenths_of_a_long_conversation_are_read_from_geminis_cache() {
     assert!(share >= 0.9, "{share}");
 }
 
-/// "Reasoning models", "Keeping reasoning items in context": encrypted items are sent back unchanged, before the calls
-/// that they led to, and without their ids, because nothing is stored under them.
+/// OpenAI ("Reasoning models", "Keeping reasoning items in context"): encrypted reasoning is sent back unchanged,
+/// before the calls that it led to. The items' ids are left out, because OpenAI stores nothing under these ids.
 #[tokio::test]
 async fn a_responses_request_sends_items_and_returns_encrypted_reasoning_to_its_provider() {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}],

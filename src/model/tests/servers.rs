@@ -146,7 +146,8 @@ async fn a_short_first_prompt_that_overflows_is_not_a_failure_of_the_agent() {
     let error = refusing(words, 500).await;
     assert!(matches!(&error, ModelError::Denied(what) if what.contains("longer context")), "{error}");
     assert!(matches!(refusing("prompt is too long", 500).await, ModelError::Denied(_)));
-    // A prompt with more tokens than the model's context really is too long.
+    // If the prompt has more tokens than the model's context, the error is that the conversation is too long, not that
+    // the server is unsuitable.
     let long = "This model's maximum context length is 8192 tokens. However, your messages resulted in 20000 tokens.";
     assert!(matches!(refusing(long, 80_000).await, ModelError::ContextLength(_)));
 }
@@ -202,7 +203,7 @@ async fn a_reply_that_declines_is_a_refusal_with_its_text_in_every_protocol() {
         assert!(matches!(&failed.error, ModelError::Refused(text) if text.contains("I will not")), "{body}: {failed}");
         assert_eq!((failed.usage.input, failed.usage.output, tries), (10, 5, 1), "{body}");
     }
-    // An empty refusal is not a refusal.
+    // An empty `refusal` field does not mean that the model declined.
     let mut plain = openai_text("ok");
     plain["choices"][0]["message"]["refusal"] = json!("");
     assert_eq!(ask("openai:m", vec![CannedAnswer::ok(plain)]).await.0.unwrap().text, "ok");

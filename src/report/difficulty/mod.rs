@@ -23,7 +23,7 @@ const MOST_SPREAD: f64 = 5.8;
 /// Maximum number of random effects; the time of a fit grows with its cube.
 const MOST: usize = 600;
 
-/// Declines and difficulties.
+/// Declines of the pass rate with n, and difficulties of functions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difficulty {
     /// Confidence level of the intervals, such as 0.95.

@@ -93,7 +93,7 @@ pub struct Canvas {
     pub width: u32,
     /// Height without the legend.
     pub height: u32,
-    /// Units per screen pixel. The backend rounds to whole units, so small drawings need several.
+    /// Units per screen pixel. Small drawings need several units per pixel, because the backend rounds to whole units.
     pub scale: u32,
 }
 

@@ -67,7 +67,7 @@ pub struct AttemptEntry {
     pub attempt: u32,
     /// Outcome: `pass`, `fail`, `unsupported`, `lost` or `begun`.
     pub state: &'static str,
-    /// Why it ended; `None` without a record.
+    /// Why the attempt ended; `None` without a record.
     pub end: Option<End>,
     /// Index in the material's records.
     pub record: Option<usize>,
@@ -169,7 +169,7 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
         .collect()
 }
 
-/// Returns the cluster and n of a sample that already has a record.
+/// Returns the cluster (paper or repo) and n of a sample that already has a record.
 fn known<'a>(material: &'a Material, sample: &str) -> Option<(&'a str, usize)> {
     let record = material.records.iter().find(|record| &*record.sample == sample)?;
     Some((&record.paper, record.n))
@@ -196,8 +196,8 @@ pub struct Index {
     contenders: Vec<Value>,
     samples: Vec<IndexedSample>,
     papers: serde_json::Map<String, Value>,
-    /// Stamp of the state that the server shows. The page's script asks the server for the stamp again and again, to
-    /// notice changes.
+    /// Identifies the state that the server shows. The page's script requests this text again and again, to notice
+    /// changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<String>,
     /// Folder of the files next to a page.

@@ -45,7 +45,8 @@ pub(super) fn measures(material: &Material, summary: &Summary, places: &[Leaderb
     let unlisted = measured.into_iter().filter(|name| listed().all(|it| it.name != *name));
     found.extend(unlisted.map(|name| (name, None)));
     let is_share = |name: &str, facts: Option<&MeasureFacts>| {
-        // A measure that the family does not describe may be a count; only shares have intervals.
+        // A measure that the family does not describe counts as a share if no row's mean is above 1, otherwise as a
+        // count.
         facts.map_or_else(
             || rows.iter().all(|row| !row.measures.contains_key(name) || row.measures[name] <= 1.0),
             |facts| !facts.is_count,

@@ -138,7 +138,7 @@ fn key(row: &SummaryRow) -> Vec<String> {
     vec![row.agent.clone(), row.model.clone().unwrap_or_else(|| "–".to_owned()), n_of(row.n)]
 }
 
-/// The rows, those of the best contender first. The rows of one contender are sorted by n.
+/// Returns the rows, those of the best contender first. The rows of one contender are sorted by n.
 fn best_first<'a>(rows: &'a [SummaryRow], places: &[LeaderboardRow]) -> Vec<&'a SummaryRow> {
     let mut sorted: Vec<&SummaryRow> = rows.iter().collect();
     sorted.sort_by_key(|row| places.iter().position(|place| place.agent == row.agent && place.model == row.model));

@@ -24,7 +24,7 @@ fn prose(text: &str) -> Value {
     let parts: Vec<&str> = text.split('`').collect();
     let mut html = String::new();
     for (place, part) in parts.iter().enumerate() {
-        // A last backtick without a partner stays.
+        // A last backtick without a closing backtick is kept as text.
         let is_last = place + 1 == parts.len();
         let part = HtmlEscape(part);
         // Writing to a string does not fail.

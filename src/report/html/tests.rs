@@ -51,7 +51,7 @@ fn untrusted_text_is_never_markup() {
     let html = page(&material, &Details::new(1, &nothing), "", &nowhere).unwrap();
     assert!(!html.contains("<b>&"), "{}", html.split("<b>&").next().unwrap_or_default());
     assert!(html.contains("&lt;b&gt;&amp;") && html.contains("\\u003cb\\u003e\\u0026\\u2028"));
-    // Every script element is closed, so nothing ended one early.
+    // There are as many closing as opening script tags, so no text inside a script element ended it early.
     assert_eq!(html.matches("<script").count(), html.matches("</script>").count());
 }
 
@@ -89,7 +89,7 @@ fn details_that_are_too_large_are_written_next_to_the_page() {
     let (small, beside) = with(10_000);
     assert!(beside.is_empty() && small.contains("chunk-t0"));
     let (large, beside) = with(8_000_000);
-    // The verdicts stay inside the page.
+    // The verdicts stay inside the page, the trajectories do not.
     assert!(large.contains("chunk-s0") && !large.contains("chunk-t0"));
     assert!(large.len() < 500_000 && large.contains("strict-dynamic"));
     let [(name, text)] = beside.as_slice() else { panic!("{}", beside.len()) };

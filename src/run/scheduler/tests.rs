@@ -1,4 +1,5 @@
-//! The scheduler with attempts that only take time: no sandbox, and a clock that jumps.
+//! Tests of the scheduler with attempts that only wait, without a sandbox. The clock is paused and jumps to the end of
+//! each wait.
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -32,7 +32,7 @@ fn line(count: u64, state: &str) -> String {
     format!("{count:020} {state}\n")
 }
 
-/// Beats for this process until dropped.
+/// Writes signs of life of this process to its file, in a thread, until dropped.
 #[derive(Debug)]
 pub struct Heartbeat {
     path: PathBuf,

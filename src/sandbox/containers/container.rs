@@ -209,7 +209,7 @@ fn body(
         memory: Some(number(limits.memory)),
         memory_swap: Some(number(limits.memory)),
         nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9).round() as i64),
-        // One process more, for the init.
+        // Allow one process more than the commands' limit, for the init.
         pids_limit: Some(number(limits.processes.saturating_add(1))),
         ulimits: Some(ulimits),
         shm_size: Some(number(half)),
@@ -237,8 +237,8 @@ fn body(
 }
 
 impl Container {
-    /// Copies the attempt's changes into the folder `to` on the host, which is the upper layer or a copy of it. `job`
-    /// lists the workspace and also decides whether the processes inside are killed or only paused.
+    /// Copies the attempt's changes into the folder `to` on the host, which is the upper layer itself or a copy. `job`
+    /// lists the workspace; the kind of job decides whether the processes inside are killed or only paused.
     async fn bring_back(&mut self, job: &InitJob, to: &Path) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
@@ -275,7 +275,8 @@ impl Container {
 }
 
 impl Container {
-    /// Looks for evidence that the engine, or one of its other users, ended the container.
+    /// Returns `result`. If the result is a loss of unknown cause, first looks for evidence that the engine, or one of
+    /// its other users, ended the container, and adds the evidence to the loss.
     async fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         let Err(Fault::Lost(loss)) = result else { return result };
         if loss.evidence().is_some() || !self.conversation.is_lost() || self.is_explained {

@@ -195,7 +195,7 @@ impl Engine {
         labels
     }
 
-    /// The error for a failed request. Code inside a container cannot cause it.
+    /// Builds the error for a failed request to the engine. Code inside a container cannot cause this error.
     pub(super) fn failed(&self, what: &str, error: &bollard::errors::Error) -> Error {
         Error::new(FailureKind::Infrastructure, format!("{} failed to {what}: {error}", self.kind.name()))
             .hint(format!("check the engine with `{} info` and the disk with `df`", self.kind.name()))

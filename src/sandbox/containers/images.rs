@@ -87,7 +87,8 @@ impl EngineImages {
 
     /// Returns the paths to leave out of the layers. A path is the same on this machine and in the image.
     pub(super) fn left_out(read_only: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        // The system's own folders expose nothing, because only the interpreter in them is copied to an image.
+        // Skip the system's own folders: of these, only the interpreter is copied to an image, so they cannot expose
+        // hidden folders.
         let own =
             read_only.iter().map(PathBuf::as_path).filter(|folder| !SYSTEM.iter().any(|one| *folder == Path::new(one)));
         let mut left_out = Vec::new();
@@ -198,8 +199,8 @@ impl EngineImages {
         }
     }
 
-    /// Identifies an image by its content without its history. The name of an env already contains a digest of its
-    /// content.
+    /// Returns a text that depends only on an image's content: the digest of the layers for a base, and the name for an
+    /// env, because the name already contains a digest of the content.
     async fn identity(&self, name: &str) -> Result<String> {
         if name.contains("/base:") { self.digest(name).await } else { Ok(name.to_owned()) }
     }
@@ -301,8 +302,8 @@ impl EngineImages {
     }
 }
 
-/// Returns folders with packages that no experiment can import. Each belongs to the interpreter of a virtual
-/// environment in `folders` that is set up to ignore the packages of its interpreter.
+/// Returns the interpreters' package folders that no experiment can import from, because the virtual environments in
+/// `folders` are set up to ignore the packages of their interpreters.
 fn spare(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut spare = Vec::new();
     for folder in folders {

@@ -54,7 +54,7 @@ impl Parents {
     /// harnesses left there.
     pub(super) fn find() -> Self {
         let parents = Self { memory: usable("memory"), processes: usable("pids"), cpu: usable("cpu") };
-        // Start with the controller that stops processes from forking.
+        // Begin with the groups that limit processes: there, the clean-up can forbid forking before it kills.
         for (parent, _) in parents.processes.iter().chain(&parents.memory).chain(&parents.cpu) {
             sweep(parent);
         }
@@ -136,7 +136,7 @@ impl Cgroup {
     /// The files through which the init, which has a single thread, moves itself into the groups.
     ///
     /// If a process moves another process, or has several threads, the kernel waits until no process is forking, which
-    /// takes 20 ms. A single thread that moves itself is moved at once, which version 1 allows, too.
+    /// takes 20 ms. A single thread that moves itself is moved at once; both versions allow this.
     pub(super) fn procs_files(&self) -> &[PathBuf] {
         &self.procs_files
     }
@@ -264,7 +264,8 @@ fn usable(controller: &str) -> Option<(PathBuf, CgroupVersion)> {
         return can_make(&folder, controller, CgroupVersion::One).then_some((folder, CgroupVersion::One));
     }
     let own = place(&of("")?, "cgroup2", "")?;
-    // A version 2 group that holds processes cannot have limited children; in that case make a sibling instead.
+    // A version 2 group that contains processes cannot have child groups with limits. In that case, make the groups of
+    // sandboxes next to this process's group, in its parent.
     let above = own.parent().map(Path::to_path_buf);
     [Some(own), above]
         .into_iter()

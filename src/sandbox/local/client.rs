@@ -39,8 +39,8 @@ pub(super) fn lost(name: &str, what: &str, cause: impl std::fmt::Display) -> Err
         .hint("`autoexperiment doctor` says what works on this machine")
 }
 
-/// Starts a sandbox's first process. Returns the harness's end of the socket to it. `namespaces` says whether the kernel
-/// ends all processes of the sandbox with the first one.
+/// Starts a sandbox's first process. Returns the harness's end of the socket to it. `namespaces` says whether the
+/// kernel ends all other processes of the sandbox when the first process ends.
 pub(super) fn spawn(name: &str, namespaces: bool) -> Result<(UnixStream, Child)> {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|error| lost(name, "socket", error))?;
     ours.set_nonblocking(true).map_err(|error| lost(name, "socket", error))?;
@@ -74,7 +74,8 @@ pub(super) struct LocalSandbox {
     begun: Instant,
     /// CPU time after which the kernel kills any process inside, the init included.
     cpu_limit: Duration,
-    /// Whether the sandbox has no network of its own, so that others can connect to a port on which it listens.
+    /// Whether the sandbox uses the machine's network, so that other processes of the machine can connect to a port on
+    /// which the sandbox listens.
     shares_network: bool,
 }
 
@@ -249,7 +250,8 @@ impl Sandbox for LocalSandbox {
             drop(leftovers);
             disk.map_or(Ok(()), |disk| Ok(rustix::fs::syncfs(disk)?))
         });
-        // Writing back fails if the disk on which the image is stored was full.
+        // The sync fails if the host's disk, which stores the image, was full, so that data could not be written to the
+        // image.
         let written: io::Result<()> = written.await.unwrap_or(Ok(()));
         written.map_err(|error| Fault::Lost(Loss::new(OUT_OF_ROOM).because(error)))
     }

@@ -9,12 +9,13 @@ use crate::stats::{Intervals, Population, SampleValue, rate_interval};
 /// Probabilities that masked functions are restored.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RestoreChances {
-    /// 1 - P for every function: `mutant:P` unchanged.
+    /// Every function has the probability 1 - P, as in `mutant:P` itself.
     Even(f64),
-    /// Between 1 - P and 1 depending on the function, the same in every run: some functions are hard.
+    /// Each function has a probability between 1 - P and 1, the same in every run, so that some functions are harder
+    /// than others.
     Uneven(f64),
-    /// Papers drawn again for every run: in each paper, all functions have the probability 1 - P, or all have 1 - P /
-    /// 4.
+    /// Papers are drawn again for every run: all functions of a paper have the probability 1 - P, or all of them have 1
+    /// - P / 4.
     NewPapers(f64),
 }
 

@@ -40,7 +40,7 @@ fn single_attempts_at_3_to_60_samples_are_covered_at_every_rate() {
         for (rate, coverage) in &covered {
             assert!(*coverage >= 0.93, "{coverage} at a rate of {rate} with {samples} samples");
         }
-        // The intervals must not be wider than necessary, so the mean coverage is limited, too.
+        // Also limit the mean coverage, because a high coverage alone could come from intervals that are too wide.
         let mean = covered.iter().map(|(_, coverage)| coverage).sum::<f64>() / covered.len() as f64;
         assert!(mean <= 0.995, "{mean} with {samples} samples");
     }

@@ -181,8 +181,9 @@ fn of_papers(alike: f64, shape: Shape, mean: f64, uniform: &mut Uniform) -> Vec<
     (0..shape.papers).map(chance).collect()
 }
 
-/// Simulates papers with different means. Compares intervals for papers like these with the overall mean or, with
-/// `are_these`, intervals for these papers with the mean over these papers.
+/// Simulates papers with different means, and counts the intervals that contain the true value. With `are_these`, the
+/// intervals are for these papers, and the true value is the mean over these papers. Otherwise the intervals are for
+/// papers like these, and the true value is the overall mean.
 fn papers(
     alike: f64,
     shape: Shape,

@@ -63,8 +63,8 @@ pub struct Engine {
     folder: tempfile::TempDir,
     /// Folder of images and containers.
     data: PathBuf,
-    /// Docker's containerd, started separately as by a service manager: a daemon that starts containerd itself takes it
-    /// along when it is killed.
+    /// Docker's containerd, started separately, as a service manager does. If the daemon started containerd itself,
+    /// killing the daemon would also end containerd.
     containerd: Option<Child>,
     process: Mutex<Option<Child>>,
     /// Additional arguments of the daemon.

@@ -192,7 +192,8 @@ pub fn gold(lab: &Lab, id: &str) -> Value {
     find(&gold, id).unwrap_or_else(|| panic!("no gold of `{id}` in {gold:#}"))
 }
 
-/// The right answer of a sample of the tiny suite that needs all experiments; others need a part of it.
+/// The right answer for a sample of the tiny suite that is tested by all experiments. Other samples need only a part of
+/// this answer.
 pub fn answers(lab: &Lab) -> Value {
     json!({ "Experiment 1": gold(lab, "means"), "Experiment 2": gold(lab, "spread"), "Experiment 3": gold(lab, "table") })
 }

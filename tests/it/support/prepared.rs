@@ -20,8 +20,8 @@ pub fn cache() -> PathBuf {
 pub fn suite(tree: &str, env: &str, papers: &[&str]) -> PathBuf {
     let source = Path::new("tests/trees").join(tree);
     let program = fs::metadata(PROGRAM).unwrap();
-    // Gold depends on this build of the program. A lock takes much longer and depends on little of the program, so it
-    // has a key of its own.
+    // The key contains this build of the program, because gold depends on it. Locked envs have another key, because
+    // locking takes much longer and depends on little of the program.
     let build = (program.len(), program.modified().unwrap());
     once(&format!("{tree}-ready"), &(build, digest(&source)), |lab| {
         copy(&source, &lab.path(""));

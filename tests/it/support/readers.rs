@@ -22,7 +22,7 @@ struct Packages {
     least: (u32, u32),
     /// Requirements file of the packages that are installed with their dependencies.
     requirements: &'static str,
-    /// Packages that are installed without dependencies, because reading needs few of those.
+    /// Packages that are installed without their dependencies, most of which are not needed to read files.
     bare: &'static [&'static str],
 }
 

@@ -32,8 +32,8 @@ fn a_survey_reports_kinds_and_fresh_files_despite_permissions() {
     let stamp = std::time::UNIX_EPOCH + std::time::Duration::from_secs(STAMP);
     File::options().write(true).open(at("old")).unwrap().set_modified(stamp).unwrap();
     fs::set_permissions(at("closed"), Permissions::from_mode(0o0)).unwrap();
-    // With a start in the future, no change time counts, so only files with another modification time than the image's
-    // are fresh.
+    // The sandbox's start is in the future here, so no change time makes a file fresh, only a modification time other
+    // than [`STAMP`].
     let mut list = Vec::new();
     survey(root.path(), Some(FileTime(i64::MAX, 0)), SurveyLimits::default(), &mut list).unwrap();
     let file = |path: &str, size, fresh| Surveyed {
@@ -67,7 +67,7 @@ fn a_survey_stops_at_its_limits_and_reports_it() {
     assert_eq!(surveyed(root.path(), SurveyLimits { fresh: 3, ..all }), of(3));
     // The names in the two upper folders fit, but not those in the third.
     assert_eq!(surveyed(root.path(), SurveyLimits { bytes: 3 * NAME + 10, ..all }), of(2));
-    // With few entries, the time limit does not count.
+    // With few entries, the time limit does not apply.
     assert!(!surveyed(root.path(), SurveyLimits { wall: Duration::ZERO, ..all }).1);
     // Entries from before the attempt do not count towards the limit.
     let mut list = Vec::new();

@@ -57,8 +57,8 @@ pub(super) const ALL: [BundledFiles; 15] = [
 pub(super) const NPM: &str = "package.json";
 pub(super) const PYPI: &str = "environment.yml";
 
-/// Returns the package index, and the first pinned package with its version, from the text of a [`NPM`] or [`PYPI`]
-/// file: "npm: NAME VERSION".
+/// Finds the first package with a pinned version in the text of a [`NPM`] or [`PYPI`] file. Returns the package index,
+/// the package and the version, such as "npm: NAME VERSION".
 pub(super) fn source(file: &str, text: &str) -> String {
     let index = if file == NPM { "npm" } else { "PyPI" };
     let mark = if index == "npm" { "\": \"" } else { "==" };

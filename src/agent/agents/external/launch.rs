@@ -32,8 +32,8 @@ const RECORDED: usize = 20_000;
 const DETAIL: usize = 300;
 /// Time between SIGTERM and SIGKILL for the agent's program.
 const GRACE: Duration = Duration::from_secs(2);
-/// Time allowed to end an attempt when the run is stopped: the program's grace period, the wait for a last reply, and
-/// the sandbox's report.
+/// Time allowed for an attempt to end when the run is stopped. It covers the program's grace period, the wait for
+/// replies of calls in progress, and the sandbox's report of how the program ended.
 pub(super) const WINDING_DOWN: Duration = Duration::from_secs(10);
 /// Time limit given to the sandbox: so long that it never ends a program. The meter enforces the attempt's time limit
 /// instead, because the meter can subtract the time that the program spends waiting for the model.
@@ -88,7 +88,8 @@ pub(super) async fn run(
     let ended = CancellationToken::new();
     let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
     if cancel.is_cancelled() {
-        // A program that has not started cannot receive a stop signal, so don't start it.
+        // If the run has been stopped already, don't start the program: before its start, a stop signal cannot reach
+        // it.
         return End::Cancelled.into();
     }
     let mut meter =
@@ -130,8 +131,9 @@ pub(super) async fn run(
     if let Some(ended) = of_the_machine(is_broken, short_of.as_ref(), &exec) {
         return ended;
     }
-    // If nothing shows that the machine failed, a failure before the agent's first model call counts against the agent,
-    // because nothing but the agent has run until then. The run stops if all of the agent's attempts fail like this.
+    // The check above found no evidence that the machine failed. A failure before the agent's first model call then
+    // counts against the agent, because nothing but the agent has run until then. If all attempts of the agent fail
+    // like this, the run stops.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
     let unheard = || {
         End::NeverAsked.because(match unreadable {
@@ -201,8 +203,8 @@ async fn lay(
     context: &mut Context<'_>,
 ) -> Result<PreparedLaunch, AttemptEnd> {
     let ModelEndpoint { address, shared, key, model } = endpoint;
-    // If the sandbox shares the host's file system, paths are the host's. The agent's folder is then placed next to the
-    // workspace, so that both are cleaned up together if this process is killed.
+    // If the sandbox shares the host's file system, all attempts on this host would share the fixed folder [`SCRATCH`].
+    // Use a new folder next to the workspace instead, so that both are cleaned up together if this process is killed.
     let beside = context.sandbox.workdir().parent().unwrap_or(Path::new("/tmp"));
     let own = || tempfile::Builder::new().prefix("agent-").tempdir_in(beside);
     let own =
@@ -220,7 +222,7 @@ async fn lay(
             ("scratch", scratch),
             ("prefix", env.map(|env| env.prefix.display().to_string()).unwrap_or_default()),
             ("node", env.and_then(|env| env.variables.get("NODE").cloned()).unwrap_or_else(|| "node".to_owned())),
-            // npm's name of the processor, as used in package names.
+            // The processor architecture, as spelled in the names of npm packages.
             ("processor", if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" }.to_owned()),
             ("model", model.provider_name().unwrap_or(UNNAMED).to_owned()),
             ("key", key.to_owned()),

@@ -24,7 +24,7 @@ use crate::model::{
     Message, Model, ModelError, Pieces, QueryFailed, Quote, Reply, Request, Sampling, Thought, ToolCall, plain_effort,
 };
 
-/// Maximum refused calls after the budget is used up; an agent that makes more is stopped.
+/// Number of refused calls after the budget is used up at which the agent is stopped.
 const REFUSALS: u32 = 5;
 /// Consecutive failed calls after which the agent is stopped. Failed calls are recorded but are not steps, so the step
 /// limit does not bound them.
@@ -80,7 +80,8 @@ pub(super) struct Meter<'a> {
     pub(super) unreadable: (u32, String),
     /// The limit that the attempt had reached when a call was refused; `None` if no call was refused.
     pub(super) refused: Option<End>,
-    /// The end of the attempt if the last model call failed and the program stops now; `None` if that call succeeded.
+    /// The error of the last model call, as the end of an attempt whose program stops now; `None` unless the last call
+    /// failed.
     pub(super) failed: Option<AttemptEnd>,
     /// Why the program was stopped; `None` if it was not.
     pub(super) stopped: Option<AttemptEnd>,
@@ -423,7 +424,8 @@ impl Caller for Meter<'_> {
     }
 }
 
-/// Returns a key made of a tool call's contents. It contains a separator that no provider uses in ids.
+/// Returns a key made of a tool call's contents. The key never equals a call's id, because it contains a line break,
+/// which no provider uses in ids.
 fn content_key(call: &ToolCall) -> String {
     format!("{}\n{}", call.name, call.arguments)
 }

@@ -22,8 +22,8 @@ impl ExternalAgentSpec {
         self.which.contains('/').then(|| Path::new(&self.which))
     }
 
-    /// Returns the same agent, with the path of its folder made absolute by the function `here`. A name that no bundled
-    /// agent has means the folder of this name in `others`, if that folder exists.
+    /// Returns the same agent with an absolute path, made by the function `here`, if the agent is given as a folder. A
+    /// name that no bundled agent has is replaced by the folder of this name in `others`, if that folder exists.
     ///
     /// # Errors
     /// Returns the errors of `here`.

@@ -249,7 +249,7 @@ impl Fixed {
     }
 
     /// Sends the prompt of [`one_prompt`] for one function, and replaces the function's masked code by the last code
-    /// block of the reply. Does not ask again.
+    /// block of the reply. If the reply is unusable, the model is not asked again.
     async fn fill_by_one_prompt(
         &self,
         place: usize,
@@ -371,8 +371,8 @@ fn finish(
     }
 }
 
-/// Converts a reached limit from an error to a value, because the code written so far can still be run. Other ends stay
-/// errors.
+/// Returns a reached limit as a value, because the code written so far can still be run. Returns any other end of the
+/// attempt as an error.
 fn go_on(step: Result<(), NoReply>) -> Result<Option<End>, AttemptEnd> {
     match step {
         Ok(()) => Ok(None),

@@ -88,7 +88,8 @@ fn described_files(function: &TaskFunction, code: &Code, own: &Path) -> Vec<(Str
     files
 }
 
-/// Returns a file's text without the lines that tag regions. The published benchmark removes these lines, too.
+/// Returns a file's text without the comment lines `<paper2code ...>` and `</paper2code ...>`, which mark regions. The
+/// published benchmark removes these lines, too.
 fn without_tags(source: &[u8]) -> String {
     let is_tag = |line: &str| {
         let comment = line.trim_start().strip_prefix('#').map(str::trim_start).unwrap_or_default();

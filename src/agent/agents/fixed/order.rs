@@ -39,7 +39,8 @@ fn calls(task: &Replication, function: &TaskFunction) -> Vec<String> {
     found().unwrap_or_default()
 }
 
-/// Returns the last component of a dotted name or a selector.
+/// Returns the function's own name: the last component of a dotted name or of `path/file.py::Class.method`, without a
+/// suffix such as `#2` or `[region]`.
 pub(super) fn last(name: &str) -> &str {
     let name = name.split(['#', '[']).next().unwrap_or(name);
     name.rsplit(['.', ':']).next().unwrap_or(name)

@@ -19,8 +19,8 @@ pub(super) fn stub(function: &TaskFunction, masked: &Code) -> Result<String, Str
     source(function, masked).ok_or_else(|| "is not there".to_owned())
 }
 
-/// Describes the function at index `function` of a file; `name` is the function's name without its class. The first
-/// paragraph of `description` is used only if the function has no docstring.
+/// Describes the function at index `function` of a file; `name` is the function's name without its class. A docstring
+/// replaces the first paragraph of `description`.
 pub(super) fn described(name: &str, module: &Module, function: usize, description: &str) -> Missing {
     let class = module.functions()[function].class.as_deref();
     let called =
@@ -28,7 +28,8 @@ pub(super) fn described(name: &str, module: &Module, function: usize, descriptio
     let docstring = module.docstring(function).unwrap_or_default();
     let text = docstring.trim_start_matches(|character: char| character.is_ascii_alphabetic());
     let text = text.trim_matches(['"', '\'']).trim();
-    // The docstring does not contain later paragraphs of the description, such as examples.
+    // If there is a docstring, append the description's later paragraphs, such as examples, because the docstring lacks
+    // them.
     let more = description.split_once("\n\n").filter(|_| !text.is_empty()).map_or("", |(_, more)| more);
     let lines = if text.is_empty() { description.trim() } else { text }.lines();
     let docstring = lines.chain(more.lines()).map(|line| line.trim().to_owned()).collect();

@@ -120,7 +120,7 @@ impl Drop for Child {
 /// Limits the memory that a process and each of its child processes may allocate. The limit is on data instead of
 /// address space, because libraries reserve much more address space than they use.
 fn hold_to(pid: Pid, memory: u64) -> io::Result<()> {
-    // The inherited hard limit may be lower.
+    // The process may not be allowed to raise the inherited hard limit, so do not exceed it.
     let limit = getrlimit(Resource::Data).maximum.map_or(memory, |hard| hard.min(memory));
     let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
     prlimit(rustix::process::Pid::from_raw(pid.as_raw()), Resource::Data, limit)?;

@@ -24,7 +24,7 @@ const OUTPUT: usize = 4 << 20;
 const FILE: u64 = 32 << 20;
 /// Maximum characters of an observation that are recorded.
 const RECORDED: usize = 20_000;
-/// Maximum refused calls after the budget is used up; a function that makes more is stopped.
+/// Number of refused calls after the budget is used up at which the function is stopped.
 const REFUSALS: u32 = 5;
 /// Consecutive failed model calls after which the function is stopped.
 const FAILURES: u32 = 10;

@@ -11,7 +11,8 @@ use crate::agent::tools::{ToolFailure, ask, cut_middle};
 use crate::agent::{AttemptEnd, Context, Event};
 use crate::model::{Message, ModelError, Reply, Role, Thought};
 
-/// Characters kept of the newest observation if it is not enough to shorten all other observations.
+/// Characters to which the newest observation is shortened if the conversation is still too long after all other
+/// observations have been shortened.
 const NEWEST: usize = 2000;
 /// Assumed bytes per token until a reply reports the actual number. The value is low, so that the context never
 /// overflows.

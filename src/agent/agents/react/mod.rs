@@ -42,7 +42,7 @@ pub struct React {
 struct ReactTry {
     /// The limits of this try, as its prompt states them.
     limits: Limits,
-    /// Text about the previous try, for this try's prompt; taken when the prompt is written.
+    /// Text about the previous try, for this try's prompt; `None` once the prompt contains it.
     lesson: Option<String>,
     /// The next request, which holds the conversation.
     request: Request,
@@ -178,7 +178,8 @@ impl React {
         let mut memory = ConversationMemory::new(history, most, &request.messages, self.tools_bytes);
         let mut errors = 0;
         let mut told = false;
-        // The error by which the provider refused the conversation, before the conversation was shortened.
+        // The first error with which the provider refused the conversation for its length. The conversation is then
+        // shortened and sent again; if that fails as well, the attempt ends with this first error.
         let mut refused: Option<ModelError> = None;
         loop {
             // Check this first: if no further call is allowed, a summary or a note about the last reply would be

@@ -195,7 +195,7 @@ impl Condarc {
         Ok(condarc)
     }
 
-    /// Adds those settings that have a single value; both files and variables have them.
+    /// Adds the settings that are single values and that both `.condarc` files and `CONDA_*` variables can contain.
     #[expect(clippy::too_many_arguments, reason = "each is a setting")]
     fn single(
         &mut self,

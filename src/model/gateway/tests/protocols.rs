@@ -98,7 +98,8 @@ async fn thoughts_are_shown_as_each_protocol_has_them_and_come_back_whole() {
         for streams in [false, true] {
             let (body, ..) = send_request(path, streams, wants(path)).await;
             assert!(body.contains("Hm."), "{path}: {body}");
-            // Chat completions have no field for a token; there, thoughts are found by the id of a call.
+            // Chat completions have no field for the token that represents thoughts. In this protocol, the gateway
+            // finds the thoughts by the id of a tool call.
             assert_eq!(body.contains("autoexperiment-thoughts-0"), path != PATHS[0], "{path} {streams}: {body}");
         }
     }
