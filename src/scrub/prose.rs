@@ -182,12 +182,10 @@ impl Prose<'_> {
                 TokenKind::Word if matches!(self.str(previous), "and" | "to" | "or" | "p") && previous > 0 => {}
                 TokenKind::Word => {
                     let form = self.form(at).unwrap_or_default();
-                    let named = words::is_reference(self.str(previous))
-                        && form.decimals <= 1 + usize::from(previous + 1 == at)
-                        && !(form.decimals > 0 && previous + 1 != at);
-                    // A number with decimals is accepted only directly after the word, and with at most two decimals. A
-                    // number with thousands separators or an exponent is not accepted.
-                    return named && !form.grouped;
+                    // Decimals are accepted only in a number directly after the word, and at most two; thousands separators
+                    // and exponents never are.
+                    let most_decimals = if previous + 1 == at { 2 } else { 0 };
+                    return words::is_reference(self.str(previous)) && form.decimals <= most_decimals && !form.grouped;
                 }
                 _ => return false,
             }
