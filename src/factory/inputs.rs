@@ -58,6 +58,9 @@ pub(super) struct AddedInputs {
     pub(super) files: BTreeMap<String, String>,
     /// The functions that are called.
     functions: Vec<FunctionInputs>,
+    /// Numbers of functions that are not called, by reason.
+    #[serde(default)]
+    pub(super) left_out: BTreeMap<String, usize>,
 }
 
 /// The examples of a function.
@@ -82,7 +85,7 @@ impl AddedInputs {
 }
 
 /// Makes test files that call these functions, and up to `most_examples` examples of each, from calls that the plan's
-/// tests make. The result is empty if the runner cannot make any.
+/// tests make. There are none if the runner fails or takes too long, which the result says.
 ///
 /// # Errors
 /// Kind `Infrastructure` if the sandbox is lost.
@@ -103,7 +106,11 @@ pub(super) async fn make_test_files(
     let exports = prepared.layout.exports();
     let line = format!("{exports}\npython -B -I {RUNNER} inputs {REQUEST} --output {OUTPUT} >/dev/null");
     let Ran { written, .. } = run_tests(ready, &files, &line, OUTPUT, LIMIT, machine).await?;
-    let mut found: AddedInputs = written.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    let failed = || AddedInputs {
+        left_out: [("functions for which making inputs failed or took too long".to_owned(), functions.len())].into(),
+        ..AddedInputs::default()
+    };
+    let mut found: AddedInputs = written.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_else(failed);
     found.files.retain(|path, text| is_added(path) && text.len() <= LARGEST_FILE);
     Ok(found)
 }

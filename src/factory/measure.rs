@@ -158,6 +158,7 @@ impl Workshop {
         observer.on(RunEvent::Stage(Stage::new("making more inputs for", id)));
         let most = self.settings.examples;
         let mut made = make_test_files(surveyed, prepared, &plan, &candidates, most, &self.machine).await?;
+        entry.funnel.added_left_out = std::mem::take(&mut made.left_out);
         if made.files.is_empty() {
             return Ok(made);
         }
@@ -174,7 +175,7 @@ impl Workshop {
         );
         let mut found = stable(&[first?, second?]);
         let over = within_budget(&mut found.kept);
-        entry.funnel.added_left_out = std::mem::take(&mut found.left_out);
+        entry.funnel.added_left_out.append(&mut found.left_out);
         if over > 0 {
             entry.funnel.added_left_out.insert(over_budget(), over);
         }

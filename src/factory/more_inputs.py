@@ -46,6 +46,10 @@ MOST_MUTANTS, MOST_NOTICING = 60, 2
 CALL_SECONDS, FUNCTION_SECONDS, MUTANT_SECONDS, SLOWER = 0.3, 2.0, 2.0, 4
 # Time limit in seconds of a process that makes the calls of a function, and number of recorded calls that are compared.
 FORK_SECONDS, MOST_COMPARED = 30, 3
+
+# Why a function has no added tests.
+ENDED = "functions whose calls end the process or take too long"
+UNSTEADY = "functions whose calls come out differently again, or change what other functions give"
 # Longest source of an argument, and of an outcome, in characters.
 LONGEST_ARGUMENT, LONGEST_OUTCOME = 3000, 1500
 # Longest line that shows an example, and all examples of a function, in characters; number of calls of a function for each
@@ -330,7 +334,7 @@ class Recorder:
 
         Calls may change what all functions share, such as a cache. So each function's calls are made in a process of its
         own, and are dropped if they come out differently in another process, or change the outcomes of recorded calls. Outcomes
-        that change anyway, such as times, are not compared."""
+        that change anyway, such as times, are not compared. Instead of a function's calls, a text says why there are none."""
         functions = {}
         for wanted, calls in sorted(self.calls.items()):
             with contextlib.suppress(Exception):
@@ -338,18 +342,29 @@ class Recorder:
         share_options(functions.values())
         recorded = lambda: [outcome for inputs in functions.values() for outcome in inputs.recorded()]
         usual = in_fork(recorded)
-        # Without anything to compare with, nothing is known of what calls change.
         if usual is None:
+            # Leave out the functions that are to blame: without outcomes to compare with, nothing is known of what calls change.
+            for wanted in [wanted for wanted, inputs in functions.items() if in_fork(inputs.recorded) is None]:
+                del functions[wanted]
+                yield wanted, self.modules[wanted], ENDED, []
+            usual = in_fork(recorded)
+        if usual is None:
+            for wanted in functions:
+                yield wanted, self.modules[wanted], ENDED, []
             return
         steady = range(len(usual))
         for wanted, inputs in functions.items():
             calls = in_fork(inputs.selected)
-            after = calls and in_fork(lambda: inputs.give(calls) and recorded())
+            if not calls:
+                if calls is None:
+                    yield wanted, self.modules[wanted], ENDED, []
+                continue
+            after = in_fork(lambda: inputs.give(calls) and recorded())
             if after and any(after[place] != usual[place] for place in steady):
                 again = in_fork(recorded) or []
                 steady = [place for place in steady if usual[place : place + 1] == again[place : place + 1]]
-            if after and all(after[place] == usual[place] for place in steady):
-                yield wanted, self.modules[wanted], calls, [digest(*call) for call in inputs.calls]
+            is_alone = after and all(after[place] == usual[place] for place in steady)
+            yield wanted, self.modules[wanted], calls if is_alone else UNSTEADY, [digest(*call) for call in inputs.calls]
 
 
 def share_options(functions):
@@ -720,9 +735,11 @@ class Inputs:
         changes_objects = any(not is_container(value) and not equal(*states) for value, *states in zip(given, before, after))
         try:
             result = outcome(given, result, before, after, changes_objects)
+            # Fails for very large numbers.
+            shown = repr(result)
         except Exception:
             return None
-        if len(repr(result)) > LONGEST_OUTCOME or " at 0x" in repr(result):
+        if len(shown) > LONGEST_OUTCOME or " at 0x" in shown:
             return None
         return result, frozenset(lines), changes_objects
 

@@ -2252,8 +2252,8 @@ def remove(folder):
 
 
 def more_inputs(folder, request):
-    """Makes tests with more inputs: new test files by path, and for each function its name, examples of calls that no such
-    test makes, and what the ids of its tests begin with. The request is a JSON file with the `ids` of the tests that show how
+    """Makes tests with more inputs: new test files by path; for each function its name, examples of calls that no such
+    test makes, and what the ids of its tests begin with; and the number of functions left out, by reason. The request is a JSON file with the `ids` of the tests that show how
     the functions are called; `functions`, each as its file and qualified name; the maximum number of `examples` of a
     function; and the `code` that makes inputs."""
     plan = read_plan(folder)
@@ -2262,11 +2262,14 @@ def more_inputs(folder, request):
     # Recording takes several times as long as the tests alone.
     limit = lambda name: max(10, 20 * surveyed.get(name, 1))
     runner = Runner(folder, layout, limit, recorder=recorder)
-    found, maker = {}, load(request["code"])
+    found, left_out, maker = {}, {}, load(request["code"])
     try:
         for files, names in runner.processes(request["ids"], False):
             if files[0] in runner.texts:
                 for wanted, module, calls, digests in runner.run(files, names, {}, False, 3).inputs:
+                    if isinstance(calls, str):
+                        left_out.setdefault(calls, set()).add(tuple(wanted))
+                        continue
                     known, recorded = found.setdefault((*wanted, module), ([], set()))
                     known.extend(calls)
                     recorded.update(digests)
@@ -2294,7 +2297,11 @@ def more_inputs(folder, request):
         tests = f"{path(len(texts))}::{maker.test_name(len(chunk), name)}"
         functions.append({"function": f"{file}::{name}", "tests": tests, "examples": lines})
         chunk.append(added)
-    return {"files": {path(number): text for number, text in enumerate(texts, 1)}, "functions": functions}
+    return {
+        "files": {path(number): text for number, text in enumerate(texts, 1)},
+        "functions": functions,
+        "left_out": {reason: len(names) for reason, names in left_out.items()},
+    }
 
 
 def survey(folder, seconds, doctests, other_draws, added):

@@ -65,6 +65,13 @@ FUNCTIONS = {
         ["def moved(point, by):\n    point = dict(point)\n    point['x'] += by\n    return point\n"],
         ["def moved(point, by):\n    point['x'] += by\n    return point\n"],
     ),
+    # Some results are too long to be written.
+    "power": (
+        "def power(base, exponent):\n    return base ** exponent\n",
+        "assert power(10, 5000) > 1 and power(2, 3) == 8 and power(3, 4) == 81",
+        ["def power(base, exponent):\n    found = 1\n    for _ in range(exponent):\n        found *= base\n    return found\n"],
+        ["def power(base, exponent):\n    return base ** exponent if base > 3 else base**3 * (base if base > 2 else 1)\n"],
+    ),
     "pairs": (
         "def pairs(items):\n    for place in range(0, len(items) - 1, 2):\n        yield items[place], items[place + 1]\n",
         "assert list(pairs([1, 2, 3, 4])) == [(1, 2), (3, 4)] and list(pairs([5, 6])) == [(5, 6)]",
@@ -100,9 +107,10 @@ FUNCTIONS = {
         ],
     ),
 }
-# A function of which nothing can be expected, because its results change all the time.
+# A function of which nothing can be expected, because its results change all the time, and one that ends the process.
 CLOCK = "def stamped(text):\n    now = time.time()\n    return f'{text} {now}' if text else str(now)\n"
-HEAD = f"import calendar\nimport re\nimport time\n\n\n{CLOCK}\n\n"
+END = "def ended(number):\n    if number > 1:\n        os._exit(number)\n    return [number]\n"
+HEAD = f"import calendar\nimport os\nimport re\nimport time\n\n\n{CLOCK}\n\n{END}\n\n"
 
 
 def code(changed=None, text=""):
@@ -149,8 +157,9 @@ def check_examples(functions, files, tests, added):
 
 def main():
     imported = sorted({name.partition(".")[0] for name in FUNCTIONS})
-    tests = f"import pytest\nfrom pkg import stamped, {', '.join(imported)}\n\n\n"
+    tests = f"import pytest\nfrom pkg import ended, stamped, {', '.join(imported)}\n\n\n"
     tests += "def test_stamped():\n    assert stamped('a').startswith('a') and stamped('')\n\n\n"
+    tests += "def test_ended():\n    assert ended(0) == [0] and ended(1) == [1]\n\n\n"
     for number, (_, body, _, _) in enumerate(FUNCTIONS.values()):
         tests += f"def test_{number}():\n    {body}\n\n\n"
     with tempfile.TemporaryDirectory() as name:
@@ -163,7 +172,7 @@ def main():
                 assert not failed or text in wrong and function == "last_day", (function, text, failed)
         (folder / "pkg.py").write_text(code())
         ids = list(run(folder, "survey")["tests"])
-        wanted = [["pkg.py", function] for function in [*FUNCTIONS, "stamped"]]
+        wanted = [["pkg.py", function] for function in [*FUNCTIONS, "stamped", "ended"]]
         request = {"ids": ids, "functions": wanted, "examples": 3, "code": (SOURCE / "more_inputs.py").read_text()}
         (folder / "request.json").write_text(json.dumps(request))
         made = run(folder, "inputs", str(folder / "request.json"))
@@ -193,6 +202,7 @@ def main():
         (folder / next(iter(files))).write_bytes(altered if isinstance(altered, bytes) else altered.encode())
         assert failing(folder, code()) == added, "a test with altered expectations passes"
         assert made == again, "other inputs in another process"
+        assert made["left_out"] == {"functions whose calls end the process or take too long": 1}, made["left_out"]
         check_examples(made["functions"], files, tests, added)
     print(f"{len(added)} tests with more inputs for {len(FUNCTIONS)} functions: right")
 
