@@ -65,7 +65,8 @@ const PART: &str = "__measure";
 /// Result of one measuring process.
 #[derive(Debug, Serialize, Deserialize)]
 struct Measured {
-    /// Seconds from the start of the sandboxes' backend, or of the first spawn, to the end of the last attempt or spawn.
+    /// Seconds from the start of the sandboxes' backend, or of the first spawn, to the end of the last attempt or
+    /// spawn.
     wall: f64,
     /// CPU seconds of this process in that time.
     own: f64,
@@ -485,8 +486,8 @@ fn check(store: &Store, attempts: usize, calls: usize) {
     }
 }
 
-/// Runs `sandboxes` sandboxes that compute for `seconds` seconds. Measures this process and their first processes, but not
-/// their commands.
+/// Runs `sandboxes` sandboxes that compute for `seconds` seconds. Measures this process and their first processes, but
+/// not their commands.
 async fn watched(sandboxes: usize, seconds: usize) -> Measured {
     let backend = choose(SandboxKind::Local).await.unwrap();
     let place = tempfile::tempdir().unwrap();

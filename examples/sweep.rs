@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 use autoexperiment::error::{Result, with_causes};
 use autoexperiment::report;
-use autoexperiment::run::Configuration;
 use autoexperiment::run::event::{Observer, RunEvent};
 use autoexperiment::run::machine::{Machine, MachineOptions};
+use autoexperiment::run::{Configuration, outcomes};
 use autoexperiment::session::{Run, RunFolder, SessionOptions};
 use tokio_util::sync::CancellationToken;
 
@@ -55,6 +55,6 @@ async fn sweep(paper: &str, suite: &Path) -> Result<String> {
     let run = Run::open(configuration, RunFolder::NamedByTime(suite.join("runs")), SessionOptions::on(machine))?;
     let finished = run.execute(&Lines, &CancellationToken::new()).await?;
     let options = report::SummaryOptions { planned: finished.planned, ..report::SummaryOptions::default() };
-    let summary = report::summarise(&finished.records, &options);
+    let summary = report::summarise(&outcomes(&finished.records), &options);
     Ok(format!("{}\nrun: {}", report::console(&summary), finished.folder.display()))
 }

@@ -24,7 +24,8 @@ use super::tree::{self, FileTime};
 use super::wire::{InitJob, OsBytes, Setup, put_item};
 use crate::{files, processes};
 
-/// Number of tries to start a process when the machine has none left. `BETWEEN_TRIES` is the time between tries.
+/// Number of tries to start a process while the system's limit on processes is reached. `BETWEEN_TRIES` is the time
+/// between tries.
 const TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(25);
 

@@ -122,7 +122,8 @@ impl Starved {
         (self.before, self.looked) = (now, self.looked + time);
     }
 
-    /// Adds `time` to the current wait if no task ran in it (`stood_still`) although one was ready to run.
+    /// Adds `time` to the current wait if no task ran during that time (`stood_still`) although one was ready to run.
+    /// Otherwise ends the wait.
     fn note_wait(&mut self, time: Duration, stood_still: bool) {
         self.pending = if self.is_ready && stood_still { self.pending + time } else { Duration::ZERO };
     }

@@ -22,7 +22,7 @@ pub struct RecheckShare {
     pub seed: u64,
 }
 
-/// The results of measuring again.
+/// How measuring a part of a paper's evidence again compares with the stored files.
 #[derive(Debug)]
 pub struct RecheckResult {
     /// Number of pairs of an experiment and a function.

@@ -14,14 +14,15 @@ use crate::report::clean;
 
 /// Make a suite from Python packages that have tests, without a model or a person
 ///
-/// A package is `name` or `name==version` (its sdist comes from the index that pip is configured to use), a folder, an sdist, a
-/// git repository's address, or a text file with one of these per line. Its tests run in the sandbox, and become hidden
-/// experiments. Functions that tests enter are masked and mutated one by one; those that the tests need, and whose changes they
-/// notice, become maskable. The package's own documentation is the paper's text.
+/// A package is `name` or `name==version` (its sdist comes from the index that pip is configured to use), a folder, an
+/// sdist, a git repository's address, or a text file with one of these per line. Its tests run in the sandbox, and
+/// become hidden experiments. Functions that tests enter are masked and mutated one by one; those that the tests need,
+/// and whose changes they notice, become maskable. The package's own documentation is the paper's text.
 ///
-/// Writes papers, repos and envs, and `factory.json` and `factory.html` with what was found, kept and dropped, and why. A package
-/// that gives no tasks is listed with the reason, and the others continue. Repeat a command to continue after an interruption.
-/// `--from factory.json` makes the same suite again from the sources and that file, and checks every file's digest.
+/// Writes papers, repos and envs, and `factory.json` and `factory.html` with what was found, kept and dropped, and why.
+/// A package that gives no tasks is listed with the reason, and the others continue. Repeat a command to continue after
+/// an interruption. `--from factory.json` makes the same suite again from the sources and that file, and checks every
+/// file's digest.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -70,8 +71,8 @@ pub struct Arguments {
     /// Keep the outputs of examples in documentation, which may be values that tests compare.
     #[arg(long)]
     keep_examples: bool,
-    /// Mask only functions with a docstring. The others are described by their signature and by how they are called, which does
-    /// not always say what they must do.
+    /// Mask only functions with a docstring. The others are described by their signature and by how they are called,
+    /// which does not always say what they must do.
     #[arg(long)]
     documented: bool,
     /// Maximum examples per function of calls and what they do, in the text that agents get. No test makes these calls.
@@ -104,10 +105,10 @@ enum FactoryVerb {
 
 /// Make a suite of the newer versions of a list's packages, in which new functions carry the date of the release
 ///
-/// A function is new if the older version has no function of this name with at least half of the body's tokens in the same
-/// order, and no file with at least half of the body's sequences of 12 tokens, names aside. New functions are measured first.
-/// `run --after DATE` draws only functions that are younger than a date, and `report dates` compares pass rates before and
-/// after a model's knowledge cutoff. Settings are those of the list.
+/// A function is new if the older version has no function of this name with at least half of the body's tokens in the
+/// same order, and no file with at least half of the body's sequences of 12 tokens, names aside. New functions are
+/// measured first. `run --after DATE` draws only functions that are younger than a date, and `report dates` compares
+/// pass rates before and after a model's knowledge cutoff. Settings are those of the list.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

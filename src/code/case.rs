@@ -37,8 +37,8 @@ enum CaseKind {
 /// The cases of a body, and a version of its file that records them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cases {
-    /// Line (from 1) of each case in the file, by the case's number (from 0). For an `if` without `else`, the line of the
-    /// `if`.
+    /// Line (from 1) of each case in the file, by the case's number (from 0). For an `if` without `else`, the line of
+    /// the `if`.
     pub(crate) lines: Vec<usize>,
     /// The file's bytes with code that adds the number of each case that occurs to the set `sys.autoexperiment_cases`,
     /// and passes the arguments of each call to `sys.autoexperiment_called`, if there is such a function.
@@ -46,8 +46,8 @@ pub(crate) struct Cases {
 }
 
 impl Module {
-    /// Returns the cases of a function's body: each block of `if`, `elif`, `else`, `for`, `while`, `except` and
-    /// `case` and each body of an inner function runs; the block of an `if` without `else` does not run; each value of a
+    /// Returns the cases of a function's body: each block of `if`, `elif`, `else`, `for`, `while`, `except` and `case`
+    /// and each body of an inner function runs; the block of an `if` without `else` does not run; each value of a
     /// conditional expression is evaluated; and each part of a condition with `and` or `or`, and each condition of a
     /// comprehension, is true and is false.
     pub(crate) fn cases(&self, function: usize) -> Cases {

@@ -1,15 +1,15 @@
-//! Siblings of a function: functions of the same name and parameters in other classes or files. The body of a sibling can
-//! be put in place of the function's own body.
+//! Siblings of a function: functions of the same name and parameters in other classes or files. The body of a sibling
+//! can be put in place of the function's own body.
 
 use super::function::last_part;
 use super::module::Module;
 use super::tokens::CodeTokens;
 
 impl Module {
-    /// Returns the file's bytes with the body of a sibling, a function of `other`, in place of a function's own body, and
-    /// the share (0 to 1) of the own body's tokens that the sibling has in the same order. Returns `None` if their
-    /// names or parameters differ, if their indentation differs, if their bodies are the same, or if the result does not
-    /// parse.
+    /// Returns the file's bytes with the body of a sibling, a function of `other`, in place of a function's own body,
+    /// and the share (0 to 1) of the own body's tokens that the sibling has in the same order. Returns `None` if their
+    /// names or parameters differ, if their indentation differs, if their bodies are the same, or if the result does
+    /// not parse.
     pub(crate) fn with_body_of_sibling(&self, function: usize, other: &Self, sibling: usize) -> Option<(f64, Vec<u8>)> {
         let (own, its) = (&self.functions()[function], &other.functions()[sibling]);
         let header = |module: &Self, range: &std::ops::Range<usize>| -> Vec<u8> {

@@ -47,7 +47,8 @@ impl CodeTokens<'_> {
         })
     }
 
-    /// Returns the share (0 to 1) of these tokens that `other` has in the same order, by their longest common subsequence.
+    /// Returns the share (0 to 1) of these tokens that `other` has in the same order, by their longest common
+    /// subsequence.
     #[must_use]
     pub fn share_in_order(&self, other: &Self) -> f64 {
         let hashes = |tokens: &Self| -> Vec<u64> { tokens.tokens().iter().map(|token| token.hash).collect() };

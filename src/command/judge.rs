@@ -297,8 +297,8 @@ impl InstructionJudge<'_> {
         self.gold.calls.iter().all(|gold| calls.iter().any(|call| self.is_same_call(gold, call)))
     }
 
-    /// Judges the arguments that the program passed to the functions that gold calls. Returns `None` if it called none of
-    /// these functions, or if its calls were not recorded.
+    /// Judges the arguments that the program passed to the functions that gold calls. Returns `None` if it called none
+    /// of these functions, or if its calls were not recorded.
     fn by_calls(&self, observed: &ProgramRecord, text: &[bool]) -> Option<Arguments> {
         let found = compare(&self.gold.functions, observed.recorded_calls()?, self.leeway());
         if found.values.is_empty() {

@@ -79,7 +79,7 @@ pub struct CurtailedExperiment {
     pub full_seconds: f64,
     /// The cheapest setting that reaches the goal; if no setting does, a cheap setting that shows how much is missing.
     pub chosen: Option<ChosenSetting>,
-    /// Why no setting was chosen, or why not all solutions were used.
+    /// Why no setting was chosen, why the search is incomplete, or why its result says little.
     pub note: Option<String>,
 }
 

@@ -107,7 +107,7 @@ impl VenvLock {
             return Err(Error::suite(message).at(&path, None).hint(relock));
         }
         if lock.targets.is_empty() {
-            return Err(Error::suite("the lock file contains no target").at(&path, None).hint(relock));
+            return Err(Error::suite("the lock file has requirements for no platform").at(&path, None).hint(relock));
         }
         Ok((lock, text))
     }

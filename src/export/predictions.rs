@@ -42,7 +42,7 @@ pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
             "the run has {} combinations of agent, model and attempt, but a predictions file holds only one",
             files.len()
         ))
-        .hint("give a folder with `-o`, which gets one file for each"));
+        .hint("give a folder with `-o`: one file is written for each combination"));
     }
     let names = source.names();
     let mut written = Vec::new();

@@ -19,11 +19,12 @@ struct Unpacked {
     files: usize,
 }
 
-/// Unpacks a `.tar.gz` or `.zip` into a new folder and returns the folder of the sources, which is the only folder at the
-/// archive's top level, or else the new folder. Links and special files are left out.
+/// Unpacks a `.tar.gz` or `.zip` into a new folder and returns the folder of the sources, which is the only folder at
+/// the archive's top level, or else the new folder. Links and special files are left out.
 ///
 /// # Errors
-/// Kind `Suite` for an archive that is broken, too large, or has paths that lead out of it; `Machine` if it cannot be written.
+/// Kind `Suite` for an archive that is broken, too large, or has paths that lead out of it; `Machine` if it cannot be
+/// written.
 pub(super) fn unpack(name: &str, bytes: &[u8], into: &Path) -> Result<PathBuf> {
     fs::create_dir_all(into).map_err(|error| Error::io("create", into, error))?;
     let broken = |error: std::io::Error| Error::suite(format!("the archive `{name}` is broken")).because(error);

@@ -45,9 +45,8 @@ pub(super) struct Documentation {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Writes the text: README, paper and documents of the sources, then docstrings of public functions in the repo that are not
-/// masked.
-/// Documents that cannot be read are left out.
+/// Writes the text: README, paper and documents of the sources, then docstrings of public functions in the repo that
+/// are not masked. Documents that cannot be read are left out.
 pub(super) fn write(
     sources: &Path,
     repo: &Path,

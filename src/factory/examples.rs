@@ -10,8 +10,8 @@ use crate::code::Module;
 static SHOWN_IN_COMMENT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?m)[ \t]*#[ \t]*(?:=>|->|→|==>|[Oo]utputs?:|[Pp]rints:?|[Rr]eturns:?)[^\n]*$").ok());
 
-/// Removes the lines that examples of Python's console, of IPython and of Sphinx print, and returns the text and the number of
-/// removed lines. The inputs stay.
+/// Removes the lines that examples of Python's console, of IPython and of Sphinx print, and returns the text and the
+/// number of removed lines. The inputs stay.
 pub(super) fn without_outputs(text: &str) -> (String, usize) {
     let text = match SHOWN_IN_COMMENT.as_ref() {
         Some(regex) => regex.replace_all(text, ""),
@@ -60,8 +60,8 @@ pub(super) fn without_outputs(text: &str) -> (String, usize) {
     (kept, removed)
 }
 
-/// Removes the outputs of examples from the docstrings of a Python file. Returns `None` if nothing changes, or if the file would
-/// not have the same functions afterwards.
+/// Removes the outputs of examples from the docstrings of a Python file. Returns `None` if nothing changes, or if the
+/// file would not have the same functions afterwards.
 pub(super) fn source_without_outputs(module: &Module) -> Option<(Vec<u8>, usize)> {
     let source = std::str::from_utf8(module.source()).ok()?;
     if !source.contains(">>>") && !source.contains("In [") {

@@ -24,8 +24,9 @@ use crate::workspace::is_left_out;
 const MOST_TESTS: usize = 60;
 const MOST_SECONDS: f64 = 6.0;
 
-/// Limit on the total seconds of the tests that show which details of a function's body are needed, which of its cases
-/// are run, and whether the body of a similar function passes.
+/// Limit on the total seconds of the tests that are run with variants of a function's body. The variants show which
+/// details of the body the tests need, which of its branches they run, and whether they pass with the body of a similar
+/// function.
 const MOST_SECONDS_OF_BODY: f64 = 20.0;
 
 /// Minimum number of calls with different arguments that the tests make.
@@ -309,8 +310,8 @@ impl Gates {
         self.quickest(tests, MOST_TESTS, MOST_SECONDS)
     }
 
-    /// Chooses the quickest tests: at most `most_tests` of each group, and of all groups those that together take at most
-    /// `most_seconds`.
+    /// Chooses the quickest tests: at most `most_tests` of each group, and of all groups those that together take at
+    /// most `most_seconds`.
     fn quickest(&self, tests: &BTreeSet<String>, most_tests: usize, most_seconds: f64) -> Vec<String> {
         let groups = self.plan.by_test();
         let seconds = |id: &String| self.tests.get(id).map_or(0.0, |test| test.seconds);
@@ -339,8 +340,8 @@ impl Gates {
         chosen
     }
 
-    /// Runs the tests of a variant, and returns those whose outcome or values differ from gold. Without a result, returns all
-    /// of them.
+    /// Runs the tests of a variant, and returns those whose outcome or values differ from gold. Without a result,
+    /// returns all of them.
     async fn failing(&self, variant: Variant) -> Result<BTreeSet<String>> {
         Ok(self.whole_run(variant).await?.failing)
     }

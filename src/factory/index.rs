@@ -1,5 +1,5 @@
-//! Reads a package index and downloads source archives, without pip, because pip runs a package's own code to find out what
-//! it downloads.
+//! Reads a package index and downloads source archives, without pip, because pip runs a package's own code to find out
+//! what it downloads.
 
 use std::time::Duration;
 

@@ -76,7 +76,7 @@ impl Workshop {
         let other = super::list::differing(&made, &entry.digests);
         if let Some(first) = other.first() {
             return Err(Error::suite(format!(
-                "`{}`: {} files are not as in the list, such as `{first}`",
+                "`{}`: {} files were made that differ from those listed in `--from`, such as `{first}`",
                 entry.package,
                 other.len()
             ))

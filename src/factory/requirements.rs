@@ -127,8 +127,8 @@ impl Requirements {
         all
     }
 
-    /// Drops requirements named like a module of the sources, such as a `versioneer.py` that the package brings along: the
-    /// env would hold a second copy.
+    /// Drops requirements named like a module of the sources, such as a `versioneer.py` that the package brings along:
+    /// the env would hold a second copy.
     pub(super) fn drop_modules_of(&mut self, sources: &Path) {
         for list in [&mut self.tests, &mut self.own] {
             let dropped = list.extract_if(.., |one| has_module(sources, &name_of(one).replace('-', "_")));
@@ -226,8 +226,8 @@ pub(super) fn find(folder: &Path, name: &str) -> Requirements {
     found
 }
 
-/// Returns the requirements in an sdist's `PKG-INFO`, each with the extras that it belongs to; `None` if there is no such
-/// file.
+/// Returns the requirements in an sdist's `PKG-INFO`, each with the extras that it belongs to; `None` if there is no
+/// such file.
 pub(super) fn declared(folder: &Path) -> Option<Vec<(String, Vec<String>)>> {
     let fields = metadata_fields(folder)?;
     let listed = fields.lines().filter_map(|line| line.strip_prefix("Requires-Dist:"));

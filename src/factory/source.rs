@@ -148,8 +148,8 @@ impl Fetcher {
     /// Puts the sources into the new folder `into`. If `expected` is given, only sources with this digest are accepted.
     ///
     /// # Errors
-    /// Kind `Usage` for a path that does not exist; `Suite` for sources that do not exist or are broken; `Machine` if the
-    /// index or repository does not answer.
+    /// Kind `Usage` for a path that does not exist; `Suite` for sources that do not exist or are broken; `Machine` if
+    /// the index or repository does not answer.
     pub(super) async fn get(
         &self,
         source: &PackageSource,
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_are_recognised_by_their_form() {
+    fn names_folders_archives_and_git_addresses_are_told_apart() {
         let parsed = |text: &str| PackageSource::parse(text);
         assert_eq!(parsed("six").unwrap(), PackageSource::Index("six".into(), None));
         assert_eq!(parsed("a.b_c==1.0").unwrap(), PackageSource::Index("a.b_c".into(), Some("1.0".into())));

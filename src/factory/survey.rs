@@ -154,8 +154,8 @@ pub(super) struct Ran {
     pub(super) written: Option<Vec<u8>>,
 }
 
-/// Runs a shell line in a new sandbox, in a copy of the repo with these files added, and reads the file `output` that it
-/// writes.
+/// Runs a shell line in a new sandbox, in a copy of the repo with these files added, and reads the file `output` that
+/// it writes.
 ///
 /// # Errors
 /// Kind `Baseline` if the line breaks the sandbox; `Infrastructure` if the sandbox is lost.

@@ -1,5 +1,5 @@
-//! Requirements of which the index has no wheel. Nothing is built from their source archives; if they are pure Python, their
-//! modules are copied into the repo, from where Python imports them.
+//! Requirements of which the index has no wheel. Nothing is built from their source archives; if they are pure Python,
+//! their modules are copied into the repo, from where Python imports them.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::draft::metadata::text;
 use crate::draft::repo::{CopyRules, copy};
 use crate::error::{Error, FailureKind, Result};
 
-/// Copies the modules of a requirement into the repo; `installed` are the names of the packages in the env. Returns where
-/// the sources came from, or `None` if they have to be built or need a package that is not in the env.
+/// Copies the modules of a requirement into the repo; `installed` are the names of the packages in the env. Returns
+/// where the sources came from, or `None` if they have to be built or need a package that is not in the env.
 ///
 /// # Errors
 /// Kind `Machine` if the index does not answer or a file cannot be written.
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_are_those_that_the_build_has_written_down() {
+    fn requirements_are_read_from_the_metadata_that_the_build_wrote() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = folder.path().join(name);

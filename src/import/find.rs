@@ -98,7 +98,7 @@ fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>
     if !modules.contains_key(file) {
         modules.insert(file.to_owned(), Module::read(repo, Path::new(file))?);
     }
-    modules.get(file).ok_or_else(|| Error::internal("a module that was read is gone"))
+    modules.get(file).ok_or_else(|| Error::internal("a module was parsed but not kept"))
 }
 
 /// Returns the functions whose published lines can be trusted: the index of each function in its module, by its

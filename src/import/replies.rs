@@ -1,8 +1,8 @@
-//! Stored completions of ResearchCodeBench, as replies that can be run again, and their outcomes compared with the stored
-//! ones.
+//! Stored completions of ResearchCodeBench, as replies that can be run again, and their outcomes compared with the
+//! stored ones.
 //!
-//! The benchmark stores a run as one JSON object: problems, their files, the snippets of each file, and for each snippet
-//! and model the completions with the outcome of the tests.
+//! The benchmark stores a run as one JSON object: problems, their files, the snippets of each file, and for each
+//! snippet and model the completions with the outcome of the tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -202,8 +202,8 @@ pub struct ReplyDifference {
 /// Compares the attempts of the agent `replies` in a stored run with the outcomes in the file of replies.
 ///
 /// # Errors
-/// Kind `Usage` for a broken file of replies, or a run without attempts at these replies; kind `Store` for a folder that is
-/// no run; kind `Suite` if the run's suite cannot be loaded.
+/// Kind `Usage` for a broken file of replies, or a run without attempts at these replies; kind `Store` for a folder
+/// that is no run; kind `Suite` if the run's suite cannot be loaded.
 pub fn compare_replies(file: &Path, folder: &Path) -> Result<ComparedReplies> {
     let replies: BTreeMap<(String, String, u32), Option<bool>> = stored_replies(file)?
         .into_iter()

@@ -1,5 +1,5 @@
-//! An MCP server with which an assistant attempts samples: it lists papers, draws samples, opens attempts, acts in their
-//! sandboxes and reads verdicts.
+//! An MCP server with which an assistant attempts samples: it lists papers, draws samples, opens attempts, acts in
+//! their sandboxes and reads verdicts.
 //!
 //! Each call names the attempt that it is about; the server does not remember an attempt for a connection. So clients
 //! that use the protocol's revision without sessions can use the server, too. Clients cannot reach gold or

@@ -151,7 +151,7 @@ pub enum Category {
     Data,
     /// Bugs.
     Issue,
-    /// Running the experiment itself.
+    /// The cells run the experiment that the task is about.
     Goal,
     /// Anything else.
     Other,

@@ -305,8 +305,8 @@ pub trait Ready: Send + Sync {
     fn checks_are_independent(&self) -> bool {
         false
     }
-    /// Whether this check always gives the same result on the same files, for families that know this. Only such
-    /// results of independent checks are cached.
+    /// Whether this check always gives the same result on the same files. Results are cached only of such checks, and
+    /// only in families whose [checks are independent](Self::checks_are_independent) of each other.
     fn is_exact(&self, _check: &str) -> bool {
         false
     }

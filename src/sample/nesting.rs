@@ -76,8 +76,8 @@ impl Nesting {
         self.count_of(n, |_| true)
     }
 
-    /// Returns the exact number of allowed sets of `n` functions, or `None` if it exceeds u128. Only functions for whose
-    /// index `may` is true are counted.
+    /// Returns the exact number of allowed sets of `n` functions, or `None` if it exceeds u128. Only functions for
+    /// whose index `may` is true are counted.
     ///
     /// Computed by generating polynomials: the coefficient of x^n in the product over the outermost functions of T(f) =
     /// x + product of T(g) over the functions g directly inside f, because within a tree either f alone is chosen or

@@ -157,7 +157,8 @@ fn experiment(one: &Experiment) -> Vec<String> {
     faults
 }
 
-/// Checks that the allowed values are plain values of known parameters.
+/// Checks the values that a manifest allows for an experiment's parameters: each parameter must exist, and each value
+/// must be a number, text or truth value.
 fn parameters(parameters: &Parameters) -> Result<(), String> {
     for (name, values) in &parameters.allowed {
         if !parameters.full.contains_key(name) {

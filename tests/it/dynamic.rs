@@ -121,7 +121,7 @@ fn an_agent_passes_with_one_shell_tool_called_in_text() {
 }
 
 #[test]
-fn settings_of_an_agent_are_kept_and_named() {
+fn settings_of_an_agent_are_stored_and_appear_in_its_label() {
     let lab = Lab::new();
     lab.write("model.jsonl", &crate::support::json_lines(&[call("final_answer", &json!({ "answer": ANSWER }))]));
     let own = "prompt=planning,context=8000,reflexion=2";

@@ -1,5 +1,5 @@
-//! Attacks on the bundled suite, which the program contains in compressed form: an agent searches everything that it can read
-//! for gold.
+//! Attacks on the bundled suite, which the program contains in compressed form: an agent searches everything that it
+//! can read for gold.
 
 use std::process::Command;
 

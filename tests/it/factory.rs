@@ -61,9 +61,9 @@ const TESTS: &str = "import pytest\nfrom means import clip, mean, quiet\n\n\n\
     class TestEmpty:\n    def test_clip(self):\n        assert clip([], 0, 1) == []\n\n\n\
     def test_nothing_is_checked():\n    quiet([1])\n";
 
-/// Functions whose tests need a detail: a text that the README states; a text and a number that only examples of calls state;
-/// and, in functions without examples, a fraction that only another file contains, and an exception that nothing states. The
-/// condition in one function has a second part that no test tries.
+/// Functions whose tests need a detail: a text that the README states; a text and a number that only examples of calls
+/// state; and, in functions without examples, a fraction that only another file contains, and an exception that nothing
+/// states. The condition in one function has a second part that no test tries.
 const SHARES: &str = r#"
 
 def shares(values):

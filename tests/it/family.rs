@@ -1,6 +1,6 @@
 //! A second family passes through every part of the program that does not know families by name: it is run, verified,
-//! resumed, rescored, reported, shown in a browser, chosen among and exported, without code outside `example_family.rs` except
-//! the line that lists it.
+//! resumed, rescored, reported, shown in a browser, chosen among and exported, without code outside `example_family.rs`
+//! except the line that lists it.
 
 use std::io::Read as _;
 use std::path::Path;

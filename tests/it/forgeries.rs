@@ -408,7 +408,7 @@ fn no_forgery_passes_as_an_ordinary_user_without_namespaces() {
     no_forgery_passes_as_a_user(true);
 }
 
-/// Runs a copy of the program as an ordinary user that owns the lab.
+/// Runs a copy of the program as an ordinary user, who owns the test's folder.
 fn no_forgery_passes_as_a_user(without_namespaces: bool) {
     const USER: u32 = 65534;
     let lab = Lab::new();

@@ -1,5 +1,5 @@
-//! Token ids and log-probabilities, from a server that returns them to exported tables, for agents of this program and for
-//! command-line agents.
+//! Token ids and log-probabilities, from a server that returns them to exported tables, for agents of this program and
+//! for command-line agents.
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ fn a_command_line_agents_calls_have_ids_masks_and_the_place_where_it_rewrote_its
 }
 
 #[test]
-fn token_ids_are_neither_requested_nor_invented_unless_the_user_asks() {
+fn token_ids_are_requested_only_if_the_user_asks_and_never_invented() {
     let lab = Lab::new();
     let upstream = Upstream::new(vec![text("nothing to do")]);
     run(&lab, "react", &upstream, &["--steps", "2"]);

@@ -46,7 +46,7 @@ impl RequestRecord {
         true
     }
 
-    /// Records the new part of a request, without checking the room.
+    /// Records the new part of a request, for which the caller has already [reserved room](Self::reserve).
     pub(in crate::agent) fn write(&mut self, request: &Request, trajectory: &mut Trajectory) {
         let kept = self.kept(request);
         let has_other_tools = self.tools != request.tools;

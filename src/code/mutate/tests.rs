@@ -203,7 +203,7 @@ fn evidence_drawn_before_a_kind_existed_does_not_include_it() {
 }
 
 #[test]
-fn parameters_and_options_take_their_defaults() {
+fn mutants_set_parameters_and_options_to_their_defaults() {
     let defaults = |source: &str, function: usize| {
         let module = module(source);
         let mutants = module.mutants(function).unwrap();

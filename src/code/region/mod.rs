@@ -4,8 +4,8 @@
 //! ([`Bounds`]). Regions are found in the syntax tree, so they always consist of whole, adjacent statements of one
 //! block, including everything nested in them. A mask replaces whole lines: from the first statement (in a function,
 //! from the comments directly above it) to the end of the last statement's line. Comments below are included if they
-//! are indented deeper than the statements or, at the end of a block, deeper than the line that opens the block. Between
-//! comment tags, a mask replaces all lines.
+//! are indented deeper than the statements or, at the end of a block, deeper than the line that opens the block.
+//! Between comment tags, a mask replaces all lines.
 //!
 //! ```text
 //!     for x in points:                         for x in points:

@@ -122,7 +122,8 @@ struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Lays out the families of random effects that these samples can identify.
+    /// Gives a position to each random effect that these samples can identify: of families of tasks, functions and
+    /// papers.
     fn for_groups(groups: &[&SampleTries<'a>]) -> Self {
         let mut uses: BTreeMap<(&str, usize), usize> = BTreeMap::new();
         let mut papers: BTreeMap<&str, usize> = BTreeMap::new();

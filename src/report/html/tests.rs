@@ -194,7 +194,7 @@ fn steps_of_agents_without_a_model_are_not_interactions() {
 }
 
 #[test]
-fn a_condition_describes_an_agents_context() {
+fn the_settings_of_an_agent_are_described_by_what_it_is_shown() {
     let given = condition("fixed+paper=full+repair=2+reasoning=512", "fixed:paper=full,reasoning=512,repair=2", 50);
     assert_eq!(given.base, "fixed+paper=full+repair=2");
     assert_eq!(given.context.as_deref(), Some("paper full, code bm25"));

@@ -143,7 +143,7 @@ struct PeerBeat {
 }
 
 impl PeerWatch {
-    /// Watches the processes whose files are in this folder.
+    /// Watches the processes that write heartbeat files into this folder.
     #[must_use]
     pub fn new(folder: &Path, timeout: Duration) -> Self {
         Self { folder: folder.to_owned(), timeout, seen: HashMap::new() }

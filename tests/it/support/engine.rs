@@ -134,8 +134,8 @@ impl Engine {
         walk.flatten().map(walkdir::DirEntry::into_path).filter(|path| is_one(path)).collect()
     }
 
-    /// Returns podman with this engine's folders. Podman repeats these options in the commands that the monitors of its
-    /// containers run.
+    /// Returns podman with this engine's folders, as options: when a container ends, its monitor runs podman again with
+    /// the same options.
     fn podman(&self) -> Command {
         let mut command = Command::new("podman");
         command.arg("--root").arg(&self.data).arg("--runroot").arg(self.path("run"));

@@ -106,7 +106,7 @@ async fn thoughts_are_shown_as_each_protocol_has_them_and_come_back_whole() {
 }
 
 #[test]
-fn a_token_for_the_models_thoughts_is_found_again_in_every_protocol() {
+fn the_signature_of_a_models_thoughts_is_sent_back_in_every_protocol() {
     let token = "autoexperiment-thoughts-0";
     let messages = json!({"messages": [{"role": "assistant", "content": [
         {"type": "thinking", "thinking": "Hm.", "signature": token}, {"type": "text", "text": "yes"}]}]});
