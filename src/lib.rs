@@ -3,9 +3,8 @@
 //! Data flows from left to right, and a module imports only from modules to its left:
 //!
 //! ```text
-//! error → files → code → sample → stats → tolerance → suite → score → scrub → workspace → env → sandbox → kernel →
-//! model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → factory → verifier
-//! → session → episode → openenv → soundness → cluster → report → export → view → mcp → cli ```
+//! error → files → code → sample → stats → tolerance → suite → score → scrub → workspace → env → sandbox → kernel → model → agent → run → masked → command → notebook → families → audit → curtail → draft → import → factory → verifier → session → episode → openenv → soundness → cluster → report → export → view → mcp → cli
+//! ```
 //!
 //! The following example is equivalent to `autoexperiment run -p kmeanspp -n 1..3 --agent gold --agent noop`. (It is
 //! compiled but not run as a test, because it builds the paper's Python env, which needs a network and takes minutes.)
@@ -35,7 +34,7 @@
 //!     let run = Run::open(configuration, RunFolder::New("runs/sweep".into()), SessionOptions::on(machine))?;
 //!     let finished = run.execute(&Quiet, &CancellationToken::new()).await?;
 //!     let options = report::SummaryOptions { planned: finished.planned, ..report::SummaryOptions::default() };
-//!     println!("{}", report::console(&report::summarise(&finished.records, &options)));
+//!     println!("{}", report::console(&report::summarise(&run::outcomes(&finished.records), &options)));
 //!     Ok(())
 //! }
 //!

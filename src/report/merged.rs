@@ -14,6 +14,9 @@ use crate::run::reading::{LinePosition, ReadableRun, ReadableRuns, Tail, labels,
 use crate::run::{Outcome, PlannedAttempts, RunFile, Store};
 use crate::verifier::stored::{ChoiceRecord, choices};
 
+/// The labels of an agent and of its model.
+type AgentAndModel = (Arc<str>, Option<Arc<str>>);
+
 /// Runs that are reported together. The same agent in two runs counts as two agents, each labelled with its run.
 #[derive(Debug)]
 pub struct Merged {
@@ -35,7 +38,7 @@ pub struct MergedRun {
     /// User-chosen labels of the run's agents and models.
     labels: Labels,
     /// Original agent names, by label of the agent and of the model.
-    own: BTreeMap<Arc<str>, BTreeMap<Option<Arc<str>>, Arc<str>>>,
+    own: BTreeMap<AgentAndModel, Arc<str>>,
     /// The largest number of attempts at any sample.
     most: usize,
     /// The run's folder.
@@ -76,7 +79,7 @@ impl MergedRun {
     /// Returns the original name of a record's agent; `None` for a record of another run.
     #[must_use]
     pub fn own(&self, record: &Outcome) -> Option<&Arc<str>> {
-        self.own.get(&record.agent)?.get(&record.model)
+        self.own.get(&(record.agent.clone(), record.model.clone()))
     }
 
     /// Reads the records added to the run since the last read. Afterwards, `records` contains only the new records.
@@ -101,7 +104,7 @@ impl MergedRun {
     fn take_in(&mut self, mut records: Vec<Outcome>) {
         // Labels of agent and model by their original names. Records with the same names share the strings of the
         // labels.
-        let mut labelled: HashMap<(Arc<str>, Option<Arc<str>>), (Arc<str>, Option<Arc<str>>)> = HashMap::new();
+        let mut labelled: HashMap<AgentAndModel, AgentAndModel> = HashMap::new();
         for record in &mut records {
             self.most = self.most.max(record.attempt as usize + 1);
             let names = (record.agent.clone(), record.model.clone());
@@ -110,10 +113,7 @@ impl MergedRun {
             });
             let own = std::mem::replace(&mut record.agent, agent.clone());
             record.model.clone_from(model);
-            if self.own(record).is_none() {
-                let of_agent = self.own.entry(record.agent.clone()).or_default();
-                of_agent.insert(record.model.clone(), own);
-            }
+            self.own.entry((record.agent.clone(), record.model.clone())).or_insert(own);
         }
         self.records = records;
     }

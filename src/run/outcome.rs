@@ -80,6 +80,7 @@ mod end_name {
 
     use super::{Cow, End};
 
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub(super) fn serialize<S: Serializer>(end: &End, serializer: S) -> Result<S::Ok, S::Error> {
         serde_json::to_value(end).map_err(ser::Error::custom)?.as_str().unwrap_or_default().serialize(serializer)
     }

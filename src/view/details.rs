@@ -102,13 +102,13 @@ fn whole(run: &MergedRun, origin: &Origin, record: &Outcome, problems: &mut Vec<
         }
         Some(Ok(_)) => {
             problems.push("its record has moved, so only its outcome is shown".to_owned());
-            ShownRecord::Outcome(record.clone())
+            ShownRecord::Outcome(Box::new(record.clone()))
         }
         Some(Err(error)) => {
             problems.push(with_causes(&error));
-            ShownRecord::Outcome(record.clone())
+            ShownRecord::Outcome(Box::new(record.clone()))
         }
-        None => ShownRecord::Outcome(record.clone()),
+        None => ShownRecord::Outcome(Box::new(record.clone())),
     }
 }
 

@@ -235,7 +235,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
         ("tests/test_means.py", TESTS_OF_SHARES),
         (
             "README.md",
-            "\nWithout values, `shares` says: there are no values to share.\nOf 1, 3 and 4, the second has the share 0.375.\n",
+            "\nWithout values, `shares` says: there are no values to share.\nThe mean of 11, 2 and 4 is 5.666667.\n",
         ),
     ] {
         files.get_mut(path).unwrap().push_str(more);
@@ -277,7 +277,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     let text = lab.read("tasks/papers/means-of-lists/paper.md");
     assert!(text.contains(">>> mean([7])") && !text.contains("7.0"), "{text}");
     // A number of the text that is also a result is left out of the text.
-    assert!(text.contains("the second has the share …."), "{text}");
+    assert!(text.contains("The mean of 11, 2 and 4 is …."), "{text}");
     assert!(!lab.read("tasks/repos/means-of-lists/src/means/__init__.py").contains("\n    1.5\n"));
     let manifest = lab.read("tasks/papers/means-of-lists/paper.toml");
     assert!(

@@ -122,7 +122,7 @@ pub struct SampleDetails {
 #[allow(missing_docs, reason = "named above")]
 pub enum ShownRecord {
     Whole(Box<AttemptRecord>),
-    Outcome(Outcome),
+    Outcome(Box<Outcome>),
 }
 
 /// Everything shown about one attempt.
