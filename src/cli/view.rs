@@ -15,7 +15,8 @@ use crate::view::server::ViewServer;
 /// Show runs in a browser, live
 ///
 /// Serves the page of `report --html` at an address on this machine that nobody else can reach or guess, and updates it
-/// while attempts finish. Only reads the runs. Press Ctrl-C to stop.
+/// while attempts finish. Changes nothing in the runs, except that it may save `outcomes.cache` in large ones. Press
+/// Ctrl-C to stop.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment view 2026-11-21T10-30-00Z\n  autoexperiment view fixed dynamic --port 8000"

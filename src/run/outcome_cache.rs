@@ -75,7 +75,9 @@ fn load(store: &Store) -> Option<(NewValues<Outcome>, Tail)> {
         return None;
     }
     let tail = heading.tail.if_unchanged(store)?;
-    let mut outcomes = (Vec::with_capacity(heading.outcomes), Vec::with_capacity(heading.outcomes));
+    // A record takes more bytes than this, so a broken heading cannot ask for too much memory.
+    let room = heading.outcomes.min(usize::try_from(tail.bytes() / 100).unwrap_or_default());
+    let mut outcomes = (Vec::with_capacity(room), Vec::with_capacity(room));
     while outcomes.0.len() < heading.outcomes {
         let mut length = [0; 4];
         file.read_exact(&mut length).ok()?;
