@@ -4,7 +4,6 @@ use super::lines::{EventLine, EventPayload};
 use super::shared::print;
 use crate::env::BuildProgress as EnvProgress;
 use crate::report::outcome;
-use crate::run::Outcome;
 use crate::run::event::RunEvent;
 
 /// Prints an event. Write errors, such as a closed pipe, do not stop the run.
@@ -48,7 +47,7 @@ fn event_payload(event: &RunEvent) -> Option<EventPayload<'_>> {
             model: record.model.as_deref(),
             sample: &record.sample,
             attempt: record.attempt,
-            outcome: outcome(&Outcome::from(&**record)),
+            outcome: outcome(record.end, record.pass),
             end: record.end,
             detail: record.end_detail.as_deref(),
             steps: record.steps,

@@ -272,7 +272,7 @@ impl DisplayState {
         self.last.push_front(format!(
             "{sample}.{} {agent}: {}, {took}, ${:.2}",
             record.attempt,
-            outcome(&record.into()),
+            outcome(record.end, record.pass),
             record.cost
         ));
         self.last.truncate(LAST);

@@ -85,7 +85,7 @@ impl AddedInputs {
 }
 
 /// Makes test files that call these functions, and up to `most_examples` examples of each, from calls that the plan's
-/// tests make. There are none if the runner fails or takes too long, which the result says.
+/// tests make. If the runner fails or takes too long, the result has no files, and gives this as the reason.
 ///
 /// # Errors
 /// Kind `Infrastructure` if the sandbox is lost.

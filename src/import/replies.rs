@@ -202,8 +202,8 @@ pub struct ReplyDifference {
 /// Compares the attempts of the agent `replies` in a stored run with the outcomes in the file of replies.
 ///
 /// # Errors
-/// Kind `Usage` for a broken file of replies, or a run without attempts at these replies; kind `Store` for a folder
-/// that is no run; kind `Suite` if the run's suite cannot be loaded.
+/// Kind `Usage` for a broken file of replies, or a run without attempts at these replies; kind `Store` if the folder
+/// is not a run; kind `Suite` if the run's suite cannot be loaded.
 pub fn compare_replies(file: &Path, folder: &Path) -> Result<ComparedReplies> {
     let replies: BTreeMap<(String, String, u32), Option<bool>> = stored_replies(file)?
         .into_iter()

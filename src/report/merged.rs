@@ -108,12 +108,18 @@ impl MergedRun {
         for record in &mut records {
             self.most = self.most.max(record.attempt as usize + 1);
             let names = (record.agent.clone(), record.model.clone());
-            let (agent, model) = labelled.entry(names).or_insert_with_key(|(agent, model)| {
-                (self.label(agent).into(), model.as_deref().map(|model| self.labels.renamed(model).into()))
-            });
-            let own = std::mem::replace(&mut record.agent, agent.clone());
-            record.model.clone_from(model);
-            self.own.entry((record.agent.clone(), record.model.clone())).or_insert(own);
+            let labels = match labelled.get(&names) {
+                Some(labels) => labels.clone(),
+                None => {
+                    let (agent, model) = &names;
+                    let model = model.as_deref().map(|model| self.labels.renamed(model).into());
+                    let labels = (self.label(agent).into(), model);
+                    self.own.entry(labels.clone()).or_insert_with(|| agent.clone());
+                    labelled.insert(names, labels.clone());
+                    labels
+                }
+            };
+            (record.agent, record.model) = labels;
         }
         self.records = records;
     }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::clean::{middle_cut, short};
 use super::end_name;
+use crate::agent::End;
 use crate::model::ledger::PaidTotals;
 use crate::run::{Outcome, RunFile, counting};
 
@@ -74,11 +75,11 @@ pub struct LastEnded {
     pub cost: f64,
 }
 
-/// Returns `pass`, `fail`, `lost` or `stopped`.
+/// Returns `pass`, `fail`, `lost` or `stopped` for an attempt that ended in this way and passed or not.
 #[must_use]
-pub const fn outcome(record: &Outcome) -> &'static str {
-    match (record.end.is_infrastructure(), record.pass) {
-        (true, _) if record.is_stopped() => "stopped",
+pub const fn outcome(end: End, pass: bool) -> &'static str {
+    match (end.is_infrastructure(), pass) {
+        (true, _) if matches!(end, End::Cancelled) => "stopped",
         (true, _) => "lost",
         (_, true) => "pass",
         _ => "fail",
@@ -106,7 +107,7 @@ impl Status {
         let flags = counting(records);
         let counted: Vec<&Outcome> =
             records.iter().zip(flags).filter(|(_, counts)| *counts).map(|(record, _)| record).collect();
-        let count = |wanted: &str| counted.iter().filter(|record| outcome(record) == wanted).count();
+        let count = |wanted: &str| counted.iter().filter(|record| outcome(record.end, record.pass) == wanted).count();
         let (passed, failed, lost) = (count("pass"), count("fail"), count("lost"));
         let finished = passed + failed;
         let planned = run
@@ -143,7 +144,7 @@ impl Status {
                     agent: record.agent.to_string(),
                     sample: record.sample.to_string(),
                     attempt: record.attempt,
-                    outcome: outcome(record),
+                    outcome: outcome(record.end, record.pass),
                     end: end_name(record.end),
                     seconds: record.wall_seconds,
                     cost: record.cost,
@@ -242,7 +243,6 @@ pub fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::End;
     use crate::sample::masked;
 
     #[test]

@@ -282,7 +282,7 @@ fn attempts_that_were_stopped_with_the_run_are_not_losses() {
     // infrastructure.
     let names: Vec<String> = contenders(&records).into_iter().map(|contender| contender.name).collect();
     assert_eq!(names, ["fixed gpt-x", "react gpt-x"]);
-    assert_eq!(outcome(&records[1]), "stopped");
+    assert_eq!(outcome(records[1].end, records[1].pass), "stopped");
     let stopped = AttemptRecord { end: End::Cancelled, ..full_record("react", 1, 0, 1, false) };
     assert!(verdict_lines(&stopped)[0].ends_with(": stopped with the run"));
 }
