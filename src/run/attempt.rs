@@ -230,7 +230,7 @@ impl RunContext {
             Err(Fault::Lost(loss)) => Err(loss),
             Err(Fault::Refused(why)) => Err(Loss::new(why)),
         };
-        tokio::task::block_in_place(|| workspace.discard());
+        workspace.discard().await;
         let before = ended.end;
         if let Err(loss) = &changes
             && ended.end != End::SandboxKilled

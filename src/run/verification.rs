@@ -159,7 +159,7 @@ impl RunContext {
             if let (Some(key), Some(measured)) = (&key, &measured) {
                 tokio::task::block_in_place(|| self.machine.results.put(key, measured, &ignored));
             }
-            tokio::task::block_in_place(|| workspace.discard());
+            workspace.discard().await;
             if checks.peek().is_none() {
                 break ignored;
             }
@@ -171,7 +171,7 @@ impl RunContext {
             let repeated = ready.repeat(staged, evidence, sandbox.as_mut(), &mut done).await;
             repeated.map_err(lost)?;
             sandbox.destroy().await.map_err(lost)?;
-            tokio::task::block_in_place(|| workspace.discard());
+            workspace.discard().await;
         }
         Ok(VerificationTry { ignored, cached, seconds: begun.elapsed().as_secs_f64() })
     }
@@ -193,7 +193,7 @@ impl RunContext {
                 Err(error) if error.kind == FailureKind::Infrastructure && tries < STARTS => tries += 1,
                 Err(error) => return Err(error),
             }
-            tokio::task::block_in_place(|| workspace.discard());
+            workspace.discard().await;
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use autoexperiment_init::folder::remove_tree;
 use autoexperiment_init::left_out::LONGEST_PATH;
 use nix::sys::stat::{Mode, SFlag, mknod};
+use tokio::sync::Semaphore;
 
 use super::changes::{Base, Override, View, collect};
 use super::snapshot::{Node, Snapshot, file_mode, link, set_owner_and_mode};
@@ -17,6 +18,9 @@ use crate::error::{Error, Result};
 
 /// Maximum time that discarding a workspace waits for its removal, which otherwise continues in the background.
 const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// Limits the number of workspaces that are removed at the same time, because each removal has a thread of its own.
+static REMOVALS: Semaphore = Semaphore::const_new(8);
 
 /// The masked tree of one attempt, which the attempt may change.
 #[derive(Debug)]
@@ -192,10 +196,15 @@ impl Workspace {
 
     /// Removes the workspace, in the background if that takes long: an attempt may have left a hundred thousand nested
     /// folders. What cannot be removed is removed later, with the scratch folder.
-    pub(crate) fn discard(self) {
-        let (removed, is_removed) = std::sync::mpsc::channel();
-        std::thread::spawn(move || removed.send(self.remove()));
-        let _ = is_removed.recv_timeout(AT_ONCE);
+    pub(crate) async fn discard(self) {
+        let removal = tokio::spawn(async move {
+            let _permit = REMOVALS.acquire().await;
+            // A process that ends must not wait for a long removal, so this is not one of the runtime's own threads.
+            let (done, is_done) = tokio::sync::oneshot::channel();
+            std::thread::spawn(move || done.send(self.remove()));
+            is_done.await
+        });
+        let _ = tokio::time::timeout(AT_ONCE, removal).await;
     }
 
     /// Removes the workspace from the disk, even if an attempt left folders that are hard to remove.
