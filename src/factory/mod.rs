@@ -30,6 +30,7 @@ mod prepare;
 mod rebuild;
 mod record;
 mod refresh;
+mod requirement_files;
 mod requirements;
 mod source;
 mod survey;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::VENDORED;
 use super::layout::{self, Layout};
+use super::requirement_files::declared;
 use super::requirements::{self, Requirements, name_of};
 use super::source::{Fetcher, PackageSource, SourceRecord};
 use super::version::VersionRange;
@@ -51,7 +52,7 @@ pub(super) async fn vendor(
 fn needed(folder: &Path, name: &str) -> Vec<String> {
     let listed = walkdir::WalkDir::new(folder).max_depth(2).into_iter().flatten();
     let mut infos = listed.filter(|entry| entry.file_name().to_string_lossy().ends_with(".egg-info"));
-    let Some(declared) = requirements::declared(folder) else { return requirements::find(folder, name).own };
+    let Some(declared) = declared(folder) else { return requirements::find(folder, name).own };
     let mut found: Vec<String> =
         declared.into_iter().filter(|(_, extras)| extras.is_empty()).map(|(plain, _)| plain).collect();
     let of_setuptools = infos.next().and_then(|info| text(info.path(), "requires.txt")).unwrap_or_default();

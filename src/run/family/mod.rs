@@ -5,71 +5,33 @@
 //! this machine; it provides the files and task of an attempt and the checks that verify it. The rest of the program
 //! uses these three traits and knows no family by name. `docs/new-family.md` shows a complete family.
 
+mod draw;
+mod facts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::check::{Measurement, measure};
-use super::configuration::{Configuration, SampleDraw};
-use super::event::Observer;
-use super::machine::Machine;
-use super::record::AttemptRecord;
 use crate::agent::prompts::general_digest;
 use crate::agent::{Check, Context, Limits, Task};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::kernel::CellRecord;
-use crate::sample::{Sample, UnitChoice, Withheld};
+use crate::run::check::{Measurement, measure};
+use crate::run::configuration::{Configuration, SampleDraw};
+use crate::run::event::Observer;
+use crate::run::machine::Machine;
+use crate::run::record::AttemptRecord;
+use crate::sample::{Sample, Withheld};
 use crate::sandbox::{Fault, Sandbox};
-use crate::score::{Rule, Tolerance, Verdict};
+use crate::score::{Rule, Verdict};
 use crate::suite::{PartialDate, Protocol};
 use crate::workspace::{Changes, Snapshot};
-
-/// A family's names for things: singular words whose plural ends in `s`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Words {
-    /// An item: "paper", "task".
-    pub item: &'static str,
-    /// A group of samples in reports: "paper", "repo".
-    pub group: &'static str,
-    /// A unit that samples withhold: "function", "block".
-    pub unit: &'static str,
-}
-
-impl Default for Words {
-    fn default() -> Self {
-        Self { item: "item", group: "group", unit: "unit" }
-    }
-}
-
-/// A measure of a family's verdicts, for reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct MeasureFacts {
-    /// Name of the measure in tables, after the name of the verdict that contains it: `verified_landmarks`.
-    pub name: &'static str,
-    /// Meaning of the measure, as a fragment.
-    pub meaning: &'static str,
-    /// Whether the measure's values are counts, rather than shares from 0 to 1.
-    pub is_count: bool,
-}
-
-impl MeasureFacts {
-    /// Describes a measure whose values are from 0 to 1.
-    #[must_use]
-    pub const fn share(name: &'static str, meaning: &'static str) -> Self {
-        Self { name, meaning, is_count: false }
-    }
-
-    /// Describes a measure whose values are counts.
-    #[must_use]
-    pub const fn count(name: &'static str, meaning: &'static str) -> Self {
-        Self { name, meaning, is_count: true }
-    }
-}
+pub use draw::{beyond, nothing_drawn, samples};
+pub use facts::{CheckFacts, ItemFacts, MeasureFacts, Question, SampleNames, SampleParts, Words, WrittenPart};
 
 /// Default name of the difficulty axis, n, in figures.
 pub const WITHHELD: &str = "withheld units";
@@ -405,88 +367,6 @@ pub struct AttemptOutput<'a> {
     pub work: &'a Collected,
 }
 
-/// The task of a sample, for a verifier or a person who compares attempts; contains no right results.
-#[derive(Debug, Clone, Default)]
-pub struct Question {
-    /// The sample's id.
-    pub sample: String,
-    /// The task.
-    pub task: String,
-    /// The state of the repo that the attempts' diffs start from, as a fragment: "the repository without the bodies".
-    pub before: String,
-    /// How to recognise good work.
-    pub criterion: String,
-    /// Paths of the files that had to be changed; shown first if a diff is long.
-    pub files: Vec<String>,
-    /// The keys of the answer, each with the tolerance within which two values agree.
-    pub answers: Vec<(String, Tolerance)>,
-}
-
-/// Facts about an item for pages.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct ItemFacts {
-    /// Title of the publication.
-    pub title: String,
-    /// Authors of the publication.
-    pub authors: String,
-    /// Year of publication.
-    pub year: Option<u16>,
-    /// Address of the publication.
-    pub url: String,
-    /// When the publication's first version became public.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub public_since: Option<PartialDate>,
-    /// The checks by which the item is scored.
-    pub experiments: Vec<CheckFacts>,
-    /// Description of missing data, if any is missing.
-    pub problem: Option<String>,
-    /// The text given to agents, which pages load separately.
-    #[serde(skip)]
-    pub text: Option<String>,
-}
-
-/// Facts about a check for pages.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct CheckFacts {
-    /// Id of the check.
-    pub id: String,
-    /// Description of the measurement.
-    pub description: String,
-    /// Command of the check.
-    pub command: String,
-}
-
-/// Names of a sample's units and checks, for listings.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SampleNames {
-    /// Names of the withheld units, in the order of [`Family::withheld`].
-    pub units: Vec<String>,
-    /// Names of the checks.
-    pub checks: Vec<String>,
-}
-
-/// The parts of a sample that an agent had to write, and the question it was asked.
-#[derive(Debug, Clone, Default)]
-pub struct SampleParts {
-    /// The question that the agent was asked, if the parts do not contain it.
-    pub asked: Option<String>,
-    /// Heading of the parts: "Masked functions".
-    pub heading: String,
-    /// The parts.
-    pub parts: Vec<WrittenPart>,
-}
-
-/// A part of the repo that an agent had to write.
-#[derive(Debug, Clone, Serialize)]
-pub struct WrittenPart {
-    /// Name of the part: `path/file.py::Class.method`.
-    pub at: String,
-    /// Text of the part in the repo.
-    pub original: String,
-    /// Text that replaces the part in the files given to agents.
-    pub masked: String,
-}
-
 /// The families that a program knows.
 #[derive(Clone, Default)]
 pub struct Families {
@@ -536,74 +416,6 @@ impl Families {
     pub fn sample(&self, family: &str, id: &str) -> Result<Sample> {
         self.get(family)?.sample(id)
     }
-}
-
-/// Returns the samples of a run: the requested ones, or those drawn from its items. Small n come first, over all items,
-/// so that the first rows of a table are complete early.
-///
-/// # Errors
-/// Kind `Usage` for a sample that does not exist, and if there are no samples.
-pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
-    let mut samples = Vec::new();
-    for id in &asked.samples {
-        let sample = family.sample(id)?;
-        let item = items.iter().find(|item| item.id() == sample.item());
-        item.ok_or_else(|| Error::usage(format!("no item of this run has the sample `{id}`")))?.require(&sample)?;
-        if !samples.contains(&sample) {
-            samples.push(sample);
-        }
-    }
-    if asked.samples.is_empty() {
-        for item in items {
-            samples.extend(item.draw(asked, seed)?);
-        }
-        samples.sort_by_key(Sample::n);
-    }
-    if samples.is_empty() { Err(nothing_drawn(family, items, asked, seed)) } else { Ok(samples) }
-}
-
-/// Largest n that is counted to explain why no sample was drawn.
-const LARGEST_N: usize = 64;
-
-/// The error if no sample was drawn, with the reason.
-#[must_use]
-pub fn nothing_drawn(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw, seed: u64) -> Error {
-    let list = "`autoexperiment list` shows how many there are";
-    let has_samples = |n: usize, units: UnitChoice| {
-        let one = SampleDraw { n: vec![n], fractions: Vec::new(), units, limit: 1, ..asked.clone() };
-        items.iter().any(|item| item.draw(&one, seed).is_ok_and(|samples| !samples.is_empty()))
-    };
-    let most = (0..=LARGEST_N).rev().find(|&n| has_samples(n, asked.units));
-    if asked.units == UnitChoice::Regions && most.is_none_or(|most| most == 0) && has_samples(1, UnitChoice::Functions)
-    {
-        return Error::usage("none of the items lists regions").hint("leave out `--units`, to mask functions");
-    }
-    if let Some(after) = asked.after.filter(|_| most.is_none_or(|most| most == 0)) {
-        return Error::usage(format!("nothing here is known to have become public after {after}")).hint(
-            "give an earlier date, or add `published` or `first_commit` to manifests without dates; `autoexperiment \
-             factory refresh` makes a suite with new functions",
-        );
-    }
-    let numbers = asked.n.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    match most {
-        Some(most) if !asked.n.is_empty() => {
-            Error::usage(format!("there are no samples with {numbers} {}: there are at most {most}", family.axis()))
-                .hint(list)
-        }
-        _ => Error::usage("there are no samples").hint(list),
-    }
-}
-
-/// A warning about requested n for which no item has a sample.
-#[must_use]
-pub fn beyond(family: &dyn Family, asked: &SampleDraw, samples: &[Sample]) -> Option<String> {
-    let missing: Vec<usize> = asked.n.iter().copied().filter(|&n| samples.iter().all(|one| one.n() != n)).collect();
-    if missing.is_empty() || !asked.samples.is_empty() {
-        return None;
-    }
-    let most = samples.iter().map(Sample::n).max()?;
-    let listed = missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Some(format!("there are no samples with {listed} {}; those drawn have at most {most}", family.axis()))
 }
 
 /// Computes a record's verdicts again from its contents.
