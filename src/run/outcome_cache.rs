@@ -1,7 +1,7 @@
 //! Saves the outcomes of a large run beside its records, so that reports need not parse all records each time.
 //!
-//! The file is used only if no file of records has changed since it was saved. The files of a copied run count as
-//! changed, so the records of a copy are parsed again.
+//! The file is used only if the records that it was made of are still the first ones of their files, by the files' times
+//! of change or by a checksum. Then only records that were added since are parsed.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -17,10 +17,10 @@ use crate::files::WholeFile;
 const NAME: &str = "outcomes.cache";
 
 /// Version of the format; increase it when an [`Outcome`] is stored or read differently.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
-/// Minimum total size of a run's records, in bytes, for saving their outcomes. Fewer records are parsed within a tenth
-/// of a second.
+/// Minimum size of the records that are not in the cache, in bytes, for saving it. Fewer records are parsed within a
+/// tenth of a second.
 const LEAST_BYTES: u64 = 32 << 20;
 
 /// Number of outcomes in a block, which is read and written as a whole.
@@ -36,7 +36,7 @@ struct Heading {
     outcomes: usize,
 }
 
-/// Reads a run's outcomes, from the cache if it is up to date. `None` if the records changed while they were read.
+/// Reads a run's outcomes, from the cache as far as it has them. `None` if the records changed while they were read.
 ///
 /// # Errors
 /// Kind `Store` if the records cannot be read.
@@ -44,22 +44,25 @@ pub(super) fn read(store: &Store, tail: &mut Tail) -> Result<Option<NewValues<Ou
     read_and_save(store, tail, LEAST_BYTES)
 }
 
-/// Same as [`read`], and saves the outcomes if the records have at least `least` bytes.
+/// Same as [`read`], and saves the outcomes if at least `least` bytes of records were not in the cache.
 fn read_and_save(store: &Store, tail: &mut Tail, least: u64) -> Result<Option<NewValues<Outcome>>> {
-    if let Some((outcomes, saved)) = load(store) {
-        *tail = saved;
-        return Ok(Some(outcomes));
+    let mut outcomes = NewValues::default();
+    if let Some((known, saved)) = load(store) {
+        (outcomes, *tail) = (known, saved);
     }
-    let read = tail.read_on(store, &outcome_of_line)?;
-    if let Some(outcomes) = &read
-        && tail.bytes() >= least
-        && tail.is_settled()
-        && !store.is_being_written()
-    {
+    let known = tail.bytes();
+    let Some((mut new, mut positions)) = tail.read_on(store, &outcome_of_line)? else { return Ok(None) };
+    if outcomes.0.is_empty() {
+        outcomes = (new, positions);
+    } else {
+        outcomes.0.append(&mut new);
+        outcomes.1.append(&mut positions);
+    }
+    if tail.bytes() - known >= least {
         // Ignore a failure, for example on a read-only disk: the records are then parsed again next time.
-        let _ = save(store, tail, outcomes);
+        let _ = save(store, tail, &outcomes);
     }
-    Ok(read)
+    Ok(Some(outcomes))
 }
 
 fn outcome_of_line(line: &[u8], _: LinePosition) -> serde_json::Result<Outcome> {
@@ -74,7 +77,7 @@ fn load(store: &Store) -> Option<(NewValues<Outcome>, Tail)> {
     if heading.format != FORMAT {
         return None;
     }
-    let tail = heading.tail.if_unchanged(store)?;
+    let tail = heading.tail.if_only_extended(store)?;
     // A record takes more bytes than this, so a broken heading cannot ask for too much memory.
     let room = heading.outcomes.min(usize::try_from(tail.bytes() / 100).unwrap_or_default());
     let mut outcomes = (Vec::with_capacity(room), Vec::with_capacity(room));
@@ -159,57 +162,81 @@ mod tests {
     }
 
     #[test]
-    fn a_large_run_is_read_from_its_cache_until_any_record_changes() {
+    fn a_large_run_is_read_from_its_cache_until_any_of_its_records_changes() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("run");
         std::fs::create_dir(&folder).unwrap();
         let [first, second] = run(&folder);
         assert!(!is_read_from_cache(&folder));
-        assert!(!folder.join(NAME).exists(), "the files are younger than the clock's resolution");
-        let wait = || std::thread::sleep(Duration::from_millis(3100));
-        wait();
-        assert!(!is_read_from_cache(&folder));
         assert!(is_read_from_cache(&folder));
-        // An edit in the middle that changes neither the length nor the time of modification.
-        let modified = std::fs::metadata(&first).unwrap().modified().unwrap();
-        let mut text = std::fs::read_to_string(&first).unwrap();
-        let at = text.find("\"attempt\":7").unwrap();
-        text.replace_range(at..at + 11, "\"attempt\":8");
-        let mut file = std::fs::File::options().write(true).open(&first).unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        file.set_modified(modified).unwrap();
-        drop(file);
-        assert!(!is_read_from_cache(&folder));
-        wait();
-        assert!(!is_read_from_cache(&folder));
-        assert!(is_read_from_cache(&folder));
-        // Reading continues at the position where the cache ends.
-        let (_, mut tail) = load(&Store::at(&folder)).unwrap();
-        std::fs::File::options().append(true).open(&second).unwrap().write_all(line(40).as_bytes()).unwrap();
-        let (more, _) = tail.read_on(&Store::at(&folder), &outcome_of_line).unwrap().unwrap();
-        assert!(more.iter().map(|outcome| outcome.attempt).eq([40]));
-        assert!(!is_read_from_cache(&folder));
-        wait();
-        is_read_from_cache(&folder);
-        // The cache of a moved run is used. The cache of a copied run is not used, and neither is an incomplete or
-        // broken cache.
+        // An edit in the middle that changes neither the length nor the time of modification: at once, and when the
+        // files' times of change are old enough to be relied on.
+        for (from, to) in [(7, 8), (8, 7)] {
+            let modified = std::fs::metadata(&first).unwrap().modified().unwrap();
+            let mut text = std::fs::read_to_string(&first).unwrap();
+            let at = text.rfind(&format!("\"attempt\":{from}")).unwrap();
+            text.replace_range(at..at + 11, &format!("\"attempt\":{to}"));
+            let mut file = std::fs::File::options().write(true).open(&first).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file.set_modified(modified).unwrap();
+            drop(file);
+            assert!(!is_read_from_cache(&folder), "{from}");
+            std::thread::sleep(Duration::from_millis(3100));
+            assert!(is_read_from_cache(&folder));
+        }
+        // The cache of a moved or copied run is used.
         let moved = place.path().join("moved");
         std::fs::rename(&folder, &moved).unwrap();
         assert!(is_read_from_cache(&moved));
-        let copy = place.path().join("copy");
-        std::fs::create_dir(&copy).unwrap();
-        for file in std::fs::read_dir(&moved).unwrap().map(|entry| entry.unwrap().path()) {
-            std::fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        for name in [NAME.as_ref(), first.file_name().unwrap(), second.file_name().unwrap()] {
+            std::fs::copy(moved.join(name), folder.join(name)).unwrap();
         }
-        assert!(!is_read_from_cache(&copy));
-        let cache = std::fs::read(moved.join(NAME)).unwrap();
+        assert!(is_read_from_cache(&folder));
+        // An incomplete or broken cache is not used, and neither is the cache of more files than there are.
+        let cache = std::fs::read(folder.join(NAME)).unwrap();
         let heading = cache.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         let mut broken = cache.clone();
         broken[heading + 4] ^= 255;
         for bad in [&cache[..cache.len() - 1], &cache[..heading], &broken, b"", b"{}\n"] {
-            std::fs::write(moved.join(NAME), bad).unwrap();
-            assert!(!is_read_from_cache(&moved), "{}", bad.len());
+            std::fs::write(folder.join(NAME), bad).unwrap();
+            assert!(!is_read_from_cache(&folder), "{}", bad.len());
         }
+        std::fs::remove_file(&second).unwrap();
+        assert!(!is_read_from_cache(&folder));
+    }
+
+    #[test]
+    fn only_records_that_were_added_after_the_cache_was_saved_are_parsed() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path();
+        let [_, second] = run(folder);
+        let append = |path: &Path, text: &str| {
+            let file = std::fs::File::options().append(true).create(true).open(path);
+            file.unwrap().write_all(text.as_bytes()).unwrap();
+        };
+        // The last line is still being written, and ends in the next step.
+        let (head, rest) = (line(40)[..50].to_owned(), line(40)[50..].to_owned());
+        append(&second, &head);
+        assert!(!is_read_from_cache(folder));
+        for (path, added, attempts) in [
+            (second.clone(), format!("{rest}garbage\n{}", line(41)), vec![40, 41]),
+            (folder.join("attempts-c.jsonl"), line(42), vec![42]),
+            (second.clone(), String::new(), vec![]),
+        ] {
+            append(&path, &added);
+            let store = Store::at(folder);
+            let (known, mut tail) = load(&store).unwrap();
+            let (more, _) = tail.read_on(&store, &outcome_of_line).unwrap().unwrap();
+            assert!(more.iter().map(|outcome| outcome.attempt).eq(attempts));
+            let whole = Tail::default().read_on(&store, &outcome_of_line).unwrap().unwrap().0.len();
+            assert_eq!(known.0.len() + more.len(), whole);
+            assert!(is_read_from_cache(folder));
+        }
+        // An edit of an old record is noticed even if records were added after it.
+        let text = std::fs::read_to_string(&second).unwrap();
+        std::fs::write(&second, text.replacen("\"attempt\":30", "\"attempt\":31", 1) + &line(43)).unwrap();
+        assert!(!is_read_from_cache(folder));
     }
 
     #[test]
@@ -234,7 +261,7 @@ mod tests {
         let value = serde_json::to_value(&outcome).unwrap();
         let fields = value.as_object().unwrap().keys().join(" ");
         insta::assert_snapshot!(format!("{FORMAT}: {fields}\n{}\n{}", value["reported"], value["rounds"]), @r#"
-        1: agent model family paper sample n lines attempt started end end_detail reported verified pass rounds steps format_errors usage cost tool_seconds model_seconds verify_seconds wall_seconds verification_lost curriculum
+        2: agent model family paper sample n lines attempt started end end_detail reported verified pass rounds steps format_errors usage cost tool_seconds model_seconds verify_seconds wall_seconds verification_lost curriculum
         {"pass":false,"score":0.5,"measures":{"m":1.0},"unchecked":true}
         [{"pass":false,"reported":false,"verified":true,"steps":1,"cost":0.5}]
         "#);

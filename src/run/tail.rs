@@ -7,6 +7,7 @@ use std::io::{BufReader, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use crc32fast::Hasher;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -58,8 +59,13 @@ struct FollowedFile {
     path: PathBuf,
     /// State of the file when it was last read; `None` if it was not read yet.
     seen: Option<FileState>,
+    /// Whether the file had last been changed so long before that any change since then has given it another state. Two
+    /// changes within one tick of the kernel's clock get the same time.
+    is_settled: bool,
     /// Byte offset up to which lines are read.
     read: u64,
+    /// Checksum of the bytes before the offset `read`.
+    checksum: u32,
     /// The bytes before the offset `read`, kept for comparison.
     #[serde(skip)]
     before: Vec<u8>,
@@ -73,7 +79,7 @@ struct FollowedFile {
     is_torn: bool,
 }
 
-/// State of a file. If it is the same later, neither the file nor its contents have changed.
+/// State of a file. A change of the file or its contents gives it another state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct FileState {
     /// Device and inode number, because another file may take over the name.
@@ -87,24 +93,28 @@ impl FileState {
     fn new(file: &Metadata) -> Self {
         Self { file: (file.dev(), file.ino()), length: file.len(), changed: (file.ctime(), file.ctime_nsec()) }
     }
+
+    fn is_settled(&self) -> bool {
+        crate::files::now().as_second() - self.changed.0 >= SETTLED
+    }
 }
 
 impl Tail {
-    /// Prepares a stored position for further reading; `None` if a file of records has changed since it was stored.
-    pub(super) fn if_unchanged(mut self, store: &Store) -> Option<Self> {
+    /// Prepares a stored position for further reading; `None` if a part read before has changed since it was stored.
+    pub(super) fn if_only_extended(mut self, store: &Store) -> Option<Self> {
         let paths = store.record_files().ok()?;
-        if paths.len() != self.files.len() {
-            return None;
-        }
-        for (file, path) in self.files.iter_mut().zip(paths) {
-            let opened = File::open(&path).ok()?;
+        for file in &mut self.files {
+            // The run's folder may have been renamed or copied.
+            file.path = paths.iter().find(|path| path.file_name() == file.path.file_name())?.clone();
+            let opened = File::open(&file.path).ok()?;
             let state = FileState::new(&opened.metadata().ok()?);
-            if file.path.file_name() != path.file_name() || file.seen != Some(state) {
+            let is_unchanged = file.is_settled && file.seen == Some(state);
+            if !is_unchanged && checksum(&opened, file.read).ok()? != Some(file.checksum) {
                 return None;
             }
+            file.is_settled = state.is_settled();
+            file.seen = Some(state);
             file.before = last_bytes(&opened, file.read).ok()?;
-            // The run's folder may have been renamed.
-            file.path = path;
         }
         Some(self)
     }
@@ -112,13 +122,6 @@ impl Tail {
     /// Number of bytes read so far.
     pub(super) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.read).sum()
-    }
-
-    /// Whether the files were last changed so long ago that any later change gives them another time of change. Two
-    /// changes within one tick of the kernel's clock get the same time.
-    pub(super) fn is_settled(&self) -> bool {
-        let now = crate::files::now().as_second();
-        self.files.iter().all(|file| file.seen.is_some_and(|seen| now - seen.changed.0 >= SETTLED))
     }
 
     /// Number of files.
@@ -211,13 +214,24 @@ fn file_name(path: &Path) -> Cow<'_, str> {
 
 impl FollowedFile {
     fn new(path: PathBuf) -> Self {
-        let (before, broken) = (Vec::new(), Vec::new());
-        Self { path, seen: None, read: 0, before, lines: 0, broken, unnamed: 0, is_torn: false }
+        Self {
+            path,
+            seen: None,
+            is_settled: false,
+            read: 0,
+            checksum: 0,
+            before: Vec::new(),
+            lines: 0,
+            broken: Vec::new(),
+            unnamed: 0,
+            is_torn: false,
+        }
     }
 
     /// Whether the part read before is unchanged.
     fn is_as_read(&mut self, file: &File) -> std::io::Result<bool> {
         let now = FileState::new(&file.metadata()?);
+        self.is_settled = now.is_settled();
         let Some(before) = self.seen.replace(now) else { return Ok(true) };
         // Replacing a file changes its inode. Editing or truncating a file changes its time without making the file
         // longer.
@@ -259,6 +273,9 @@ impl FollowedFile {
                 self.unnamed += block.unnamed;
                 self.lines += block.lines;
                 self.is_torn |= block.is_torn;
+                let mut checksum = Hasher::new_with_initial_len(self.checksum, self.read);
+                checksum.combine(&block.checksum);
+                self.checksum = checksum.finalize();
                 self.read = block.end.unwrap_or(self.read);
             }
             if first == 0 {
@@ -281,11 +298,31 @@ fn last_bytes(file: &File, place: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The checksum of the first bytes of a file; `None` if the file is shorter.
+fn checksum(file: &File, length: u64) -> std::io::Result<Option<u32>> {
+    let starts: Vec<u64> = (0..length).step_by(BLOCK as usize).collect();
+    let blocks = starts.into_par_iter().map_init(Vec::new, |bytes, start| {
+        bytes.clear();
+        read_on(file, start, BLOCK.min(length - start), bytes)?;
+        let mut checksum = Hasher::new();
+        checksum.update(bytes);
+        Ok((checksum, bytes.len() as u64))
+    });
+    let (mut whole, mut read) = (Hasher::new(), 0);
+    for (checksum, bytes) in blocks.collect::<std::io::Result<Vec<_>>>()? {
+        whole.combine(&checksum);
+        read += bytes;
+    }
+    Ok((read == length).then(|| whole.finalize()))
+}
+
 /// The lines that begin in one block of a file.
 struct FileBlock<T> {
     records: NewValues<T>,
     /// Byte offset of the end of the block's last line.
     end: Option<u64>,
+    /// Checksum of the lines.
+    checksum: Hasher,
     /// Number of lines, including empty and broken ones.
     lines: usize,
     /// The first broken lines: their number in the block from 1, and their errors.
@@ -311,7 +348,15 @@ fn read_block<T>(
     bytes.clear();
     read_on(file, from, start + BLOCK - from, bytes)?;
     let records = (Vec::new(), Vec::new());
-    let mut block = FileBlock { records, end: None, lines: 0, broken: Vec::new(), unnamed: 0, is_torn: false };
+    let mut block = FileBlock {
+        records,
+        end: None,
+        checksum: Hasher::new(),
+        lines: 0,
+        broken: Vec::new(),
+        unnamed: 0,
+        is_torn: false,
+    };
     let first = match place {
         0 => 0,
         // A line that begins after the block's last byte belongs to the next block.
@@ -339,6 +384,7 @@ fn read_block<T>(
             // A line without a line break counts as torn even if it is otherwise complete, because resuming the run
             // drops its record.
             block.is_torn = !rest.trim_ascii().is_empty();
+            block.checksum.update(&bytes[first..bytes.len() - rest.len()]);
             return Ok(block);
         };
         rest = behind;
