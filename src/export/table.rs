@@ -4,18 +4,20 @@
 //! The two structs define the tables: columns, their order and types follow from their JSON schemas, which are stored
 //! in `schemas/`. Never rename a column; add new ones at the end.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::column::{ExportTable, cells, columns};
+use super::column::{ExportTable, RowText, columns};
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::{ExportSource, jsonl};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::run::{AttemptRecord, measured};
 use crate::score::Verdict;
@@ -343,14 +345,23 @@ fn heading<R: JsonSchema>(measures: &[String]) -> Result<String> {
 
 /// Appends the line of a row.
 fn add_row<R: Serialize>(text: &mut String, row: &R) -> Result<()> {
-    let cells = cells(row)?;
-    let cells = cells.values().map(|cell| match cell {
-        Value::Null => String::new(),
-        Value::String(text) => crate::report::cell(text),
-        other => other.to_string(),
-    });
+    let row = RowText::new(row)?;
+    let cells = row.cells::<&RawValue>()?.into_iter().map(csv_cell).collect::<Result<Vec<_>>>()?;
     crate::report::csv_line(text, cells);
     Ok(())
+}
+
+/// Converts a JSON value to a CSV cell.
+fn csv_cell(json: &RawValue) -> Result<Cow<'_, str>> {
+    Ok(match json.get() {
+        "null" => Cow::Borrowed(""),
+        quoted if quoted.starts_with('"') => {
+            let text: String = serde_json::from_str(quoted)
+                .map_err(|error| Error::internal(format!("failed to write a cell of a table: {error}")))?;
+            Cow::Owned(crate::report::cell(&text))
+        }
+        number_or_list => Cow::Borrowed(number_or_list),
+    })
 }
 
 /// Which of the two tables.
@@ -424,6 +435,22 @@ mod tests {
         let column = |name: &str| heading.iter().position(|cell| cell == name).unwrap();
         assert_eq!(rows.len(), 2);
         assert_eq!((&rows[1][column("got")], &rows[1][column("pass")]), ("-1.5", "true"));
+    }
+
+    #[test]
+    fn rows_have_the_cells_of_their_columns_in_the_same_order() {
+        fn keys(row: &impl Serialize) -> Vec<String> {
+            serde_json::to_value(row).unwrap().as_object().unwrap().keys().cloned().collect()
+        }
+        fn names<R: JsonSchema>() -> Vec<String> {
+            columns::<R>().unwrap().into_iter().map(|column| column.name).collect()
+        }
+        let record = hostile();
+        assert_eq!(keys(&value_rows("r", &record, true)[0]), names::<ValueRow>());
+        let mut with_measures = names::<AttemptRow>();
+        with_measures.extend(["a".to_owned(), "b".to_owned()]);
+        let measures = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(keys(&attempt_row("r", (record, true), &measures)), with_measures);
     }
 
     #[test]
