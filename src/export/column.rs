@@ -106,7 +106,7 @@ impl RowText {
         serde_json::to_vec(row).map(Self).map_err(|error| failed(&error))
     }
 
-    /// Reads the row's cells in the order of the columns, each as a `C`. This takes half the time of a map by column name.
+    /// Reads the row's cells in the order of the columns, each as a `C`.
     pub(super) fn cells<'a, C: Deserialize<'a>>(&'a self) -> Result<Vec<C>> {
         let mut row = serde_json::Deserializer::from_slice(&self.0);
         row.deserialize_map(Cells(PhantomData)).map_err(|error| failed(&error))

@@ -40,7 +40,7 @@ pub fn save<R: Serialize + JsonSchema>(table: ExportTable<'_, R>, path: &Path) -
     let mut writer = SerializedFileWriter::new(destination, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
     let mut group = RowGroup::new(&columns);
     for row in table.rows {
-        group.add(RowText::new(&row?)?.cells()?);
+        group.add(RowText::new(&row?)?.cells()?)?;
         if group.is_full() {
             write_group(writer.next_row_group().map_err(failed)?, &group).map_err(failed)?;
             group = RowGroup::new(&columns);
@@ -92,12 +92,16 @@ impl<'a> RowGroup<'a> {
         Self { columns: columns.iter().map(|column| (column, Vec::new())).collect(), rows: 0, text: 0 }
     }
 
-    fn add(&mut self, row: Vec<Value>) {
+    fn add(&mut self, row: Vec<Value>) -> Result<()> {
+        if row.len() != self.columns.len() {
+            return Err(Error::internal("a table row has other cells than its columns"));
+        }
         for ((_, cells), cell) in self.columns.iter_mut().zip(row) {
             self.text += cell.as_str().map_or_else(|| cell.as_array().map_or(0, |list| 8 * list.len()), str::len);
             cells.push(cell);
         }
         self.rows += 1;
+        Ok(())
     }
 
     const fn is_full(&self) -> bool {
