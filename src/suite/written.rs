@@ -179,8 +179,8 @@ fn push<'text>(
 }
 
 /// Calls `found` for all numbers of a result that identify it in a text. Skips small whole numbers, such as counts,
-/// because they occur in texts for other reasons. Also skips the numbers in a digest of values, which
-/// `factory/package_tests.py` writes, because they are weighted sums that no text states.
+/// because they occur in texts for other reasons. Also skips what runners of hidden tests count, and the numbers in a
+/// digest of values, which `factory/package_tests.py` writes, because they are weighted sums that no text states.
 pub fn result_numbers(value: &Value, found: &mut impl FnMut(f64)) {
     match value {
         Value::Number(number) => {
@@ -192,7 +192,12 @@ pub fn result_numbers(value: &Value, found: &mut impl FnMut(f64)) {
         }
         Value::Array(items) => items.iter().for_each(|item| result_numbers(item, found)),
         Value::Object(items) if is_digest(items) => {}
-        Value::Object(items) => items.values().for_each(|item| result_numbers(item, found)),
+        Value::Object(items) => {
+            let is_test_report = items.contains_key("tests") && items.contains_key("canaries");
+            let is_count = |name: &str| is_test_report && ["passed", "changed"].contains(&name);
+            let results = items.iter().filter(|(name, _)| !is_count(name));
+            results.for_each(|(_, item)| result_numbers(item, found));
+        }
         _ => {}
     }
 }
@@ -339,6 +344,18 @@ mod tests {
         result_numbers(&result, &mut |value| found.push(value));
         found.sort_by(f64::total_cmp);
         assert_eq!(found, [0.25, 0.8731]);
+    }
+
+    #[test]
+    fn the_number_of_passed_tests_is_not_a_result() {
+        let report = serde_json::json!({
+            "tests": {"a.py::test_b": "passed"}, "canaries": {"a.py::test_c": "failed"}, "passed": 1001, "changed": 0,
+            "values": [1002],
+        });
+        let mut found = Vec::new();
+        result_numbers(&report, &mut |value| found.push(value));
+        result_numbers(&serde_json::json!({"passed": 1003}), &mut |value| found.push(value));
+        assert_eq!(found, [1002.0, 1003.0]);
     }
 
     #[test]
