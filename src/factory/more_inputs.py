@@ -35,6 +35,8 @@ import time
 # Maximum number of recorded calls of a function, of inputs that are tried, of those among which calls are chosen, and of
 # calls that are kept.
 MOST_RECORDED, MOST_TRIED, MOST_FOUND, MOST_KEPT = 60, 5000, 1000, 60
+# Maximum number of combinations of argument types of which a call is recorded even if it is a late one.
+MOST_COMBINATIONS = 20
 # Calls in one test.
 CALLS_PER_TEST = 10
 # Maximum number of values of an option whose calls hardly vary it.
@@ -52,9 +54,9 @@ ENDED = "functions whose calls end the process or take too long"
 UNSTEADY = "functions whose calls come out differently again, or change what other functions give"
 # Longest source of an argument, and of an outcome, in characters.
 LONGEST_ARGUMENT, LONGEST_OUTCOME = 3000, 1500
-# Longest line that shows an example, and all examples of a function, in characters; number of calls of a function for each
-# of its examples; and number of calls among which examples are chosen.
-LONGEST_EXAMPLE, LONGEST_EXAMPLES, CALLS_PER_EXAMPLE, MOST_ABLE = 700, 2500, 2, 200
+# Longest line that shows an example, all examples of a function, and the attributes of an object in an example, in
+# characters; number of calls of a function for each of its examples; and number of calls among which examples are chosen.
+LONGEST_EXAMPLE, LONGEST_EXAMPLES, LONGEST_OBJECT, CALLS_PER_EXAMPLE, MOST_ABLE = 700, 2500, 200, 2, 200
 # Exceptions that a function without a body may raise, too.
 VAGUE_ERRORS = {"NotImplementedError", "RuntimeError", "Exception", "BaseException", "AssertionError"}
 
@@ -62,6 +64,7 @@ VAGUE_ERRORS = {"NotImplementedError", "RuntimeError", "Exception", "BaseExcepti
 HELPERS = '''
 import base64
 import collections.abc
+import contextlib
 import datetime
 import decimal
 import fractions
@@ -70,11 +73,12 @@ import itertools
 import math
 import pickle
 import sys
+import types
 
 import pytest
 
-# Maximum number of members of a collection that are compared.
-MOST_MEMBERS = 1000
+# Maximum number of members of a collection, and of an iterator, that are compared.
+MOST_MEMBERS, MOST_ITERATED = 1000, 100
 
 
 def function(module, name):
@@ -88,6 +92,21 @@ def function(module, name):
 
 def loaded(text):
     return pickle.loads(base64.b64decode(text))
+
+
+def attributes(value):
+    """The attributes of an object, also those in slots; none of a class."""
+    found = {}
+    if isinstance(value, type):
+        return found
+    for kind in type(value).__mro__:
+        for member in vars(kind).values() if "__slots__" in vars(kind) else ():
+            if type(member) is types.MemberDescriptorType:
+                # A slot without a value raises this exception.
+                with contextlib.suppress(AttributeError):
+                    found[member.__name__] = member.__get__(value)
+    own = getattr(value, "__dict__", None)
+    return {**found, **own} if type(own) is dict else found
 
 
 def plain(value, depth=0):
@@ -112,6 +131,8 @@ def plain(value, depth=0):
         return [plain(part, depth + 1) for part in list.__iter__(value)]
     if kind.__module__ == "datetime":
         return str(value)
+    if kind is slice:
+        return [plain(part, depth + 1) for part in (value.start, value.stop, value.step)]
     if kind.__module__ in ("decimal", "fractions"):
         # Like other numbers, these are compared without their type.
         return plain(float(value), depth)
@@ -126,16 +147,15 @@ def plain(value, depth=0):
         return plain(set(itertools.islice(value, MOST_MEMBERS)), depth)
     if issubclass(kind, collections.abc.Collection):
         return [plain(part, depth + 1) for part in itertools.islice(value, MOST_MEMBERS)]
-    public = getattr(value, "__dict__", None)
-    if type(public) is dict and not isinstance(value, type):
-        return {name: plain(public[name], depth + 2) for name in sorted(public) if not name.startswith("_")}
-    return None
+    found = attributes(value)
+    public = {name: plain(found[name], depth + 2) for name in sorted(found) if not name.startswith("_")}
+    return public if found else None
 
 
 def state(value, known=None):
     """The attributes of an object, and the members of containers. Of attributes, only those in `known`, if it is given."""
-    found = getattr(value, "__dict__", None)
-    if type(found) is dict and not is_container(value):
+    found = attributes(value)
+    if found and not is_container(value):
         names = sorted(name for name in found if known is None or name in known)
         return {name: plain(found[name], 2) for name in names}
     return plain(value)
@@ -145,11 +165,11 @@ def observed(called, positional, named):
     """What a call returns, and the states of its arguments before and after it."""
     given = [*positional, *named.values()]
     is_new = called.__name__ == "__init__"
-    known = [None if is_new else list(getattr(value, "__dict__", None) or ()) for value in given]
+    known = [None if is_new else list(attributes(value)) for value in given]
     before = [state(value, names) for value, names in zip(given, known)]
     result = called(*positional, **named)
     if hasattr(type(result), "__next__"):
-        result = list(itertools.islice(result, 100))
+        result = list(itertools.islice(result, MOST_ITERATED))
     return result, before, [state(value, names) for value, names in zip(given, known)]
 
 
@@ -252,6 +272,12 @@ class WithoutTests(pickle.Unpickler):
         return found
 
 
+def kind_of(value):
+    """The type of a value, and that of an array's members."""
+    kind = type(value)
+    return (kind, value.dtype.char) if kind.__module__ == "numpy" and kind.__name__ == "ndarray" else kind
+
+
 class Recorder:
     """Records the arguments of calls of the wanted functions, as sources, while tests run."""
 
@@ -260,7 +286,7 @@ class Recorder:
         self.by_file, self.temporary = {}, os.path.dirname(folder)
         for file, name in wanted:
             self.by_file.setdefault(os.path.join(folder, file), []).append((file, name))
-        self.codes, self.modules, self.calls, self.counts, self.busy = {}, {}, {}, {}, False
+        self.codes, self.modules, self.calls, self.counts, self.types, self.busy = {}, {}, {}, {}, {}, False
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item, nextitem):
@@ -277,14 +303,24 @@ class Recorder:
             known = self.find(frame, code)
         if known is not None:
             count = self.counts[known] = self.counts.get(known, 0) + 1
-            # The first calls, and later ones ever more rarely.
-            if count <= MOST_RECORDED // 2 or count & (count - 1) == 0 or count % 97 == 0:
+            is_new = self.has_new_types(known, frame, code)
+            # The first calls, later ones ever more rarely, and those with other types of arguments.
+            if is_new or count <= MOST_RECORDED // 2 or count & (count - 1) == 0 or count % 97 == 0:
                 self.busy = True
                 try:
-                    self.record(known, frame, code)
+                    self.record(known, frame, code, is_new)
                 finally:
                     self.busy = False
         return None
+
+    def has_new_types(self, wanted, frame, code):
+        """Whether no earlier call of the function had arguments of these types."""
+        values, known = frame.f_locals, self.types.setdefault(wanted, set())
+        found = tuple(kind_of(values[name]) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+        if found in known or len(known) >= MOST_COMBINATIONS:
+            return False
+        known.add(found)
+        return True
 
     def find(self, frame, code):
         """The wanted function of a code object."""
@@ -307,9 +343,9 @@ class Recorder:
         self.codes[code] = None
         return None
 
-    def record(self, wanted, frame, code):
+    def record(self, wanted, frame, code, is_new):
         calls = self.calls.setdefault(wanted, {})
-        if len(calls) >= MOST_RECORDED:
+        if len(calls) >= MOST_RECORDED and not is_new:
             return
         values = frame.f_locals
         names = code.co_varnames
@@ -444,8 +480,10 @@ def readable(value, depth=0):
 
 
 def with_attributes(value, depth=0):
-    parts = (f"{name}={readable(part, depth + 1)}" for name, part in vars(value).items()) if depth < 4 else ["..."]
-    return f"{type(value).__name__}({', '.join(parts)})"
+    found = attributes(value).items()
+    parts = (f"{name}={readable(part, depth + 1)}" for name, part in found) if depth < 4 else ["..."]
+    text = ", ".join(parts)
+    return f"{type(value).__name__}({text if len(text) <= LONGEST_OBJECT else '...'})"
 
 
 def words_in(text):
@@ -469,6 +507,10 @@ class RaisedError:
         return name if kind.__module__ == "builtins" else f"function({kind.__module__!r}, {name!r})"
 
 
+# Stands for the types of all arguments in the list of what was changed freely in a call.
+UNUSUAL_TYPES = "unusual types"
+
+
 class Inputs:
     """Makes inputs of one function from its recorded calls."""
 
@@ -485,8 +527,10 @@ class Inputs:
                 self.pools.setdefault(place, {})[source] = None
         # Names of the parameters with a default, and values of such parameters in calls of other functions.
         self.options, self.other_values = {}, {}
+        self.defaults, self.kinds = {}, {}
         self.add_defaults()
         self.values = {place: [self.value(source) for source in pool] for place, pool in self.pools.items()}
+        self.known_types = {self.types(by_place(*call)) for call in calls}
 
     def add_defaults(self):
         """Adds the values that parameters have if nothing is passed."""
@@ -497,7 +541,22 @@ class Inputs:
             self.options[place] = place if isinstance(place, str) else code.co_varnames[place]
             if place in self.pools:
                 with contextlib.suppress(NoSource):
-                    self.pools[place][source_of(default)] = None
+                    self.defaults[place] = source_of(default)
+                    self.pools[place][self.defaults[place]] = None
+
+    def types(self, arguments):
+        """The types of a call's arguments, without those of default values. Different numbers count as one type."""
+        found = set()
+        for place, source in arguments.items():
+            if source != self.defaults.get(place):
+                if source not in self.kinds:
+                    kind = None
+                    # Not each changed value can be made again.
+                    with contextlib.suppress(Exception):
+                        kind = kind_of(self.value(source))
+                    self.kinds[source] = "number" if kind in (int, float, complex) else kind
+                found.add((place, self.kinds[source]))
+        return frozenset(found)
 
     def value(self, source):
         return eval(source, globals())
@@ -557,9 +616,9 @@ class Inputs:
 
     def is_arbitrary(self, free, call, expected, limited):
         """Whether what a call returns may mean nothing: an argument was changed freely that is no text, or is in a place that is
-        limited."""
+        limited, or the types of the arguments do not occur together otherwise."""
         sources = by_place(*call)
-        is_text = lambda place: sources[place].lstrip("b")[:1] in ("'", '"')
+        is_text = lambda place: place != UNUSUAL_TYPES and sources[place].lstrip("b")[:1] in ("'", '"')
         return type(expected) is not RaisedError and any(place in limited or not is_text(place) for place in free)
 
     def selected(self):
@@ -579,10 +638,15 @@ class Inputs:
         """Adds to each call a line that shows it to agents as an example, and the words of the function's source that the
         outcome in this line has."""
         source = words_in(inspect.getsource(self.called))
-        for call in calls:
-            made, found = self.example(call["call"])
+        shown = [self.example(call["call"]) for call in calls]
+        outcomes = {}
+        for made, found in shown:
+            outcomes.setdefault(made, set()).add(found)
+        for call, (made, found) in zip(calls, shown):
             line = f"{made} {found}"
-            if made and len(line) <= LONGEST_EXAMPLE and not re.search(r" at 0x|[\n`]", line):
+            # Calls look equal if they differ in objects that are not shown in full.
+            is_clear = made and len(outcomes[made]) == 1
+            if is_clear and len(line) <= LONGEST_EXAMPLE and not re.search(r" at 0x|[\n`]", line):
                 call["example"], call["words"] = line, sorted(words_in(found) & source)
 
     def add_mutants(self, calls):
@@ -619,11 +683,14 @@ class Inputs:
             if is_new:
                 # An object's own text may not show its attributes.
                 new = positional[0]
-                return made, f"makes {with_attributes(new) if getattr(new, '__dict__', None) else readable(new)}"
+                return made, f"makes {with_attributes(new) if attributes(new) else readable(new)}"
             states = zip(names, [*positional, *named.values()], before, after)
             changes = [f"changes {name} to {readable(value)}" for name, value, *both in states if not equal(*both)]
             gives = "yields the members of" if code.co_flags & inspect.CO_GENERATOR else "returns"
-            return made, " and ".join(([] if result is None and changes else [f"{gives} {readable(result)}"]) + changes)
+            shown = readable(result)
+            if type(result) is list and len(result) == MOST_ITERATED:
+                shown += ", which may be the first members only"
+            return made, " and ".join(([] if result is None and changes else [f"{gives} {shown}"]) + changes)
         except BaseException:
             return "", ""
 
@@ -672,19 +739,20 @@ class Inputs:
 
     def changed_calls(self):
         """Recorded calls with some arguments of other calls, and some changed arguments; and which of them were changed
-        freely."""
+        freely, with `UNUSUAL_TYPES` if no recorded call has arguments of these types."""
         chance = self.chance
         while True:
             positional, named = chance.choice(self.calls)
             arguments = by_place(positional, named)
             if not arguments:
                 return
-            free = []
+            free, others = [], set()
             for place in arguments:
                 if chance.random() < 0.3:
                     arguments[place] = chance.choice(list(self.pools[place]))
                 if place in self.other_values and chance.random() < 0.2:
                     arguments[place] = chance.choice(self.other_values[place])
+                    others.add(place)
             for place in chance.sample(list(arguments), min(len(arguments), chance.choice((0, 1, 1, 2)))):
                 value, is_free = self.value(arguments[place]), chance.random() < 0.3
                 # Methods of the package's objects may fail, and not each text can be written as bytes.
@@ -695,6 +763,10 @@ class Inputs:
                     if len(source) <= LONGEST_ARGUMENT:
                         arguments[place] = source
                         free += [place] if is_free else []
+            # The types of values that come from other functions' calls are usual, too.
+            own = lambda found: {one for one in found if one[0] not in others}
+            if all(own(self.types(arguments)) != own(known) for known in self.known_types):
+                free.append(UNUSUAL_TYPES)
             call = tuple(arguments[place] for place in range(len(positional)))
             yield (call, tuple((name, arguments[name]) for name, _ in named)), free
 
@@ -734,6 +806,9 @@ class Inputs:
         given = [*positional, *named.values()]
         changes_objects = any(not is_container(value) and not equal(*states) for value, *states in zip(given, before, after))
         try:
+            # Nothing of such a result could be compared.
+            if result is not None and plain(result) is None and not (type(result) is float and math.isnan(result)):
+                return None
             result = outcome(given, result, before, after, changes_objects)
             # Fails for very large numbers.
             shown = repr(result)

@@ -106,11 +106,65 @@ FUNCTIONS = {
             "    def double(self):\n        self.factor *= 2\n        return self\n"
         ],
     ),
+    # An object with slots.
+    "Node.grown": (
+        "class Node:\n    __slots__ = ('size',)\n\n    def __init__(self, size):\n        self.size = size\n\n"
+        "    def grown(self, by):\n        return Node(self.size + by)\n",
+        "assert [Node(4).grown(by).size for by in (1, 2, 9)] == [5, 6, 13]",
+        [
+            "class Node:\n    __slots__ = ('size', '_by')\n\n    def __init__(self, size):\n        self.size = size\n\n"
+            "    def grown(self, by):\n        self._by = by\n        return Node(by + self.size)\n"
+        ],
+        [
+            "class Node:\n    __slots__ = ('size',)\n\n    def __init__(self, size):\n        self.size = size\n\n"
+            "    def grown(self, by):\n        return Node(self.size + (3 if 2 < by < 9 else by))\n"
+        ],
+    ),
+    "window": (
+        "def window(start, size):\n    return slice(start, start + size)\n",
+        "assert window(1, 2) == slice(1, 3) and window(0, 9) == slice(0, 9)",
+        ["def window(start, size):\n    end = size + start\n    return slice(start, end, None)\n"],
+        ["def window(start, size):\n    return slice(start, start + (size if size in (2, 9) else 0))\n"],
+    ),
+    # Objects with long texts, of which not all give the same.
+    "Reader.word": (
+        "class Reader:\n    def __init__(self, number):\n        self.words, self.number = [f'word {n}' for n in range(99)], number\n\n"
+        "    def word(self, place):\n        return self.words[place] if place != 7 else str(self.number)\n",
+        "assert [Reader(2).word(place) for place in (1, 2, 7, 30)] == ['word 1', 'word 2', '2', 'word 30'] and Reader(4).word(7) == '4'",
+        [
+            "class Reader:\n    def __init__(self, number):\n        self.words, self.number = [f'word {n}' for n in range(99)], number\n\n"
+            "    def word(self, place):\n        return str(self.number) if place == 7 else f'word {place}'\n"
+        ],
+        [
+            "class Reader:\n    def __init__(self, number):\n        self.words, self.number = [f'word {n}' for n in range(99)], number\n\n"
+            "    def word(self, place):\n        return str(self.number) if place == 7 else f'word {min(place, 30) if place < 4 else 30}'\n"
+        ],
+    ),
+    # Its arguments are both texts or both lists.
+    "size": (
+        "def size(first, second):\n    return len(first) + len(second)\n",
+        "assert size('ab1', 'c') == 4 and size('', 'x') == 1 and size([1, 2], [3]) == 3 and size([4], [5, 6]) == 3",
+        ["def size(first, second):\n    return len(first + second)\n"],
+        ["def size(first, second):\n    return len(first) + (1 if isinstance(first, str) else len(second))\n"],
+    ),
+    # The only call with another type comes late.
+    "whole": (
+        "def whole(value):\n    if not isinstance(value, int):\n        raise ValueError('no whole number')\n    return [value]\n",
+        "assert [whole(number)[0] for number in range(40)] == list(range(40))\n    with pytest.raises(ValueError):\n        whole(1.5)",
+        ["def whole(value):\n    if type(value) is float:\n        raise ValueError(value)\n    return list((value,))\n"],
+        ["def whole(value):\n    if value == 1.5:\n        raise ValueError('no whole number')\n    return [value]\n"],
+    ),
+    "counted": (
+        "def counted(start):\n    while True:\n        yield start\n        start += 1\n",
+        "assert [next(counted(number)) for number in (1, 4, 9)] == [1, 4, 9]",
+        ["def counted(start):\n    return itertools.count(start)\n"],
+        ["def counted(start):\n    while True:\n        yield start\n"],
+    ),
 }
 # A function of which nothing can be expected, because its results change all the time, and one that ends the process.
 CLOCK = "def stamped(text):\n    now = time.time()\n    return f'{text} {now}' if text else str(now)\n"
 END = "def ended(number):\n    if number > 1:\n        os._exit(number)\n    return [number]\n"
-HEAD = f"import calendar\nimport os\nimport re\nimport time\n\n\n{CLOCK}\n\n{END}\n\n"
+HEAD = f"import calendar\nimport itertools\nimport os\nimport re\nimport time\n\n\n{CLOCK}\n\n{END}\n\n"
 
 
 def code(changed=None, text=""):
@@ -150,7 +204,9 @@ def check_examples(functions, files, tests, added):
                 assert not any(f"returned(called, {arguments})" in text for text in files.values()), line
     by_name = {one["function"].partition("::")[2]: "\n".join(one["examples"]) for one in functions}
     assert "pairs([" in by_name["pairs"] and ") yields the members of [" in by_name["pairs"], by_name
+    assert "Reader.word(Reader(...), " in by_name["Reader.word"] and "Reader(...), 7)" not in by_name["Reader.word"], by_name
     # Every branch is shown, and every way in which a call can end.
+    assert " raises ValueError('no whole number')" in by_name["whole"] and "may be the first members" in by_name["counted"], by_name
     assert " raises ValueError('no whole')" in by_name["ratio"] and " returns " in by_name["ratio"], by_name
     assert "Purse.spend(Purse(coins=" in by_name["Purse.spend"] and " changes self to Purse(" in by_name["Purse.spend"], by_name
 
