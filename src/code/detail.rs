@@ -56,8 +56,8 @@ pub(crate) struct Detail {
 impl Module {
     /// Returns the details in a range of the file's bytes, in source order. A detail is a word in a string literal that
     /// is neither raw (a regular expression) nor a statement (a docstring); a fraction, or a number with at least two
-    /// significant digits; or, if `exceptions` is set, an exception.
-    pub(crate) fn details(&self, within: &Range<usize>, exceptions: bool) -> Vec<Detail> {
+    /// significant digits; or an exception.
+    pub(crate) fn details(&self, within: &Range<usize>) -> Vec<Detail> {
         let readable = self.encoding.readable(self.source());
         let Some(tree) = walk::parse(&readable) else { return Vec::new() };
         let mut found = Vec::new();
@@ -65,7 +65,7 @@ impl Module {
             let place = match node.kind() {
                 "string_content" if is_for_people(&node, self.source()) => Some(node),
                 "integer" | "float" => Some(node),
-                "raise_statement" if exceptions => raised(&node),
+                "raise_statement" => raised(&node),
                 _ => None,
             };
             if let Some(place) = place {
@@ -215,22 +215,20 @@ mod tests {
         \"another plain statement\"\n    p = re.compile(r'one or two')\n    if x > 0.0254 or x == 360 or x == 0x1234 or x == 1_250e3:\n        raise m.OwnError\n    \
         raise NotImplementedError\n    return {'key': 'some longer text' 'word'}, x.encode('UTF-8'), 'T:%Y ถ้วน', 'et', 0.7, 37, 0.5, 24, 40\n";
 
-    fn parts(exceptions: bool) -> Vec<Vec<String>> {
+    #[test]
+    fn words_numbers_and_exceptions_are_found_but_not_those_of_docstrings_and_regular_expressions() {
         let module = Module::parse("m.py", SOURCE.as_bytes().to_vec()).unwrap();
-        let found = module.details(&module.body_code(0), exceptions);
+        let found = module.details(&module.body_code(0));
         let short: Vec<&str> =
             found.iter().filter(|detail| detail.is_short).map(|detail| detail.parts[0].as_str()).collect();
         assert_eq!(short, ["et", "0.7", "37"]);
-        found.into_iter().map(|detail| detail.parts).collect()
-    }
-
-    #[test]
-    fn words_numbers_and_exceptions_are_found_but_not_those_of_docstrings_and_regular_expressions() {
-        let without = [
+        let expected = [
+            vec!["ValueError"],
             vec!["the value"],
             vec!["is below", "zero,"],
             vec!["0.0254"],
             vec!["1_250e3"],
+            vec!["OwnError"],
             vec!["key"],
             vec!["some longer text"],
             vec!["word"],
@@ -239,11 +237,7 @@ mod tests {
             vec!["0.7"],
             vec!["37"],
         ];
-        assert_eq!(parts(false), without);
-        let mut with: Vec<Vec<&str>> = without.to_vec();
-        with.insert(0, vec!["ValueError"]);
-        with.insert(5, vec!["OwnError"]);
-        assert_eq!(parts(true), with);
+        assert_eq!(found.into_iter().map(|detail| detail.parts).collect::<Vec<_>>(), expected);
     }
 
     #[test]
@@ -264,7 +258,7 @@ mod tests {
     #[test]
     fn other_details_keep_placeholders_escapes_and_the_rest_of_the_file() {
         let module = Module::parse("m.py", SOURCE.as_bytes().to_vec()).unwrap();
-        let changed = module.with_other_details(&module.details(&module.body_code(0), true));
+        let changed = module.with_other_details(&module.details(&module.body_code(0)));
         let changed = String::from_utf8(changed).unwrap();
         assert!(
             changed.contains("raise NotImplementedError(f'eht eulav {x!r} si woleb\\n orez, %s' % x)"),

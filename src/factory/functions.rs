@@ -116,8 +116,6 @@ pub(super) struct Candidate {
     pub(super) file: PathBuf,
     /// Number of lines with code in the function's body.
     pub(super) lines: usize,
-    /// Whether the function has a docstring.
-    pub(super) is_documented: bool,
     /// Description for the agent: one line, and examples of calls after it.
     pub(super) description: String,
     /// Ids of the tests that enter the function.
@@ -215,7 +213,6 @@ pub(super) fn examine(
                 at,
                 file: module.path().to_owned(),
                 lines: lines(module, place),
-                is_documented: function.docstring.is_some(),
                 description: one_spaced(&description),
                 tests: tests.iter().filter(|id| !is_own_doctest(id, &name)).cloned().collect(),
                 is_fresh: earlier.is_some_and(|earlier| !earlier.has(module, place)),
@@ -482,7 +479,6 @@ mod tests {
             at: format!("{file}::f{number}"),
             file: file.into(),
             lines: 10,
-            is_documented: true,
             description: String::new(),
             tests: BTreeSet::new(),
             is_fresh: false,

@@ -402,8 +402,8 @@ impl Gates {
         found.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// Returns the details of a function's body that are not stated in anything that agents see. Exceptions are only
-    /// returned for a function without a docstring, because a docstring is taken to state them.
+    /// Returns the details of a function's body that are not stated in anything that agents see. An exception must be
+    /// stated in the function's own docstring, description or examples: other functions may raise it for other reasons.
     fn unstated(&self, unit: usize, candidate: &Candidate) -> Result<Vec<Detail>> {
         let loaded = self.bench.loaded();
         let module = loaded.source(unit);
@@ -418,9 +418,10 @@ impl Gates {
             let mut texts = elsewhere.map(|(_, text)| text).chain(masked.iter().map(|(_, text)| text));
             texts.any(|text| detail.is_stated_in(text))
         };
-        let description = one_spaced(&candidate.description);
-        let mut found = module.details(&loaded.code(unit), !candidate.is_documented);
-        found.retain(|detail| !detail.is_stated_in(&description) && (detail.is_exception || !is_stated(detail)));
+        let docstring = loaded.function_of(unit).and_then(|function| module.docstring(function)).unwrap_or_default();
+        let own = one_spaced(&format!("{}\n{docstring}", candidate.description));
+        let mut found = module.details(&loaded.code(unit));
+        found.retain(|detail| !detail.is_stated_in(&own) && (detail.is_exception || !is_stated(detail)));
         Ok(found)
     }
 
