@@ -25,7 +25,7 @@ fn main() {
     // An attempt of this shape takes about 4 kB in the store.
     let many = Shape { agents: 2, papers: 10, ns: 5, samples: 200, k: 5, values: 8 };
     many.write(&at("many"));
-    // Outcomes are saved only of files that have not changed for two seconds.
+    // Files that changed within the last two seconds are compared by a checksum instead of their times of change.
     std::thread::sleep(std::time::Duration::from_secs(3));
     measure_first("`status`, 100,000 attempts, 0.4 GB, for the first time", &at("many"), &["status", "many"]);
     measure("the same, again", &at("many"), &["status", "many"], &[]);
