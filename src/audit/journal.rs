@@ -61,7 +61,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
         state
             .file
             .append(&line)
-            .map_err(|error| Error::machine("failed to write to the cache of trials").because(error))?;
+            .map_err(|error| Error::machine("failed to store the result of an experiment").because(error))?;
         state.known.insert(line.key, line.outcome);
         Ok(())
     }

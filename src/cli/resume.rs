@@ -70,8 +70,11 @@ impl Arguments {
     async fn resubmit(&self, folder: &Path) -> Result<ProgramExit> {
         let (_, run) = Store::open(folder)?;
         if run.sharing.is_none() {
-            return Err(Error::usage(format!("run `{}` was not planned to be shared", run.run))
-                .hint("start a new run with `run --slurm`"));
+            return Err(Error::usage(format!(
+                "run `{}` was not planned to be shared among several processes or machines",
+                run.run
+            ))
+            .hint("start a new run with `run --slurm`"));
         }
         let job = if let Some(array) = JobArray::read(folder)? {
             array.job
@@ -114,8 +117,11 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
         (Some(_), given) => Some(given.unwrap_or_else(|| arguments.shards.only())),
         (None, None) => None,
         (None, Some(_)) => {
-            return Err(Error::usage(format!("run `{}` was not planned to be shared", run.run))
-                .hint("leave out `--shard`, or plan a shared run with `run --plan-only` or `run --shard`"));
+            return Err(Error::usage(format!(
+                "run `{}` was not planned to be shared among several processes or machines",
+                run.run
+            ))
+            .hint("leave out `--shard`, or plan a shared run with `run --plan-only` or `run --shard`"));
         }
     };
     let shown =

@@ -258,7 +258,7 @@ impl EpisodeHost {
                 let what = Error::usage(format!(
                     "at most {MOST_CLIENTS} clients can give themselves a name, and that many already have"
                 ));
-                return Err(NotStarted::Request(what.hint("use one of the earlier names")));
+                return Err(NotStarted::Request(what.hint("give a name that a client of this run already has")));
             }
             self.context.store.make_folders(label).map_err(|error| {
                 let what = error.to_string();

@@ -174,7 +174,7 @@ pub struct Measured {
     /// tests.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub added: BTreeMap<String, String>,
-    /// Groups of tests.
+    /// The groups of tests; each group is an experiment.
     pub(super) plan: Plan,
     /// Maskable functions of the package.
     pub functions: Vec<ListedFunction>,

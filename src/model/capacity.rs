@@ -43,7 +43,7 @@ pub(super) struct Capacity {
     density: AtomicU64,
 }
 
-/// Conclusion from a refused call about the bound on the call's reply.
+/// What a refused call says about its maximum number of output tokens, called the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lesson {
     /// The refusal is not about the bound.

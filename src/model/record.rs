@@ -51,8 +51,8 @@ impl Model for Recorder {
         Some(self.model.as_ref())
     }
 
-    /// Fails without calling the model if the recording cannot be written, because the caller would pay for replies
-    /// that are lost. The call that could not be recorded is still charged.
+    /// Once a reply could not be recorded, all later calls fail without calling the model, because the caller would pay
+    /// for replies that are lost. The call whose reply could not be recorded is still charged.
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
         self.goes_on()?;
         self.keep(request, self.model.query(request).await)

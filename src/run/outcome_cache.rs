@@ -169,8 +169,8 @@ mod tests {
         let [first, second] = run(&folder);
         assert!(!is_read_from_cache(&folder));
         assert!(is_read_from_cache(&folder));
-        // An edit in the middle that changes neither the length nor the time of modification: at once, and when the
-        // files' times of change are old enough to be relied on.
+        // An edit in the middle of a file that keeps its length and modification time is noticed: by the checksum while
+        // the kernel's time of change (ctime) is recent, and by that time later.
         for (from, to) in [(7, 8), (8, 7)] {
             let modified = std::fs::metadata(&first).unwrap().modified().unwrap();
             let mut text = std::fs::read_to_string(&first).unwrap();

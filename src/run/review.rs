@@ -20,7 +20,7 @@ use crate::sandbox::Sandbox;
 use crate::score::{ExperimentVerdict, ValueVerdict, Verdict};
 use crate::workspace::{ChangeLimits, Workspace};
 
-/// The reviewer of one attempt.
+/// Verifies an attempt's work before its end, and gives its agent feedback from the failed checks.
 pub(super) struct Review<'a> {
     run: &'a RunContext,
     under: AttemptInProgress<'a>,

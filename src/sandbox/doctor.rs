@@ -59,7 +59,7 @@ pub async fn examine(
 pub struct ExposedFolder {
     /// The folder to be hidden, such as `/usr/local/src/suite`.
     pub hidden: PathBuf,
-    /// The folder that is shown, such as `/usr`.
+    /// The folder around it that agents do see, such as `/usr`.
     pub shown: PathBuf,
     /// Whether both are the same folder, so that no sandbox can cover it.
     pub is_whole: bool,

@@ -60,8 +60,8 @@ fn holders_in(searched: Searched) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
-/// Searches a folder by file names, without reading files. Files that may be a renamed copy of this program become
-/// candidates, which are read later: whole system folders are searched, so not every file can be read.
+/// Searches a folder by file names, without reading files, because whole system folders are searched. Files that have
+/// this program's name, or are where a renamed copy of it may be, become candidates, which are read later.
 fn search(folder: &Path) -> Searched {
     let mut searched = Searched::new(folder);
     for entry in WalkDir::new(folder).into_iter().flatten() {

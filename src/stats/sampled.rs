@@ -73,7 +73,7 @@ pub(super) struct Mean {
     pub draws: usize,
     /// Values of the samples by stratum: one stratum per paper and n or, for papers like these, a single stratum.
     pub strata: Vec<Vec<f64>>,
-    /// Sum and count of each paper's values; empty unless the draws are papers.
+    /// Sum and count of each paper's values; empty if the independent draws are samples.
     pub papers: Vec<(f64, usize)>,
 }
 

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comment_names_settings_in_every_format() {
+    fn numbers_that_are_settings_are_read_from_comments_in_markdown_and_latex() {
         let all = |text: &str| settings(text).into_iter().collect::<Vec<_>>().join(" ");
         assert_eq!(all("# T\n\n<!-- settings: 0.546, 30% -->\n\nText 0.9"), "0.546 30");
         assert_eq!(all("% settings: 5e-4; $7$\nText"), "5e-4 7");

@@ -147,7 +147,7 @@ fn fraction_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Returns the end of a whole part with commas between thousands, if there are any.
+/// Returns the end of the digits before the decimal point, if commas separate their thousands.
 fn grouped_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut end = digits_end(bytes, at);
     let first = end - at;

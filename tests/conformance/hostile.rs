@@ -355,7 +355,7 @@ fn living<T>(count: i64, some_die: bool, make: impl Fn() -> T) -> usize {
     let lives = |pid: &&i32| **pid > 0 && unsafe { libc::waitpid(**pid, std::ptr::null_mut(), libc::WNOHANG) } == 0;
     rustix::io::ioctl_fionbio(&reader, true).unwrap();
     let mut made = 0;
-    // On a busy machine, making the values takes a while.
+    // On a busy machine, it takes a while until each child has made its values.
     for _ in 0..500 {
         made += reader.read(&mut [0; 64]).unwrap_or(0);
         if made + started.iter().filter(|pid| !lives(pid)).count() >= started.len() {

@@ -16,8 +16,8 @@ use crate::support::Lab;
 use crate::support::engine::{Engine, Kind, on_engines};
 
 on_engines! {
-    docker: a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself, a_sweep_and_a_prune_touch_nothing_that_is_not_labelled;
-    podman: a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself, a_sweep_and_a_prune_touch_nothing_that_is_not_labelled;
+    docker: a_run_is_completed_although_containers_the_daemon_and_the_program_are_killed, a_sweep_and_a_prune_touch_nothing_that_is_not_labelled;
+    podman: a_run_is_completed_although_containers_the_daemon_and_the_program_are_killed, a_sweep_and_a_prune_touch_nothing_that_is_not_labelled;
 }
 
 /// Numbers of attempts at each of the 11 samples by each of two agents, for each kind of sandbox. All kinds together
@@ -256,7 +256,7 @@ fn nothing_left(sandbox: &str, before: &BTreeSet<PathBuf>, all: impl Fn() -> BTr
     println!("{sandbox}: no control group left after {:.1} s", begun.elapsed().as_secs_f64());
 }
 
-fn a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself(kind: Kind) {
+fn a_run_is_completed_although_containers_the_daemon_and_the_program_are_killed(kind: Kind) {
     let engine = Engine::start(kind);
     let usual = if kind == Kind::Docker { DOCKER } else { PODMAN };
     outlive(kind.name(), Some(&engine), each(usual), Duration::from_millis(900));
@@ -264,7 +264,7 @@ fn a_run_outlives_the_loss_of_containers_of_the_daemon_and_of_itself(kind: Kind)
 
 #[test]
 #[ignore = "kills sandboxes and the program at random moments, which takes a minute"]
-fn a_local_run_outlives_the_loss_of_sandboxes_and_of_itself() {
+fn a_local_run_is_completed_although_sandboxes_and_the_program_are_killed() {
     outlive("local", None, each(LOCAL), Duration::from_millis(400));
 }
 

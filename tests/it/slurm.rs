@@ -109,7 +109,7 @@ fn number(name: &str, usual: u64) -> u64 {
 
 #[test]
 #[ignore = "needs Slurm, root and three minutes"]
-fn a_job_array_outlives_the_loss_of_tasks_of_nodes_and_of_who_submitted_it() {
+fn a_job_array_is_completed_although_tasks_nodes_and_the_submitting_process_are_killed() {
     let kills = number("AUTOEXPERIMENT_SLURM_KILLS", 12);
     let k = number("AUTOEXPERIMENT_SLURM_ATTEMPTS", 4).to_string();
     let slurm = Slurm::start();

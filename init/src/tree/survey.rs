@@ -14,8 +14,8 @@ use crate::folder::{OpenFolder, is};
 use crate::left_out::{DEEPEST, LONGEST_PATH, is_left_out};
 use crate::wire::next_item;
 
-/// Limits of a survey. Only an attempt that writes far too many files reaches a limit. Entries that are not listed are
-/// lost.
+/// Limits of a survey. Only an attempt that writes far too many files reaches a limit. Files beyond a limit are not part
+/// of the attempt's changes.
 #[derive(Debug, Clone, Copy)]
 pub struct SurveyLimits {
     /// Maximum number of entries written since the sandbox began.

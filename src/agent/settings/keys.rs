@@ -145,7 +145,7 @@ pub(super) static KEYS: [SettingKey; 23] = [
     SettingKey {
         name: "context",
         value: "TOKENS",
-        help: "context size of the model, read and written; the oldest results are shortened when it is nearly used up. 0: only when the provider refuses a conversation for its length",
+        help: "context size of the model, for tokens read and written together; the oldest results are shortened when it is nearly used up. 0: they are shortened only when the provider refuses a conversation as too long",
         read: |settings, text| {
             settings.context_tokens = match number(text)? {
                 0 => None,
@@ -176,7 +176,7 @@ pub(super) static KEYS: [SettingKey; 23] = [
     SettingKey {
         name: "one-call",
         value: "true|false",
-        help: "one tool call per step, as in the paper; otherwise all calls of a reply run, in order",
+        help: "one tool call per step, as in the AutoExperiment paper; otherwise all calls of a reply run, in order",
         read: |settings, text| flag(text).map(|value| settings.one_call = value),
         write: |settings| settings.one_call.to_string(),
         heeded: by_free_react,

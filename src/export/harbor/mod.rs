@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn harbors_verifier_places_answers_as_the_harness_does() {
+    fn the_verifier_of_harbor_tasks_assigns_answers_to_experiments_as_the_harness_does() {
         let experiment = |key: &str, id: &str| Expected {
             id: id.to_owned(),
             key: key.to_owned(),

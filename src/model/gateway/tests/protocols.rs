@@ -88,7 +88,7 @@ async fn options_are_parsed_in_every_protocol() {
 }
 
 #[tokio::test]
-async fn thoughts_are_shown_as_each_protocol_has_them_and_come_back_whole() {
+async fn a_models_thoughts_are_in_the_fields_of_each_protocol_and_complete_when_the_client_returns_them() {
     let wants = |path: &str| match path {
         "/v1/messages" => json!({"thinking": {"type": "adaptive"}}),
         _ if path.contains("beta") => json!({"generationConfig": {"thinkingConfig": {"includeThoughts": true}}}),
