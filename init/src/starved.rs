@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_delayed_by_its_waiting_time() {
+    fn a_task_that_waits_for_a_processor_counts_as_delayed_for_that_time() {
         for (ran, waited, held_up) in
             [(1.0, 0.0, 0.0), (0.5, 0.5, 0.5), (0.1, 0.6, 0.6), (0.0, 0.0, 0.0), (0.0, 1.0, 1.0)]
         {

@@ -99,8 +99,9 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 /// Records gold for the items of the family `command`, by running the right programs of their instructions.
 async fn commands(arguments: &Arguments) -> Result<()> {
     if arguments.check || arguments.full {
-        return Err(Error::usage("`--check` and `--full` are for papers")
-            .hint("a run checks the right programs of instructions before it begins"));
+        return Err(Error::usage("`--check` and `--full` are for papers").hint(
+            "leave them out; instructions have one protocol, and each run checks their right programs before it begins",
+        ));
     }
     let suite = arguments.suite.own_folder()?;
     let machine = arguments.machine.open(&arguments.env.options(), &suite).await?;

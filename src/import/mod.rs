@@ -49,11 +49,11 @@ pub enum ImportRemark {
         /// The correction.
         what: String,
     },
-    /// A possible error that a person should check.
+    /// Something that may be wrong in the imported data, which a person should check.
     Doubt {
         /// Subject of the remark.
         about: String,
-        /// The possible error.
+        /// What may be wrong.
         what: String,
     },
     /// A part that was left out.

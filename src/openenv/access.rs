@@ -106,7 +106,7 @@ fn unix_listener(path: &Path) -> Result<UnixListener> {
     let failed = |error: std::io::Error| {
         Error::machine(format!("failed to listen on `{}`", path.display()))
             .because(error)
-            .hint("choose a path in a folder that you can write, which does not exist yet")
+            .hint("choose a path that does not exist yet, in a folder that you can write to")
     };
     let socket = UnixSocket::new_stream().map_err(failed)?;
     // Linux creates the socket's file with the permissions that the socket has now, so other users can never connect,

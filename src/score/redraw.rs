@@ -27,7 +27,7 @@ const SIMULATIONS: usize = 200;
 /// Number of runs of the agent's code in verification, for each experiment that varies on purpose.
 pub const RUNS: usize = 5;
 
-/// A test of the draws of an attempt.
+/// The settings of a permutation test: do these results of an attempt's code come from gold's distribution?
 #[derive(Debug, Clone, Copy, Serialize)]
 struct DrawTest {
     /// Significance level: the probability that a right solution fails.

@@ -196,12 +196,14 @@ fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     if loaded.paper.build.is_some() && loaded.paper.abi.is_none() {
         let env = loaded.paper.env.as_str();
         problems.push(Problem::warning(
-            Error::suite("`build` makes files for one Python version, which the manifest does not name")
-                .at(loaded.dir.join("paper.toml"), None)
-                .hint(format!(
-                    "write its tag, as `abi = \"cpython-312\"`, and pin that version in envs/{env}/environment.yml; \
+            Error::suite(
+                "the paper's `build` command makes files for one Python version, and the manifest does not say which",
+            )
+            .at(loaded.dir.join("paper.toml"), None)
+            .hint(format!(
+                "write its tag, as `abi = \"cpython-312\"`, and pin that version in envs/{env}/environment.yml; \
                      otherwise gold can come from another interpreter than a run's"
-                )),
+            )),
         ));
     }
     let manifest = loaded.dir.join("paper.toml");

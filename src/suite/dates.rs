@@ -14,13 +14,13 @@ pub struct PartialDate {
 }
 
 impl PartialDate {
-    /// Returns the first possible day.
+    /// Returns the first day that the date can mean, such as that of a month.
     #[must_use]
     pub const fn first(self) -> Date {
         self.first
     }
 
-    /// Returns the last possible day.
+    /// Returns the last day that the date can mean.
     #[must_use]
     pub const fn last(self) -> Date {
         self.last

@@ -76,7 +76,7 @@ async fn execution_drops_crashing_candidates_before_the_vote() {
 }
 
 #[tokio::test]
-async fn the_oracle_picks_a_passing_candidate_and_none_picks_the_first() {
+async fn the_verifier_oracle_picks_a_passing_candidate_and_the_verifier_none_picks_the_first() {
     let candidates = [candidate(0, None, None, false), candidate(1, None, None, true)];
     assert_eq!(chosen("oracle", &candidates).await.chosen, Some(1));
     assert_eq!(chosen("none", &candidates).await.chosen, Some(0));

@@ -149,7 +149,7 @@ fn result(output: &Output) -> Option<Value> {
 }
 
 #[test]
-fn honest_code_passes_and_every_canary_fails() {
+fn honest_code_passes_and_every_altered_test_fails() {
     for model in [RIGHT, REFERENCE] {
         let output = run(model);
         let found = result(&output).unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));

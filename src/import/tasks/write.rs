@@ -19,8 +19,8 @@ const RUNNER: (&str, &str) = ("autoexperiment_hidden_tests.py", include_str!("hi
 /// Id of the env that all papers share.
 const ENV: &str = "researchcodebench";
 
-/// File extensions that are not copied to repos: texts and pictures, which contain results, and settings of the
-/// benchmark itself.
+/// Extensions of files that are not copied to repos: texts and pictures, which contain results, and the benchmark's own
+/// shell scripts.
 const LEFT_OUT: [&str; 9] = ["bib", "gif", "ipynb", "jpg", "md", "pdf", "png", "tex", "sh"];
 
 /// Writes all papers that can run here into a new suite in `root`.

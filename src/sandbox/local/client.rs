@@ -119,7 +119,7 @@ impl LocalSandbox {
         }
     }
 
-    /// Adds a watch on the workspace's size, and the root of its own disk.
+    /// Watches the workspace's size. `disk` is the root of the sandbox's own file system, which is synced at the end.
     pub(super) fn watched(mut self, watch: DiskWatch, disk: Option<File>) -> Self {
         self.conversation.watch(watch);
         Self { disk, ..self }
