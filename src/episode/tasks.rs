@@ -21,7 +21,7 @@ const MOST_DRAWN: usize = 20_000;
 /// Largest n whose samples are counted to find out whether functions can be masked one by one.
 const LARGEST_N: usize = 64;
 
-/// One of the two parts of the tasks.
+/// A set of tasks: each task belongs to one of the two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Split {
     /// Tasks to learn from.

@@ -75,7 +75,7 @@ pub(super) struct Gates {
 pub(super) struct Passed {
     /// Groups of tests that fail without the function.
     pub(super) needed_by: BTreeSet<String>,
-    /// Tests of these groups with which the function was measured.
+    /// Tests of the groups in `needed_by` that were run with the function's mutants.
     pub(super) ids: Vec<String>,
     /// Results of the function's mutants.
     pub(super) evidence: FunctionEvidence,

@@ -75,8 +75,8 @@ impl PermittedChanges {
     }
 }
 
-/// Lists the parts that a solution changed: in the given files, except prose, and in the files of installed packages.
-/// New files are not listed; [`PermittedChanges::allows_file`] decides about them.
+/// Lists the functions and other parts that a solution changed, in files that the agent was given (except Markdown) and
+/// in those of installed packages. New files are not listed; [`PermittedChanges::allows_file`] decides about them.
 pub(super) fn changed_parts(tree: &Path, changes: &Changes, patches: &Map<String, Value>) -> Vec<String> {
     let mut parts = Vec::new();
     for change in

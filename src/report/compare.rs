@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_contender_keeps_its_row_and_affects_no_other() {
+    fn a_contender_whose_attempts_were_all_lost_keeps_its_row_and_affects_no_other() {
         let mut records = Vec::new();
         for i in 0..12 {
             for (agent, pass, end) in

@@ -68,7 +68,7 @@ pub struct TrialOutcome {
     pub name: String,
     /// Whether the changed solution passes.
     pub pass: bool,
-    /// Why it fails, or why a pass is harmless.
+    /// Why the attempt failed or, if it passed, why that is harmless.
     pub why: String,
     /// Seconds of the attempt.
     pub seconds: f64,

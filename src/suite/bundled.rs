@@ -57,7 +57,7 @@ fn default_data() -> Result<PathBuf> {
         .or_else(|| variable("XDG_DATA_HOME").map(|data| data.join("autoexperiment")))
         .or_else(|| variable("HOME").map(|home| home.join(".local/share/autoexperiment")))
         .ok_or_else(|| {
-            Error::new(FailureKind::Place, "there is no place for the bundled suite")
+            Error::new(FailureKind::Place, "no folder is known for the bundled suite")
                 .hint("set `AUTOEXPERIMENT_DATA` to a folder, or set `HOME`")
         })?;
     std::path::absolute(&folder).map_err(|error| Error::io("resolve", &folder, error))

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_keeps_part_of_the_conversation_leaves_the_earlier_call_unchanged() {
+    fn a_call_with_a_shortened_conversation_does_not_change_the_messages_of_earlier_calls() {
         let asked = |call: u32, kept: usize, said: &[&str]| Event::Asked {
             call,
             kept,

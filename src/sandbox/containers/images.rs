@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_usr_without_an_interpreter_cannot_be_expanded() {
+    fn the_folder_usr_is_refused_if_none_of_the_other_folders_uses_its_interpreter() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().to_path_buf();
         assert!(expand(vec!["/usr".into(), folder.clone()]).is_err(), "there is no interpreter");
