@@ -42,6 +42,7 @@ if __name__ == "__main__":
 
 import ast
 import base64
+import builtins
 import collections.abc
 import configparser
 import fnmatch
@@ -544,8 +545,9 @@ def name_of(call):
 class Alterations:
     """Makes wrong what one test function expects."""
 
-    def __init__(self, chance):
-        self.chance = chance
+    def __init__(self, chance, imported):
+        # Names that the test file imports.
+        self.chance, self.imported = chance, imported
         self.changed = 0
 
     # Literals.
@@ -566,8 +568,18 @@ class Alterations:
         if isinstance(node, ast.BinOp):
             return self.fits(node.left) and self.fits(node.right)
         if isinstance(node, ast.Call):
-            return name_of(node) in CONSTRUCTORS and bool(node.args) and self.is_literal(node.args[0])
+            return self.is_constructor(node) and bool(node.args) and self.is_literal(node.args[0])
         return False
+
+    def is_constructor(self, node):
+        """Whether a call is one of `CONSTRUCTORS`, and not a method of the same name, such as `x.set(1)`."""
+        name, base = name_of(node), node.func
+        if isinstance(base, ast.Attribute) and hasattr(builtins, name):
+            return False
+        while isinstance(base, ast.Attribute):
+            base = base.value
+        is_known = isinstance(base, ast.Name) and (base is node.func or base.id in self.imported)
+        return name in CONSTRUCTORS and is_known
 
     def is_empty(self, node):
         return isinstance(node, (ast.List, ast.Tuple)) and not node.elts or isinstance(node, ast.Dict) and not node.keys
@@ -797,9 +809,9 @@ def parametrizations(function):
 class Transformation(ast.NodeTransformer):
     """Writes one variant of a test file."""
 
-    def __init__(self, variants, chance, called):
-        # Names of functions that other tests call: these keep their assertions.
-        self.variants, self.chance, self.called = variants, chance, called
+    def __init__(self, variants, chance, called, imported):
+        # Names of functions that other tests call: these keep their assertions. And names that the file imports.
+        self.variants, self.chance, self.called, self.imported = variants, chance, called, imported
         self.path, self.units = [], []
 
     def visit_ClassDef(self, node):
@@ -822,7 +834,7 @@ class Transformation(ast.NodeTransformer):
             if isinstance(part, ast.Assert):
                 # A message may say what was expected.
                 part.msg = None
-        alterations = Alterations(self.chance)
+        alterations = Alterations(self.chance, self.imported)
         names = expected_names(node, alterations)
         arguments = {argument.arg for argument in node.args.args}
         unset = {name for name, stored in names.items() if name in arguments and not stored}
@@ -901,7 +913,9 @@ def variant_of(text, variants, chance):
     sys.setrecursionlimit(20000)
     called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     called |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    transformation = Transformation(variants, chance, called)
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    imported = {(alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names}
+    transformation = Transformation(variants, chance, called, imported)
     tree = transformation.visit(tree)
     place = 0
     for place, node in enumerate(tree.body):

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -110,6 +111,26 @@ DRAWS = {
 }
 
 
+def methods():
+    """Only what a test expects is altered, not the argument of a method that has the name of a constructor."""
+    runner = {"__file__": str(RUNNER), "__name__": "runner"}
+    exec(compile(RUNNER.read_text(), "runner", "exec"), runner)
+    test = "import numpy as np\nimport pkg\n\n\ndef test_one():\n    assert {}\n"
+    for condition, is_kept in {
+        "pkg.made().set(-2, 5) == pkg.vector([1, 5])": True,
+        "x.array([1, 2]) == pkg.vector([1, 5])": True,
+        "pkg.set(3) == pkg.vector([1, 5])": True,
+        "pkg.made() == set([1, 5])": False,
+        "pkg.made() == np.array([1, 5])": False,
+    }.items():
+        for seed in range(20):
+            altered, _ = runner["variant_of"](test.format(condition), {"test_one": "expectation"}, random.Random(seed))
+            left, operator, right = condition.partition(" == ")
+            found = altered.decode()
+            assert f"assert {left} " in found and (f"{left} != {right}" in found) == is_kept, found
+            assert (right in found) == is_kept, found
+
+
 def draws():
     """A survey with other draws changes the values of the tests whose functions draw, and no others."""
     code = "import random\nfrom random import randint\n\nimport numpy as np\n\n\n" + "\n\n\n".join(DRAWS) + "\n"
@@ -172,6 +193,7 @@ def inherited():
 
 
 def main():
+    methods()
     commands()
     inherited()
     draws()
