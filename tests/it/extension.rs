@@ -239,7 +239,7 @@ fn what_was_built_in_a_container_is_shown_in_the_others_and_no_change_of_it_coun
 #[test]
 fn check_warns_of_a_build_whose_interpreter_is_not_named() {
     let lab = paper();
-    let told = "`build` makes files for one Python version, which the manifest does not name";
+    let told = "the paper's `build` command makes files for one Python version, and the manifest does not say which";
     let checked = lab.run(&["check", "ring"]).stdout;
     assert!(!checked.contains(told), "{checked}");
     lab.edit("papers/ring/paper.toml", &line(&lab, "abi = "), "");
