@@ -11,8 +11,8 @@ use super::shards::ShardOptions;
 use super::slurm::{self, SlurmOptions};
 use crate::cluster::JobArray;
 use crate::error::{Error, Result};
-use crate::run::Store;
 use crate::run::machine::Machine;
+use crate::run::{RunFile, Store};
 use crate::session::{Run, SessionOptions};
 
 /// Continue a run that was stopped or killed, or that lost attempts to infrastructure
@@ -65,16 +65,16 @@ pub struct Arguments {
     places: super::shared::PlaceOptions,
 }
 
+fn not_shared(run: &RunFile) -> Error {
+    Error::usage(format!("run `{}` was not planned to be shared among several processes or machines", run.run))
+}
+
 impl Arguments {
     /// Continues a run as a Slurm job: with the run's existing job, or with a new job if the run was only planned.
     async fn resubmit(&self, folder: &Path) -> Result<ProgramExit> {
         let (_, run) = Store::open(folder)?;
         if run.sharing.is_none() {
-            return Err(Error::usage(format!(
-                "run `{}` was not planned to be shared among several processes or machines",
-                run.run
-            ))
-            .hint("start a new run with `run --slurm`"));
+            return Err(not_shared(&run).hint("start a new run with `run --slurm`"));
         }
         let job = if let Some(array) = JobArray::read(folder)? {
             array.job
@@ -117,11 +117,8 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
         (Some(_), given) => Some(given.unwrap_or_else(|| arguments.shards.only())),
         (None, None) => None,
         (None, Some(_)) => {
-            return Err(Error::usage(format!(
-                "run `{}` was not planned to be shared among several processes or machines",
-                run.run
-            ))
-            .hint("leave out `--shard`, or plan a shared run with `run --plan-only` or `run --shard`"));
+            return Err(not_shared(&run)
+                .hint("leave out `--shard`, or plan a shared run with `run --plan-only` or `run --shard`"));
         }
     };
     let shown =

@@ -1,12 +1,8 @@
 //! Rows and columns of a table, shared by all table formats.
 
-use std::fmt;
-use std::marker::PhantomData;
-
 use schemars::JsonSchema;
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
@@ -98,40 +94,11 @@ fn unfit(name: &str) -> Error {
     Error::internal(format!("no column fits the field `{name}`"))
 }
 
-/// A row as JSON text.
-pub(super) struct RowText(Vec<u8>);
-
-impl RowText {
-    pub(super) fn new<R: Serialize>(row: &R) -> Result<Self> {
-        serde_json::to_vec(row).map(Self).map_err(|error| failed(&error))
-    }
-
-    /// Reads the row's cells in the order of the columns, each as a `C`.
-    pub(super) fn cells<'a, C: Deserialize<'a>>(&'a self) -> Result<Vec<C>> {
-        let mut row = serde_json::Deserializer::from_slice(&self.0);
-        row.deserialize_map(Cells(PhantomData)).map_err(|error| failed(&error))
-    }
-}
-
-fn failed(error: &serde_json::Error) -> Error {
-    Error::internal(format!("failed to write a row of a table: {error}"))
-}
-
-/// Reads an object's values, without their names.
-struct Cells<C>(PhantomData<C>);
-
-impl<'a, C: Deserialize<'a>> Visitor<'a> for Cells<C> {
-    type Value = Vec<C>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a row")
-    }
-
-    fn visit_map<A: MapAccess<'a>>(self, mut row: A) -> std::result::Result<Vec<C>, A::Error> {
-        let mut cells = Vec::new();
-        while row.next_key::<IgnoredAny>()?.is_some() {
-            cells.push(row.next_value()?);
-        }
-        Ok(cells)
+/// Returns a row's cells by column name.
+pub(super) fn cells<R: Serialize>(row: &R) -> Result<Map<String, Value>> {
+    match serde_json::to_value(row) {
+        Ok(Value::Object(cells)) => Ok(cells),
+        Ok(_) => Err(Error::internal("a table row is not an object")),
+        Err(error) => Err(Error::internal("failed to write a row of a table").because(error)),
     }
 }

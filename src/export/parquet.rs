@@ -15,9 +15,9 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::column::{Column, ColumnKind, ExportTable, RowText};
+use super::column::{Column, ColumnKind, ExportTable, cells};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 
@@ -40,7 +40,7 @@ pub fn save<R: Serialize + JsonSchema>(table: ExportTable<'_, R>, path: &Path) -
     let mut writer = SerializedFileWriter::new(destination, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
     let mut group = RowGroup::new(&columns);
     for row in table.rows {
-        group.add(RowText::new(&row?)?.cells()?)?;
+        group.add(cells(&row?)?);
         if group.is_full() {
             write_group(writer.next_row_group().map_err(failed)?, &group).map_err(failed)?;
             group = RowGroup::new(&columns);
@@ -92,16 +92,13 @@ impl<'a> RowGroup<'a> {
         Self { columns: columns.iter().map(|column| (column, Vec::new())).collect(), rows: 0, text: 0 }
     }
 
-    fn add(&mut self, row: Vec<Value>) -> Result<()> {
-        if row.len() != self.columns.len() {
-            return Err(Error::internal("a table row has other cells than its columns"));
-        }
-        for ((_, cells), cell) in self.columns.iter_mut().zip(row) {
+    fn add(&mut self, mut row: Map<String, Value>) {
+        for (column, cells) in &mut self.columns {
+            let cell = row.remove(&column.name).unwrap_or_default();
             self.text += cell.as_str().map_or_else(|| cell.as_array().map_or(0, |list| 8 * list.len()), str::len);
             cells.push(cell);
         }
         self.rows += 1;
-        Ok(())
     }
 
     const fn is_full(&self) -> bool {

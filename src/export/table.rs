@@ -4,20 +4,18 @@
 //! The two structs define the tables: columns, their order and types follow from their JSON schemas, which are stored
 //! in `schemas/`. Never rename a column; add new ones at the end.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use super::column::{ExportTable, RowText, columns};
+use super::column::{ExportTable, cells, columns};
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::{ExportSource, jsonl};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::WholeFile;
 use crate::run::{AttemptRecord, measured};
 use crate::score::Verdict;
@@ -345,23 +343,14 @@ fn heading<R: JsonSchema>(measures: &[String]) -> Result<String> {
 
 /// Appends the line of a row.
 fn add_row<R: Serialize>(text: &mut String, row: &R) -> Result<()> {
-    let row = RowText::new(row)?;
-    let cells = row.cells::<&RawValue>()?.into_iter().map(csv_cell).collect::<Result<Vec<_>>>()?;
+    let cells = cells(row)?;
+    let cells = cells.values().map(|cell| match cell {
+        Value::Null => String::new(),
+        Value::String(text) => crate::report::cell(text),
+        other => other.to_string(),
+    });
     crate::report::csv_line(text, cells);
     Ok(())
-}
-
-/// Converts a JSON value to a CSV cell.
-fn csv_cell(json: &RawValue) -> Result<Cow<'_, str>> {
-    Ok(match json.get() {
-        "null" => Cow::Borrowed(""),
-        quoted if quoted.starts_with('"') => {
-            let text: String = serde_json::from_str(quoted)
-                .map_err(|error| Error::internal(format!("failed to write a cell of a table: {error}")))?;
-            Cow::Owned(crate::report::cell(&text))
-        }
-        number_or_list => Cow::Borrowed(number_or_list),
-    })
 }
 
 /// Which of the two tables.

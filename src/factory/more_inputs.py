@@ -315,9 +315,13 @@ class Recorder:
 
     def has_new_types(self, wanted, frame, code):
         """Whether no earlier call of the function had arguments of these types."""
-        values, known = frame.f_locals, self.types.setdefault(wanted, set())
-        found = tuple(kind_of(values[name]) for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-        if found in known or len(known) >= MOST_COMBINATIONS:
+        known = self.types.setdefault(wanted, set())
+        if len(known) >= MOST_COMBINATIONS:
+            return False
+        # A generator that goes on may have deleted an argument.
+        names, values = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], frame.f_locals
+        found = tuple(kind_of(values.get(name)) for name in names)
+        if found in known:
             return False
         known.add(found)
         return True
@@ -765,7 +769,8 @@ class Inputs:
                         free += [place] if is_free else []
             # The types of values that come from other functions' calls are usual, too.
             own = lambda found: {one for one in found if one[0] not in others}
-            if all(own(self.types(arguments)) != own(known) for known in self.known_types):
+            types = own(self.types(arguments))
+            if all(own(known) != types for known in self.known_types):
                 free.append(UNUSUAL_TYPES)
             call = tuple(arguments[place] for place in range(len(positional)))
             yield (call, tuple((name, arguments[name]) for name, _ in named)), free

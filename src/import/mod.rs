@@ -53,7 +53,7 @@ pub enum ImportRemark {
     Doubt {
         /// Subject of the remark.
         about: String,
-        /// What may be wrong.
+        /// The possible mistake.
         what: String,
     },
     /// A part that was left out.

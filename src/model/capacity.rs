@@ -43,7 +43,7 @@ pub(super) struct Capacity {
     density: AtomicU64,
 }
 
-/// What a refused call says about its maximum number of output tokens, called the bound.
+/// Interpretation of a refused call: is its maximum number of output tokens, called the bound, too large?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lesson {
     /// The refusal is not about the bound.

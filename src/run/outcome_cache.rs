@@ -36,7 +36,7 @@ struct Heading {
     outcomes: usize,
 }
 
-/// Reads a run's outcomes, from the cache as far as it has them. `None` if the records changed while they were read.
+/// Reads a run's outcomes: those in the cache, and then the records added since. `None` if the records changed while they were read.
 ///
 /// # Errors
 /// Kind `Store` if the records cannot be read.

@@ -1,4 +1,4 @@
-//! What families and items say about themselves for pages, reports and listings.
+//! Descriptions of families, items and samples for pages, reports and listings.
 
 use serde::Serialize;
 
