@@ -44,6 +44,15 @@ pub struct Exec {
     pub peak_memory: u64,
 }
 
+impl Exit {
+    /// Whether a signal ended the command itself, or a process whose end a shell reports as 128 and the signal's
+    /// number.
+    #[must_use]
+    pub fn is_by_signal(self) -> bool {
+        matches!(self, Self::Signal(_) | Self::Code(129..=192))
+    }
+}
+
 impl Exec {
     /// Whether the command exited with code 0.
     #[must_use]

@@ -44,6 +44,8 @@ pub struct Context<'a> {
     pub round: u32,
     /// Memory limit in bytes of each process of the agent that runs outside the sandbox.
     pub memory: u64,
+    /// When a signal last ended a command of the agent, if one did.
+    pub signalled: Option<Instant>,
 }
 
 impl Context<'_> {
@@ -67,6 +69,9 @@ impl Context<'_> {
             Err(_) => begun.elapsed(),
         };
         self.budget.charge_time(took);
+        if exec.as_ref().is_ok_and(|exec| exec.exit.is_by_signal()) {
+            self.signalled = Some(Instant::now());
+        }
         exec
     }
 

@@ -17,6 +17,7 @@ use super::calls::{FunctionCall, RecordedCalls, WatchedFunctions, equal};
 use super::manifest::{CommandSet, Instruction};
 use super::program::{Program, file_name};
 use crate::run::check::tail;
+use crate::run::stop_signal;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::score::ml_bench::ProgramKind;
 use crate::score::{last_json_line, read_result};
@@ -179,7 +180,7 @@ pub async fn observe(
     let wrappers = sandbox.workdir().join(FOLDER).join("bin").display().to_string();
     let launched = ["sh", "-c", LAUNCH, &wrappers, interpreter, file].map(Into::into).into();
     let command = Command { variables, argv: launched, ..run(&[]) };
-    let exec = sandbox.exec(&command, &limits).await?;
+    let exec = stop_signal::exec(sandbox, &command, &limits).await?;
     let succeeded = exec.exit == Exit::Code(0);
     let parses = succeeded || {
         let check = match program.kind {

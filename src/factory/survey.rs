@@ -12,6 +12,7 @@ use crate::error::{Error, FailureKind, Result};
 use crate::files::hex;
 use crate::masked::ready::ReadyPaper;
 use crate::run::machine::Machine;
+use crate::run::stop_signal;
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault};
 use crate::score::read_result;
 use crate::suite::{ResultRule, Stdout};
@@ -171,7 +172,7 @@ pub(super) async fn run_tests(
     let mut sandbox = machine.backend.start(&machine.spec(&ready.env, &workspace, None)).await?;
     let limits = ExecLimits { wall: limit, patience: limit, grace: Duration::from_secs(2), output: 1 << 20 };
     let lost = |fault: Fault| Error::new(FailureKind::Infrastructure, "the sandbox was lost").because(fault);
-    let exec = match sandbox.exec(&Command::shell(line), &limits).await {
+    let exec = match stop_signal::exec(sandbox.as_mut(), &Command::shell(line), &limits).await {
         Ok(exec) => exec,
         Err(Fault::Refused(why)) => return Err(failed(&format!("its tests broke the sandbox: {why}"))),
         Err(fault) => return Err(lost(fault)),

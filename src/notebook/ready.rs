@@ -25,6 +25,7 @@ use crate::run::check::Measurement;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::family::{AttemptOutput, Collected, Item, Ready, ScoringInput, Staged};
 use crate::run::machine::Machine;
+use crate::run::stop_signal;
 use crate::sample::Sample;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::workspace::Snapshot;
@@ -170,7 +171,7 @@ impl ReadyTask {
         let command = Command { argv, stdin: script.into_bytes(), ..Command::default() };
         let limits =
             ExecLimits { wall: PROBE, patience: patience(PROBE), grace: Duration::from_secs(1), output: 64 << 10 };
-        let exec = sandbox.exec(&command, &limits).await?;
+        let exec = stop_signal::exec(sandbox, &command, &limits).await?;
         let said = String::from_utf8_lossy(&exec.stdout);
         let last = said.trim_end().lines().last().unwrap_or_default().trim();
         let result = if exec.success() && last == "reached" {

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::family::{AttemptOutput, Collected, Ready, ScoringInput, Staged};
 use super::gpus::Lease;
 use super::machine::Machine;
+use super::stop_signal::is_stopping;
 use super::{AttemptRecord, Configuration, Store, round};
 use crate::agent::{self, Agent, AttemptEnd, Budget, Context, End, Event, LiveUsage, Trajectory};
 use crate::error::{Error, FailureKind, Result, with_causes};
@@ -193,6 +194,7 @@ impl RunContext {
             review: Some(&review),
             round: 0,
             memory: self.machine.limits.memory,
+            signalled: None,
         };
         let begun = tokio::select! {
             () = cancel.cancelled() => Err(Error::new(FailureKind::Interrupted, "the run was stopped")),
@@ -209,6 +211,11 @@ impl RunContext {
                 Ok(done) => work = done,
                 Err(fault) => ended = fault.into(),
             }
+        }
+        if let Some(since) = context.signalled
+            && is_stopping(since, cancel).await
+        {
+            ended = End::Cancelled.into();
         }
         record.answer = context.answer.take();
         record.observed.clone_from(&work.observed);
@@ -238,10 +245,13 @@ impl RunContext {
         {
             ended = loss.clone().into();
         }
-        if ended.end == End::SandboxKilled
-            && let Some(evidence) = self.machine.examine().await
-        {
-            ended = AttemptEnd::lost(ended.detail.unwrap_or_default(), evidence);
+        if ended.end == End::SandboxKilled {
+            let since = Instant::now();
+            if let Some(evidence) = self.machine.examine().await {
+                ended = AttemptEnd::lost(ended.detail.unwrap_or_default(), evidence);
+            } else if is_stopping(since, cancel).await {
+                ended = End::Cancelled.into();
+            }
         }
         if ended.end != before {
             trajectory.push(&Event::Ended { end: ended.end, detail: ended.detail.clone() });

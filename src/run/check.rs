@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
+use super::stop_signal;
 use crate::agent::measure::{CheckRunner, MOST_OUTPUT, NoResult, removal, wall};
 use crate::agent::{self, Check};
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
@@ -67,7 +68,7 @@ struct UnbudgetedSandbox<'a>(&'a mut dyn Sandbox);
 impl CheckRunner for UnbudgetedSandbox<'_> {
     async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault> {
         let limits = ExecLimits { wall, patience: patience(wall), grace: Duration::from_secs(2), output: MOST_OUTPUT };
-        self.0.exec(command, &limits).await
+        stop_signal::exec(self.0, command, &limits).await
     }
 
     async fn read(&mut self, path: &Path) -> Result<Vec<u8>, Fault> {

@@ -13,6 +13,7 @@ use super::family::{AttemptOutput, Ready, Staged};
 use super::gpus::Lease;
 use super::results::CheckKey;
 use super::round;
+use super::stop_signal::is_stopping;
 use crate::agent::{Event, Trajectory};
 use crate::error::{Error, FailureKind, Result, with_causes};
 use crate::sandbox::{EvidenceKind, Fault, Loss, Sandbox, evidence_in};
@@ -62,11 +63,12 @@ impl RunContext {
         cancel: &CancellationToken,
     ) -> Result<Verification> {
         let begun = Instant::now();
+        let stopped = || Error::new(FailureKind::Interrupted, "the run was stopped");
         let mut last = None;
         for _ in 0..self.configuration.tries.max(1) {
             let mut found = CheckResults::default();
             let tried = tokio::select! {
-                () = cancel.cancelled() => return Err(Error::new(FailureKind::Interrupted, "the run was stopped")),
+                () = cancel.cancelled() => return Err(stopped()),
                 tried = self.verify_once(under, evidence, trajectory, &mut found) => tried,
             };
             match tried {
@@ -88,6 +90,7 @@ impl RunContext {
                         let loss = Loss::new(with_causes(&error)).proven(evidence);
                         last = Some(Error::new(FailureKind::Infrastructure, "no result").because(loss));
                     }
+                    None if is_stopping(Instant::now(), cancel).await => return Err(stopped()),
                     // Code that ends its own sandbox fails.
                     None => {
                         let why = format!("{ENDED}: {}", with_causes(&error));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::support::Lab;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::json;
 
 const RUN: [&str; 8] = ["run", "-n", "1..3", "--agent", "gold", "--agent", "noop", "--no-baseline"];
 
@@ -169,6 +170,72 @@ fn ctrl_c_stops_cleanly_and_explains_how_to_resume() {
     assert!(message.contains("autoexperiment resume runs/r"), "{message}");
     // The attempt that was stopped has a record with the step that it took, and will be repeated.
     assert!(lab.records("r").iter().all(|record| record["agent"] == "noop" || record["end"] == "cancelled"));
+}
+
+/// Returns the processes that this process has started, and those that they have started.
+fn descendants(ancestor: Pid) -> Vec<Pid> {
+    let mut found = vec![ancestor];
+    let parents: Vec<(Pid, Pid)> = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_string_lossy().parse().ok()?;
+            let status = fs::read_to_string(entry.path().join("status")).ok()?;
+            let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())?;
+            Some((Pid::from_raw(pid), Pid::from_raw(parent)))
+        })
+        .collect();
+    let mut seen = 0;
+    while seen < found.len() {
+        let above = found[seen];
+        found.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
+        seen += 1;
+    }
+    found.split_off(1)
+}
+
+/// A batch system, or a machine that shuts down, sends SIGTERM to all processes of a job. An experiment may get it some
+/// time before the program does, and then ends without a result.
+#[test]
+fn a_right_solution_whose_experiment_gets_the_stop_signal_before_the_program_is_not_failed() {
+    let lab = Lab::new();
+    // The last experiment is slow.
+    let body = r#"    import sys, time; time.sleep(2 * ("table" in sys.argv)); return sum(values) \/ len(values)"#;
+    let write = format!("sed -i 's/    raise NotImplementedError/{body}/' tiny/means.py");
+    let agent = lab.scripted("steps", &[json!({"tool": "command_line", "arguments": {"command": write}})]);
+    let common = ["run", "--sample", "tiny_0", "--agent", &agent, "--name", "r", "--no-baseline"];
+    let mut arguments = common.as_slice();
+    for (signal, delay) in [(Signal::SIGTERM, 300), (Signal::SIGKILL, 50)] {
+        let child = lab.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let harness = Pid::from_raw(child.id().cast_signed());
+        let begun = Instant::now();
+        let experiment = loop {
+            assert!(begun.elapsed() < Duration::from_mins(1), "no experiment was verified");
+            std::thread::sleep(Duration::from_millis(20));
+            let all = descendants(harness);
+            let is_experiment = |pid: &Pid| {
+                let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                String::from_utf8_lossy(&command).contains("-m\0tiny\0table")
+            };
+            if all.iter().any(is_experiment) {
+                break all;
+            }
+        };
+        // Let Python import the code, which then sleeps.
+        std::thread::sleep(Duration::from_millis(400));
+        for pid in experiment.into_iter().rev() {
+            let _ = kill(pid, signal);
+        }
+        std::thread::sleep(Duration::from_millis(delay));
+        kill(harness, signal).unwrap();
+        child.wait_with_output().unwrap();
+        let counted = lab.records("r").into_iter().filter(|record| record["verified"].is_object());
+        assert_eq!(counted.collect::<Vec<_>>(), Vec::<serde_json::Value>::new(), "{signal}");
+        arguments = &["resume", "r"];
+    }
+    lab.ok(arguments);
+    let records = lab.records("r");
+    assert_eq!(records.last().unwrap()["verified"]["pass"], true, "{records:?}");
 }
 
 #[test]

@@ -188,7 +188,17 @@ fn a_job_array_is_completed_although_tasks_nodes_and_the_submitting_process_are_
         std::fs::read_dir(lab.path("runs/s/shards")).unwrap().flatten().count() / 2,
     );
     let (alone, array) = (verdicts(&lab, "alone"), verdicts(&lab, "s"));
-    assert_eq!(array, alone);
+    let differing: Vec<String> = alone
+        .iter()
+        .filter(|&(attempt, verdict)| array.get(attempt) != Some(verdict))
+        .map(|(attempt, verdict)| {
+            let (agent, sample, number) = attempt;
+            let steps = lab.path(&format!("runs/s/trajectories/{agent}/{sample}.{number}.jsonl"));
+            let steps = std::fs::read_to_string(steps).unwrap_or_default();
+            format!("{attempt:?}: {verdict:?} alone, {:?} in the array\n{steps}", array.get(attempt))
+        })
+        .collect();
+    assert!(differing.is_empty() && array.len() == alone.len(), "{}", differing.join("\n"));
     println!("{} attempts, each with one verdict, as in the undisturbed run", array.len());
     let status: Value = serde_json::from_str(&lab.ok(&["status", "s", "--json"]).stdout).unwrap();
     let of = |name: &str| status[name].as_f64().unwrap();

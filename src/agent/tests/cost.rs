@@ -83,6 +83,7 @@ fn a_step(settings: &str, reply: &Reply, attempts: u32, steps: u32) -> f64 {
             review: None,
             round: 0,
             memory: 1 << 30,
+            signalled: None,
         };
         let ended = runtime.block_on(attempt(agent.as_ref(), &task().task("doubling_0", 0), &mut context));
         assert_eq!((ended.end, budget.steps), (End::GaveUp, steps));

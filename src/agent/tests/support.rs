@@ -326,6 +326,7 @@ impl AttemptFixture {
             review: None,
             round: 0,
             memory: 1 << 30,
+            signalled: None,
         };
         let ended = attempt(agent, &task.clone().task("doubling_0", 0), &mut context).await;
         let answer = context.answer.take();

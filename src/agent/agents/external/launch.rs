@@ -1,7 +1,7 @@
 //! Runs one attempt of an external agent: writes its files, runs its program and reads the answer.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
@@ -120,6 +120,9 @@ pub(super) async fn run(
         Err(fault) => return fault.into(),
     };
     record(&exec, tool_time, context);
+    if exec.exit.is_by_signal() {
+        context.signalled = Some(Instant::now());
+    }
     if cancel.is_cancelled() {
         return End::Cancelled.into();
     }
