@@ -43,9 +43,11 @@ pub(super) struct PackageManifest<'a> {
 /// File that tells the runner which tests to run.
 pub(super) const IDS: &str = "autoexperiment_ids.json";
 
-/// The command that runs the tests listed in [`IDS`] on code that is trusted.
-pub(super) fn unguarded_command(layout: &Layout) -> String {
-    format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded", layout.exports())
+/// The command that runs the tests listed in [`IDS`] on code that is trusted; if `altered`, also with their
+/// expectations altered in each of the ways of which verification draws one.
+pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
+    let altered = if altered { " --altered" } else { "" };
+    format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded{altered}", layout.exports())
 }
 
 /// File that tells the runner which changes of the code to try with which tests.

@@ -445,6 +445,9 @@ class Snapshot:
 # Variants of tests.
 
 PLAIN, EXPECTATION, ENDING = "plain", "expectation", "ending"
+# Number of ways in which the expectations of a test function are altered. All are tried on the original code when gold
+# is recorded, because an altered expectation may be right by chance, and a right solution would fail by it.
+ALTERATIONS = 4
 # Constructors whose calls with literals count as literals.
 CONSTRUCTORS = {
     "approx",
@@ -809,9 +812,11 @@ def parametrizations(function):
 class Transformation(ast.NodeTransformer):
     """Writes one variant of a test file."""
 
-    def __init__(self, variants, chance, called, imported):
+    def __init__(self, variants, chance, called, imported, way):
         # Names of functions that other tests call: these keep their assertions. And names that the file imports.
         self.variants, self.chance, self.called, self.imported = variants, chance, called, imported
+        # The way in which expectations are altered, from 0; drawn for each function if it is None.
+        self.way = way
         self.path, self.units = [], []
 
     def visit_ClassDef(self, node):
@@ -834,7 +839,8 @@ class Transformation(ast.NodeTransformer):
             if isinstance(part, ast.Assert):
                 # A message may say what was expected.
                 part.msg = None
-        alterations = Alterations(self.chance, self.imported)
+        way = self.chance.randrange(ALTERATIONS) if self.way is None else self.way
+        alterations = Alterations(random.Random(f"{name} {way}"), self.imported)
         names = expected_names(node, alterations)
         arguments = {argument.arg for argument in node.args.args}
         unset = {name for name, stored in names.items() if name in arguments and not stored}
@@ -903,8 +909,9 @@ def name_of_decorator(node):
     return getattr(node, "attr", getattr(node, "id", ""))
 
 
-def variant_of(text, variants, chance):
-    """Returns the source of a test file in these variants of its functions, and the names of all its test functions."""
+def variant_of(text, variants, chance, way=None):
+    """Returns the source of a test file in these variants of its functions, and the names of all its test functions.
+    Expectations are altered in this way, or in one that is drawn for each function."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -915,7 +922,7 @@ def variant_of(text, variants, chance):
     called |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     imported = {(alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names}
-    transformation = Transformation(variants, chance, called, imported)
+    transformation = Transformation(variants, chance, called, imported, way)
     tree = transformation.visit(tree)
     place = 0
     for place, node in enumerate(tree.body):
@@ -2471,7 +2478,7 @@ def alike(one, other):
     return all(abs(a - b) <= 1e-6 * max(abs(a), abs(b), 1e-9) for a, b in zip(one["numbers"], other["numbers"]))
 
 
-def run(folder, group, only, keep, guarded):
+def run(folder, group, only, keep, guarded, altered):
     plan = read_plan(folder)
     groups = plan.get("groups", {})
     if group not in groups and group != "*":
@@ -2509,14 +2516,14 @@ def run(folder, group, only, keep, guarded):
     drawn, rounds = draw(every, chance)
     verdicts = Verdicts(ids, plan.get("without_values", ()))
 
-    def once(chosen, variant):
+    def once(chosen, variant, way=None):
         """Runs these tests, with the variants that `variant` returns for their functions."""
         for group, names in runner.processes(chosen, guarded):
             variants = {units[name]: variant(units[name]) for name in names if units[name][1]}
             replaced = {}
             for file in group:
                 own = {unit: one for (place, unit), one in variants.items() if place == file}
-                text = variant_of(runner.texts[file], own, chance)[0] if file in runner.texts else None
+                text = variant_of(runner.texts[file], own, chance, way)[0] if file in runner.texts else None
                 replaced.update({file: text} if text else {})
             is_doctest = group[0] not in runner.texts
             outcome = runner.run(group, names, replaced, is_doctest, 3)
@@ -2529,6 +2536,8 @@ def run(folder, group, only, keep, guarded):
     try:
         for place in range(rounds):
             once(ids, lambda unit: drawn[unit][place])
+        for way in range(ALTERATIONS if altered else 0):
+            once([name for name in ids if units[name][1]], lambda unit: EXPECTATION, way)
         # A second process for some tests without the others.
         if len(every) > 1:
             apart = set(chance.sample(every, max(1, min(len(every) // 4, 12))))
@@ -2651,7 +2660,7 @@ def fix_addresses():
 
 USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--added] [--output FILE]
        python -B -I {RUNNER} inputs FILE [--output FILE]
-       python -B -I {RUNNER} run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
+       python -B -I {RUNNER} run GROUP [--ids FILE] [--unguarded] [--altered] [--keep] [--output FILE]
        python -B -I {RUNNER} trials FILE [--output FILE]"""
 
 
@@ -2674,7 +2683,7 @@ def main(given):
     for word in rest:
         if word in ("--seconds", "--ids", "--output"):
             options[word] = next(rest, None)
-        elif word in ("--doctests", "--added", "--other-draws", "--keep", "--unguarded"):
+        elif word in ("--doctests", "--added", "--other-draws", "--keep", "--unguarded", "--altered"):
             options[word] = True
         elif word.startswith("-"):
             sys.exit(USAGE)
@@ -2689,7 +2698,8 @@ def main(given):
     elif given[:1] == ["inputs"] and len(places) == 1:
         result = more_inputs(HERE, json.loads(read_text(places[0])))
     elif given[:1] == ["run"] and len(places) == 1:
-        result = run(HERE, places[0], options.get("--ids"), "--keep" in options, "--unguarded" not in options)
+        keep, guarded = "--keep" in options, "--unguarded" not in options
+        result = run(HERE, places[0], options.get("--ids"), keep, guarded, "--altered" in options)
     elif given[:1] == ["trials"] and len(places) == 1:
         result = Trials(HERE, read_request(places[0])).run()
     else:

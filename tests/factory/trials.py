@@ -131,6 +131,58 @@ def methods():
             assert (right in found) == is_kept, found
 
 
+def ways():
+    """Expectations are altered in few ways, and a run of all of them shows where one is right by chance."""
+    runner = {"__file__": str(RUNNER), "__name__": "runner"}
+    exec(compile(RUNNER.read_text(), "runner", "exec"), runner)
+    test = "import pkg\n"
+    for number in range(20, 40):
+        name = "made" if number % 2 else "number"
+        test += f"\n\ndef test_{number}():\n    assert pkg.{name}({number}) == {number}\n"
+    code = """class Remainder(int):
+    def __eq__(self, other):
+        return self % 3 == other % 3
+
+    __hash__ = int.__hash__
+
+
+def made(value):
+    return Remainder(value)
+
+
+def number(value):
+    return value
+"""
+    drawn = {
+        runner["variant_of"]("def test_a():\n    assert f() == 500\n", {"test_a": "expectation"}, random.Random(seed))[0]
+        for seed in range(200)
+    }
+    values = {line for text in drawn for line in text.decode().splitlines() if "f() ==" in line}
+    assert len(values) == runner["ALTERATIONS"], values
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        ids = [f"tests/test_pkg.py::test_{number}" for number in range(20, 40)]
+        write(folder, {"pkg.py": code, "tests/test_pkg.py": test})
+        plan = {"groups": {"all": ids}, "without_values": [], "seconds": {}}
+        (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan))
+        command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "run", "*"]
+        ran = subprocess.run(
+            [*command, "--unguarded", "--altered"],
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert ran.returncode == 0, ran.stderr
+        result = json.loads(ran.stdout)
+    assert set(result["tests"].values()) == {"passed"}, result
+    canaries = {int(name.split("_")[-1].split()[0]): outcome for name, outcome in result["canaries"].items()}
+    assert {canaries[number] for number in range(20, 40, 2)} == {"failed"}, canaries
+    # Each of the other tests is right by chance in one way of three.
+    assert sum(canaries[number] == "varies" for number in range(21, 40, 2)) > 3, canaries
+    print("expectations that are right by chance: found")
+
+
 def draws():
     """A survey with other draws changes the values of the tests whose functions draw, and no others."""
     code = "import random\nfrom random import randint\n\nimport numpy as np\n\n\n" + "\n\n\n".join(DRAWS) + "\n"
@@ -194,6 +246,7 @@ def inherited():
 
 def main():
     methods()
+    ways()
     commands()
     inherited()
     draws()
