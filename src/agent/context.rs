@@ -44,7 +44,8 @@ pub struct Context<'a> {
     pub round: u32,
     /// Memory limit in bytes of each process of the agent that runs outside the sandbox.
     pub memory: u64,
-    /// When a signal last ended a command of the agent, if one did.
+    /// Time at which a signal last ended a command of the agent, if any did. The signal may be part of stopping the
+    /// run, so the run checks this before the attempt is scored.
     pub signalled: Option<Instant>,
 }
 
@@ -61,10 +62,11 @@ impl Context<'_> {
         let exec = self.sandbox.exec(command, &limits).await;
         let took = match &exec {
             // Charge a command that timed out at least its whole limit. The clocks of sandbox and harness may differ
-            // slightly, and a tiny rest of the attempt's time must not remain.
+            // slightly, and then a tiny rest of the attempt's time could remain.
             Ok(exec) if exec.exit == Exit::TimedOut => exec.own_time().max(wall),
-            // Use the sandbox's measurement: while this process is suspended, for example by Ctrl-Z, the sandbox keeps
-            // running.
+            // Use the time that the sandbox measured, not the time that passed in this process: if this process is
+            // suspended, for example by Ctrl-Z, the command may end meanwhile, and the rest of the suspension is not
+            // its time.
             Ok(exec) => exec.own_time(),
             Err(_) => begun.elapsed(),
         };

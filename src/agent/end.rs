@@ -131,7 +131,7 @@ impl From<&ModelError> for AttemptEnd {
     fn from(error: &ModelError) -> Self {
         let end = match error {
             ModelError::ContextLength(_) => End::TokenLimit,
-            // When a script has no more replies, the attempt is over.
+            // The scripted model or the recording has no reply to this call, so the attempt is over.
             ModelError::Exhausted(_) => End::GaveUp,
             ModelError::Refused(_) | ModelError::Rejected(_) => End::Refused,
             ModelError::Denied(_) => End::ModelDenied,

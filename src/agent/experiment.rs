@@ -101,7 +101,7 @@ pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) 
     Ok(())
 }
 
-/// Runs a check in the agent's sandbox: charges the budget and records the command.
+/// The agent's sandbox for running a check. Each use is charged to the budget, and the check's command is recorded.
 struct BudgetedSandbox<'c, 'a> {
     context: &'c mut Context<'a>,
     check: &'c Check,

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use super::Replication;
 
-/// The paper's text.
+/// Name of the file with the paper's text.
 pub const PAPER: &str = "paper.txt";
-/// Descriptions of the experiments to run and report.
+/// Name of the file that describes the experiments to run and report.
 pub const EXPERIMENTS: &str = "experiments.md";
-/// Script that runs all experiments.
+/// Name of the script that runs all experiments.
 const RUN_EXPERIMENTS: &str = "run_experiments.sh";
 
 /// Returns the paths and contents of a task's files: [`PAPER`], [`EXPERIMENTS`], [`RUN_EXPERIMENTS`]. The script is

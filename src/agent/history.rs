@@ -1,5 +1,5 @@
-//! The history setting: which earlier steps a model is shown in each call: all, the last ones, or a summary and the
-//! last ones.
+//! The history setting, which selects the earlier steps that a model is shown in each call: all steps, only the last
+//! ones, or the last ones and a summary of the others.
 
 use std::fmt;
 use std::str::FromStr;

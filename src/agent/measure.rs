@@ -1,6 +1,6 @@
-//! The only implementation of running a check (an experiment or similar): remove the old result file, run the command,
-//! and read the result by its rule. Agents run checks within their budget; gold runs, the baseline and verification run
-//! them directly in a sandbox.
+//! Runs a check (an experiment or similar): removes the old result file, runs the command, and reads the result by its
+//! rule. Every part of this program that runs checks uses this implementation. Agents run checks within their budget;
+//! gold runs, the baseline and verification run them directly in a sandbox.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,8 +23,8 @@ pub(crate) trait CheckRunner: Send {
     async fn exec(&mut self, command: &Command, wall: Duration) -> Result<Exec, Fault>;
     /// Reads a file of at most [`MOST_OUTPUT`] bytes.
     async fn read(&mut self, path: &Path) -> Result<Vec<u8>, Fault>;
-    /// Removes a file if it exists. Only a lost sandbox is an error; a file that cannot be removed shows in the check's
-    /// result.
+    /// Removes a file if it exists. If the file cannot be removed, [`measure`] runs the check anyway; only a lost
+    /// sandbox ends the check.
     async fn remove(&mut self, path: &Path) -> Result<(), Fault>;
 }
 

@@ -1,8 +1,9 @@
-//! Agents, which attempt samples: the [`Agent`] trait, the task that an agent is given, and the context that it works
-//! in.
+//! Agents, which attempt samples (the benchmark's tasks): the [`Agent`] trait, the task that an agent is given, and the
+//! context in which it works.
 //!
-//! An agent acts only through its [`Context`]: a sandbox, a model, a budget that it cannot exceed, and a trajectory
-//! that records its actions. The agents themselves are in `agents`; the other files here are shared by several agents.
+//! An agent acts only through its [`Context`], which gives it a sandbox, a model, a budget that it cannot exceed, and a
+//! trajectory that records its actions. The agents themselves are in `agents`; the other files here are shared by
+//! several agents.
 
 mod agents;
 mod budget;
@@ -67,7 +68,7 @@ pub trait Agent: Send + Sync {
     fn name(&self) -> &str;
     /// Whether [`Context::model`] must be present.
     fn needs_model(&self) -> bool;
-    /// The only family whose samples the agent can attempt; `None` for any family.
+    /// The only family (kind of task) whose samples the agent can attempt; `None` if it can attempt any sample.
     fn only(&self) -> Option<&'static str> {
         None
     }
@@ -75,8 +76,8 @@ pub trait Agent: Send + Sync {
     fn forges(&self) -> bool {
         false
     }
-    /// Prepares what the agent needs on this machine, except a model, in the folder `cache`. Called before the first
-    /// attempt.
+    /// Installs into the folder `cache` what the agent needs on this machine, such as its env; the model is not part of
+    /// this. Called before the first attempt.
     ///
     /// # Errors
     /// Kinds `Suite` and `Machine` if an env cannot be built.
@@ -96,8 +97,9 @@ pub trait Agent: Send + Sync {
     fn needs_listener(&self) -> bool {
         false
     }
-    /// Digest of those parts of the agent that are not part of this program, such as the version and command line of
-    /// another program. Runs with equal digests used the same agent. Known only after [`Agent::prepare`].
+    /// Digest of the agent's own parts, such as the manifest and env of an external agent, the file of a Python
+    /// function, or the prompt of a preset. `None` if the agent has no such parts. Runs with equal digests used the
+    /// same agent. Known only after [`Agent::prepare`].
     fn digest(&self) -> Option<String> {
         None
     }

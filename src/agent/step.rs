@@ -158,8 +158,9 @@ pub(super) async fn use_tool(
     CallEffect::Observed(observed, seconds(context.budget.tool_time.saturating_sub(before)))
 }
 
-/// After a call of a reply gave the answer, answers all calls of the reply that have no result yet, because providers
-/// demand a result for every call. The first of these results is `told`.
+/// Continues the conversation after a call has reported the attempt's answer. Providers demand a result for every call,
+/// so each call of the reply that lacks a result gets one: the first gets `told`, the feedback, and the others get a
+/// note that they were not run.
 pub(super) fn answer_calls(reply: &Reply, told: String, messages: &mut Vec<Message>, context: &mut Context<'_>) {
     let since = messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or_default();
     let is_open = |id: &str| !messages[since..].iter().any(|message| message.tool_call_id.as_deref() == Some(id));

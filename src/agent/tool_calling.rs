@@ -11,7 +11,7 @@ pub struct ToolCalling {
     pub tools: ToolSet,
     /// The protocol.
     pub protocol: ToolProtocol,
-    /// Whether a reply may make only one call, as in the paper.
+    /// Whether a reply may make only one call, as in the original benchmark.
     pub one_call: bool,
 }
 

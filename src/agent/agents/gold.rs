@@ -1,6 +1,6 @@
-//! `gold`: carries out the known solution of a task: writes its files (such as the original functions), runs its cells
-//! and commands, and reports their results. It must score 1 on every sample, which shows that suite, env and sandbox
-//! are sound.
+//! `gold`: carries out the known solution of a task: writes the solution's files (such as the original functions), runs
+//! its notebook cells and commands, and reports their results. It must score 1 on every sample, which shows that suite,
+//! env and sandbox are sound.
 
 use async_trait::async_trait;
 

@@ -1,5 +1,5 @@
-//! `replies:FILE`: puts a model's stored replies in place of the masked functions and regions. No model is asked, so
-//! replies that were collected elsewhere are scored by running them.
+//! `replies:FILE`: puts a model's stored replies in place of the masked functions and regions. No model is called: the
+//! replies were collected elsewhere, and this agent only runs their code, so that it can be scored.
 
 use std::collections::BTreeMap;
 use std::path::Path;

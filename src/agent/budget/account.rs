@@ -25,7 +25,7 @@ pub(crate) enum Asker<'a> {
 pub(crate) enum NotAsked {
     /// A limit forbids another call.
     Limit(End),
-    /// The trajectory or the ledger cannot be written. A call that cannot be recorded must not be paid for.
+    /// The trajectory or the run's ledger cannot be written. A call that cannot be recorded must not be paid for.
     Unrecorded(String),
 }
 
@@ -51,7 +51,8 @@ impl From<NotAsked> for AttemptEnd {
     fn from(refused: NotAsked) -> Self {
         match refused {
             NotAsked::Limit(end) => end.into(),
-            // If the record cannot be written, the attempt fails.
+            // An attempt without a record cannot be scored. [`End::Cancelled`] counts as lost to infrastructure, so
+            // `resume` runs the attempt again.
             NotAsked::Unrecorded(error) => End::Cancelled.because(format!("the record cannot be written: {error}")),
         }
     }

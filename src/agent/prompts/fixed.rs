@@ -9,7 +9,7 @@ use crate::agent::{Replication, TaskFunction};
 
 /// Maximum characters shown of the end of an experiment's error output.
 const STDERR_SHOWN: usize = 1500;
-/// The body that masking gives to functions.
+/// The statement that replaces the body of a masked function.
 pub const STAND_IN: &str = "raise NotImplementedError";
 
 /// Renders the system prompt.
@@ -144,7 +144,7 @@ pub fn again(fault: &str) -> String {
     render("fixed_again", context! { fault })
 }
 
-/// Returns the stub of a function without the line that replaces the masked code.
+/// Returns the stub of a function without its last line if that is [`STAND_IN`].
 fn beginning(stub: &str) -> &str {
     let stub = stub.trim_end();
     stub.strip_suffix(STAND_IN).unwrap_or(stub).trim_end()
@@ -169,7 +169,7 @@ pub fn feedback(name: &str, code: &str, feedback: &str) -> String {
     render("fixed_feedback", context! { name, code, feedback => feedback.trim(), fence => "````" })
 }
 
-/// Renders retrieved material to follow a task; `None` if nothing was retrieved.
+/// Renders the message with retrieved material that is shown after a task; `None` if nothing was retrieved.
 #[must_use]
 pub fn material(passages: &[Passage], snippets: &[(String, String)]) -> Option<String> {
     if passages.is_empty() && snippets.is_empty() {

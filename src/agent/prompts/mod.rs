@@ -66,7 +66,7 @@ const GENERAL: [(&str, &str); 8] = [
     ("ml_agent_told", include_str!("ml_agent_told.md")),
 ];
 
-/// The prompts of presets, each of which replaces all other prompts.
+/// The prompts of presets. Each is used in place of the agent's usual prompts.
 const PRESETS: [(&str, &str); 2] = [
     ("super_task", include_str!("super_task.md")),
     ("researchcodebench_task", include_str!("researchcodebench_task.md")),
@@ -316,8 +316,8 @@ mod tests {
             assert!(!prompt.contains("could not be rendered") && !prompt.contains("{{"), "{prompt}");
         }
         for (name, text) in TEMPLATES.into_iter().chain(GENERAL) {
-            // Find a longer piece of the template's text outside of its tags. A rendered prompt that contains this
-            // piece was made from this template.
+            // Find a piece of the template's text that is outside of its tags and longer than 12 bytes. A rendered
+            // prompt that contains this piece was made from this template.
             let outside =
                 text.split("{{").flat_map(|part| part.split_once("}}").map_or(part, |(_, rest)| rest).lines());
             let beginning =

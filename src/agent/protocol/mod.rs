@@ -229,7 +229,8 @@ pub fn results(text: &str) -> Option<String> {
     found
 }
 
-/// Whether a text that begins with an unclosed object was probably meant as a call.
+/// Whether a JSON object that is unclosed or invalid was probably meant as a call, judged by the keys in its first 200
+/// characters.
 fn mentions_call(text: &str) -> bool {
     let head: String = text.chars().take(200).collect();
     NAMES.iter().any(|key| head.contains(&format!("\"{key}\"")))

@@ -1,9 +1,9 @@
 //! Tool calls of models without tool calling: a thought, then one code fence.
 //!
 //! A fence labelled `json` holds the call as a JSON object. A fence labelled with a tool's name holds the tool's
-//! arguments: as a JSON object, as the only argument itself, or as lines `name: value` followed by the long argument.
-//! `bash` and `python` mean the tools that run such code, if the tool set has them. If no fence is a call, JSON outside
-//! of fences is accepted.
+//! arguments: as a JSON object; as bare text, if the tool has only one argument; or as lines `name: value` for the
+//! short arguments, followed by the text of the long argument. `bash` and `python` mean the tools that run such code,
+//! if the tool set has them. If no fence is a call, JSON outside of fences is accepted.
 
 use serde_json::{Map, Value};
 
@@ -58,7 +58,7 @@ fn call(fence: &Fence<'_>, tools: &ToolSet) -> Option<Result<Vec<ParsedCall>, St
     let known = |name: &str| tools.get(name).is_some();
     let name = match fence.label.as_str() {
         "" | "json" | "tool_call" => {
-            // Ignore an error here: if this is not a call, the search outside of fences reports the error.
+            // Ignore an error here: if no fence is a call, the search of the whole text below reports the error.
             let written = super::calls(fence.body, &[], &known).ok();
             // The fence may contain an object without its braces, such as `"list_files": {..}`.
             let bare = || super::calls(&format!("{{{}}}", fence.body), &[], &known).ok();

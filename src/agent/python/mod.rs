@@ -1,4 +1,5 @@
-//! The Python session of an attempt: runs cells within the budget, records them and formats their output for models.
+//! The Python session of an attempt, which keeps its variables between cells (pieces of code, as in a notebook). The
+//! functions here run cells within the budget, record them and format their output for models.
 
 pub(super) mod session;
 
@@ -22,8 +23,8 @@ impl Host for Context<'_> {
     }
 }
 
-/// Runs a cell, and returns when the cell ends or when the time limit of one call is over. Code that still runs from an
-/// earlier call is interrupted first.
+/// Runs a cell, and returns when the cell ends or when the time limit of one call (the session's `patience`) is over.
+/// Code that still runs from an earlier call is interrupted first.
 ///
 /// # Errors
 /// The errors of the sandbox; [`Fault::Refused`] if no session can be started.
@@ -39,7 +40,7 @@ pub async fn cell(code: &str, context: &mut Context<'_>) -> Result<CellOutput, F
     keep(kernel, shown, Some(code), begun, context)
 }
 
-/// Runs a cell to its end, even if that takes longer than the time limit of one call.
+/// Runs a cell to its end, even if it takes longer than the time limit of one call.
 ///
 /// # Errors
 /// Same as [`cell`].

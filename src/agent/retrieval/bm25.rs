@@ -57,8 +57,8 @@ impl Bm25 {
     }
 }
 
-/// Splits text or code into words in lower case. `squared_distances` and `squaredDistances` give two words each; a
-/// plural also gives its singular.
+/// Splits text or code into words in lower case. `squared_distances` and `squaredDistances` give two words each. The
+/// `s` of a plural is removed.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
     let mut found = Vec::new();

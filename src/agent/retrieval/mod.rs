@@ -138,8 +138,8 @@ impl Retriever {
         Ok(ranked(&self.scores(&shown, &wanted.query, self.paper == PaperChoice::Embedding).await?))
     }
 
-    /// Returns the chosen snippets, best first; only from `files`, if given. Omits the function itself and files that
-    /// the prompt shows anyway.
+    /// Returns the chosen snippets, best first; only from `files`, if given. Omits the function itself and the file
+    /// `shown`, which is in the prompt anyway.
     ///
     /// # Errors
     /// The errors of the embedding model.
@@ -163,7 +163,9 @@ impl Retriever {
                 let near = ast::nearness(code, &all, &wanted.file, wanted.function);
                 let texts: Vec<String> = all.iter().map(|it| it.text.clone()).collect();
                 let alike = self.scores(&texts, &wanted.query, false).await?;
-                // Sort functions that are equally closely related by the words that they share with the query.
+                // Among functions whose relation to the masked function is equally close, those that share more words
+                // with the query come first. This adds at most 0.5 to a score, so it cannot outweigh a closer relation,
+                // which adds at least 1.
                 let most = alike.iter().copied().fold(1.0, f64::max);
                 near.iter()
                     .zip(&alike)

@@ -66,8 +66,7 @@ impl fmt::Display for Overrides {
 }
 
 impl Settings {
-    /// Returns the run's settings, in which the settings in `own`, those of a single agent, replace settings of the
-    /// same name.
+    /// Returns these settings of the run, overridden by `own`, the settings of a single agent.
     #[must_use]
     pub(crate) fn with(&self, own: &Overrides) -> Self {
         let mut this = self.clone();

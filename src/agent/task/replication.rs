@@ -1,4 +1,6 @@
-//! Data of a task that is specific to masked replication: the paper, the masked functions, the experiments.
+//! The part of a task that is specific to masked replication: the paper, the masked functions, the experiments. In this
+//! family, function bodies of a paper's repo are removed (masked), and the agent writes them again and runs the
+//! experiments.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -24,8 +26,8 @@ pub struct TaskExperiment {
     pub command: String,
     /// Time limit in seconds.
     pub time_limit: f64,
-    /// Time limit in seconds that prompts state. It is the same on every machine, so that recorded conversations can be
-    /// played back.
+    /// Time limit in seconds that prompts state. Unlike `time_limit`, which is raised on a slow machine, it is the same
+    /// on every machine, because recorded conversations can be played back only if the prompts stay the same.
     pub told_limit: f64,
     /// How to read the result.
     pub result: ResultRule,
@@ -110,7 +112,7 @@ pub struct Replication {
     pub paper: Arc<Paper>,
     /// The paper's text without its results.
     pub text: Arc<str>,
-    /// The experiments that are the sample's tests, without hidden ones.
+    /// The experiments that the agent has to run and report. The sample's hidden experiments are not among them.
     pub experiments: Vec<TaskExperiment>,
     /// The masked functions.
     pub functions: Vec<TaskFunction>,

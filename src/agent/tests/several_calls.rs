@@ -1,4 +1,5 @@
-//! Tests of several calls in one reply, and of the paper's rule of a single call.
+//! Tests of several calls in one reply, and of the setting `one-call`, the original benchmark's rule that only the
+//! first call of a reply is run.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `edit_file`: the model rewrites a file by an instruction.
+//! `edit_file`: has the model rewrite a file according to an instruction.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use crate::model::{Message, Role};
 /// Maximum bytes of a file; models cannot write longer files in one reply.
 const LIMIT: u64 = 256 << 10;
 
-/// Lets the model rewrite a file by an instruction.
+/// Has the model rewrite a file according to an instruction.
 pub(super) struct EditFile;
 
 #[derive(Deserialize, JsonSchema)]

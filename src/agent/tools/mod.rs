@@ -183,8 +183,8 @@ pub struct Session {
     pub directory: PathBuf,
     /// The sandbox's home folder; looked up when first needed.
     home: Option<PathBuf>,
-    /// Which steps the model is shown again. Only an output that the model still sees may be called "the same as
-    /// before".
+    /// Which earlier steps the model is shown again. A repeated output may be replaced by the note that it is "the same
+    /// as before" only if the model still sees the earlier output.
     pub(super) history: History,
     /// Calls that the previous step ran.
     before: Vec<ToolRun>,
@@ -338,7 +338,8 @@ fn schema<T: JsonSchema>() -> Value {
 fn plain(schema: &mut Value) {
     if let Value::Object(map) = schema {
         for keyword in ["title", "format", "minimum", "default", "additionalProperties"] {
-            // Arguments named like one of these keywords are kept, because their names are keys in `properties`.
+            // This removes keywords of the schema itself. An argument of the same name is kept, because it is a key of
+            // `properties`.
             map.shift_remove(keyword);
         }
         if let Some(Value::Array(types)) = map.get_mut("type") {

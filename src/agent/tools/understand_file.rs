@@ -10,10 +10,11 @@ use super::{Context, READ_LIMIT, Session, ToolFailure, ToolOutput, TypedTool, as
 use crate::agent::prompts;
 use crate::model::{Message, Role};
 
-/// Maximum characters of a file that one question shows.
+/// Maximum characters of a file that are shown to the model with one question.
 const WINDOW: usize = 24_000;
 
-/// Maximum number of parts of a file. Bounds the time, even if the model costs nothing.
+/// Maximum number of parts of a file; files with more parts are refused. This bounds the time of one tool call even if
+/// the model costs nothing.
 const WINDOWS: usize = 20;
 
 /// Answers a question about a file.

@@ -1,5 +1,5 @@
-//! Tokens of a call in their recorded form. The beginning of the prompt that is the same as in an earlier call is not
-//! recorded again.
+//! Recorded form of the tokens of a call. If the prompt begins like an earlier call of the attempt, the shared
+//! beginning is not recorded again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ struct RecentCall {
     written: Vec<bool>,
 }
 
-/// A call's tokens, including all of the prompt's.
+/// The whole prompt of a call, including the tokens that the recorded form leaves out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WholeTokens {
     /// Ids of the prompt; empty if they are unknown.

@@ -1,5 +1,5 @@
-//! Records the conversations of an agent that keeps its conversation itself. For each call, only those messages are
-//! recorded that differ from the previous call's.
+//! Records the conversations of an agent that keeps its conversation itself. For each call, the leading messages that
+//! it shares with the previous call are not recorded again.
 
 use std::borrow::Cow;
 
@@ -71,7 +71,7 @@ impl RequestRecord {
         conversation::take(&mut self.shown, event);
     }
 
-    /// Replaces the recorded conversation.
+    /// Sets the recorded conversation to `messages`, all of which must already be in the trajectory.
     pub(in crate::agent) fn is(&mut self, messages: Vec<Message>) {
         self.shown = messages;
     }

@@ -1,4 +1,5 @@
-//! The external agents that come with this program. Their manifests and envs are compiled into it.
+//! The external agents that come with this program. Their manifests and the files that define their envs are compiled
+//! into the program.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use crate::files::write_whole;
 pub(super) struct BundledFiles {
     pub(super) name: &'static str,
     pub(super) manifest: &'static str,
-    /// Names and contents of the files of the agent's env.
+    /// Names and contents of the two files that define the agent's env: the package list and the lock file.
     files: [(&'static str, &'static str); 2],
 }
 

@@ -1,4 +1,5 @@
-//! Runs one attempt of an external agent: writes its files, runs its program and reads the answer.
+//! Runs one attempt of an external agent: writes its files, runs its program and reads the answer. The program reaches
+//! the model through the gateway, an HTTP server in this process that passes model calls on to the [`Meter`].
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ const OUTPUT: usize = 4 << 20;
 const ANSWER: u64 = 4 << 20;
 /// Maximum characters recorded of each output stream.
 const RECORDED: usize = 20_000;
-/// Maximum characters of the program's last output that the description of the attempt's end quotes.
+/// Maximum characters quoted from the end of the program's output in the description of the attempt's end.
 const DETAIL: usize = 300;
 /// Time between SIGTERM and SIGKILL for the agent's program.
 const GRACE: Duration = Duration::from_secs(2);
@@ -134,9 +135,9 @@ pub(super) async fn run(
     if let Some(ended) = of_the_machine(is_broken, short_of.as_ref(), &exec) {
         return ended;
     }
-    // The check above found no evidence that the machine failed. A failure before the agent's first model call then
-    // counts against the agent, because nothing but the agent has run until then. If all attempts of the agent fail
-    // like this, the run stops.
+    // The check above found no evidence that the machine failed. So if the program fails before its first model call,
+    // the failure counts against the agent, because nothing but the agent has run until then. If all attempts of the
+    // agent fail like this, the run stops.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;
     let unheard = || {
         End::NeverAsked.because(match unreadable {
@@ -181,8 +182,8 @@ pub(super) async fn run(
     })
 }
 
-/// Returns the end of an attempt whose program was ended by the machine or by this process; `None` if the program ended
-/// by itself.
+/// Returns the end of an attempt that counts as lost, because the gateway crashed or because a memory limit outside the
+/// sandbox was exceeded. Returns `None` if neither happened.
 fn of_the_machine(is_broken: bool, short_of: Option<&OutOfMemory>, exec: &Exec) -> Option<AttemptEnd> {
     if is_broken {
         return Some(AttemptEnd::lost(

@@ -24,7 +24,7 @@ use crate::model::{
     Message, Model, ModelError, Pieces, QueryFailed, Quote, Reply, Request, Sampling, Thought, ToolCall, plain_effort,
 };
 
-/// Number of refused calls after the budget is used up at which the agent is stopped.
+/// Number of refused calls at which the agent is stopped. Calls are refused once a limit of the attempt is reached.
 const REFUSALS: u32 = 5;
 /// Consecutive failed calls after which the agent is stopped. Failed calls are recorded but are not steps, so the step
 /// limit does not bound them.
@@ -65,9 +65,9 @@ pub(super) struct Meter<'a> {
     queue: VecDeque<AgentCall>,
     /// Names of request features that were not passed on to the model.
     not_passed: HashSet<String>,
-    /// Reasoning to send back to the provider, because not every program keeps it. Keys: the id of the reply's first
-    /// tool call, and also the contents of that call, because some programs change ids. Values: the original id and the
-    /// reasoning.
+    /// Reasoning of earlier replies with tool calls. It is added to a request whose program did not keep it. Each entry
+    /// has two keys: the id of the reply's first tool call, and the contents of that call, because some programs change
+    /// ids. Values: the call's original id and the reasoning.
     thoughts: HashMap<String, (String, Vec<Thought>)>,
     record: RequestRecord,
     refusals: u32,
@@ -80,8 +80,8 @@ pub(super) struct Meter<'a> {
     pub(super) unreadable: (u32, String),
     /// The limit that the attempt had reached when a call was refused; `None` if no call was refused.
     pub(super) refused: Option<End>,
-    /// The error of the last model call, as the end of an attempt whose program stops now; `None` unless the last call
-    /// failed.
+    /// The attempt's end if the program now exits without an answer: the error of the last model call. `None` if the
+    /// last call did not fail.
     pub(super) failed: Option<AttemptEnd>,
     /// Why the program was stopped; `None` if it was not.
     pub(super) stopped: Option<AttemptEnd>,
@@ -275,7 +275,8 @@ impl<'a> Meter<'a> {
         self.begun.elapsed().saturating_sub(self.waited).saturating_sub(waiting)
     }
 
-    /// The time at which the program's tool time is used up.
+    /// Returns the time at which the program is stopped: when its tool time is used up, or [`LAST_WORDS`] after the
+    /// first refused call, whichever comes first.
     fn deadline(&self) -> Instant {
         // Fallback for limits too large for the clock: practically no limit.
         let far = self.begun + Duration::from_hours(24 * 365);

@@ -80,7 +80,7 @@ enum ManifestLocation {
 }
 
 impl ExternalAgent {
-    /// Opens the agent that the spec gives by name or by folder, in the spec's mode.
+    /// Opens the agent that the spec names or whose folder it gives, in the spec's mode.
     ///
     /// # Errors
     /// Kind `Usage` for a name, folder or mode that does not exist, and `Suite` for an invalid manifest.
@@ -148,7 +148,7 @@ impl Agent for ExternalAgent {
             }
             _ => None,
         };
-        // If another async task has set the env meanwhile, both envs are the same.
+        // Ignore the error: if another async task has set the env meanwhile, both envs are the same.
         let _ = self.env.set(env);
         Ok(())
     }

@@ -22,8 +22,9 @@ impl ExternalAgentSpec {
         self.which.contains('/').then(|| Path::new(&self.which))
     }
 
-    /// Returns the same agent with an absolute path, made by the function `here`, if the agent is given as a folder. A
-    /// name that no bundled agent has is replaced by the folder of this name in `others`, if that folder exists.
+    /// Returns the same agent with an absolute path, for which it calls `here`, if the agent is given as a folder. If
+    /// the agent is given by a name and no bundled agent has this name, the folder of this name in `others` is used, if
+    /// it exists.
     ///
     /// # Errors
     /// Returns the errors of `here`.

@@ -1,5 +1,6 @@
 //! `fixed`: a fixed procedure instead of the model's own decisions ("agentless"): retrieve, write each function, run
-//! the experiments, report. Follows the fixed agents of the paper (and Xia et al., "Agentless", 2024).
+//! the experiments, report. Follows the fixed agents of the original benchmark's paper (and Xia et al., "Agentless",
+//! 2024).
 //!
 //! The functions are written one by one, callees first. For each function, passages of the paper are retrieved; the
 //! model names the relevant files, and snippets are retrieved from these files; the model thinks, then writes the
@@ -29,8 +30,8 @@ use visible_code::{described, described_part, others, source, stub, visible_code
 
 /// Maximum number of relevant files that the model may name, as in the original benchmark.
 const MOST_FILES: usize = 10;
-/// Maximum number of times that the model is asked for a function, until one of its replies can be spliced in. Whether
-/// the code runs is checked in the repair rounds.
+/// Maximum number of times that the model is asked for a function. It is asked again only if its reply cannot be
+/// spliced into the file; code that does not run is left to the repair rounds.
 const MOST_ASKED: usize = 2;
 /// Maximum tokens of the reply that names the relevant files.
 const LIST_TOKENS: u32 = 400;

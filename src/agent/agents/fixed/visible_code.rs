@@ -19,9 +19,9 @@ pub(super) fn stub(function: &TaskFunction, masked: &Code) -> Result<String, Str
     source(function, masked).ok_or_else(|| "is not there".to_owned())
 }
 
-/// Tells an agent about the masked function at index `function` of a file; `name` is the function's name without its
-/// class. If the function has a docstring, it replaces the first paragraph of the manifest's `description`, which sums
-/// it up.
+/// Describes the masked function at index `function` of a file for a prompt; `name` is the function's name without its
+/// class. `description` is the function's description in the manifest. If the function has a docstring, the docstring
+/// is shown in place of the first paragraph of `description`, which only sums up the function.
 pub(super) fn described(name: &str, module: &Module, function: usize, description: &str) -> Missing {
     let class = module.functions()[function].class.as_deref();
     let called =

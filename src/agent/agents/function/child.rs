@@ -1,5 +1,5 @@
-//! The process that runs a Python function: exchanges messages by line, keeps the end of the error output, and kills
-//! everything that the process started.
+//! The process that runs a Python function. Messages are exchanged as lines of its standard input and output, the end
+//! of its standard error is kept, and its whole process group is killed when it is dropped.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;

@@ -24,11 +24,11 @@ const OUTPUT: usize = 4 << 20;
 const FILE: u64 = 32 << 20;
 /// Maximum characters of an observation that are recorded.
 const RECORDED: usize = 20_000;
-/// Number of refused calls after the budget is used up at which the function is stopped.
+/// Number of refused calls at which the function is stopped. Calls are refused once a limit of the attempt is reached.
 const REFUSALS: u32 = 5;
 /// Consecutive failed model calls after which the function is stopped.
 const FAILURES: u32 = 10;
-/// Maximum characters of the function's last output that the description of the attempt's end quotes.
+/// Maximum characters quoted from the end of the function's output in the description of the attempt's end.
 const DETAIL: usize = 300;
 
 /// Runs one attempt of the function.
@@ -103,8 +103,8 @@ enum FunctionEnd {
     Stopped(AttemptEnd),
 }
 
-/// Returns the end of an attempt whose process sent no last message. The end counts as the function's own failure,
-/// because a function that kills its own process looks the same as a function that another process kills.
+/// Returns the end of an attempt whose process sent no last message. The end counts as the function's own failure even
+/// if a signal ended the process, because the signal may have been sent by the function itself.
 fn end_without_message(exit: Exit, printed: &str) -> AttemptEnd {
     let words = if printed.trim().is_empty() { String::new() } else { format!(": {}", shorten(printed)) };
     match exit {

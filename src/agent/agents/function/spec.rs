@@ -16,7 +16,7 @@ pub struct FunctionSpec {
 }
 
 impl FunctionSpec {
-    /// Returns the same function, with the path of its file made absolute by the function `here`.
+    /// Returns the same agent, with the path of its file made absolute by calling `here`.
     ///
     /// # Errors
     /// Returns the errors of `here`.

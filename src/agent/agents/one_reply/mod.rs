@@ -23,7 +23,8 @@ pub struct OneReply {
 }
 
 impl OneReply {
-    /// Returns the task and the model for the agent called `name`, or the attempt's end if either is missing.
+    /// Returns the task's data and the model, or the attempt's end if either is missing. The end's message names the
+    /// `agent`.
     pub(super) fn given<'a, 'b>(
         agent: &str,
         task: &'a Task,

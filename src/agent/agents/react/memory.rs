@@ -14,8 +14,8 @@ use crate::model::{Message, ModelError, Reply, Role, Thought};
 /// Characters to which the newest observation is shortened if the conversation is still too long after all other
 /// observations have been shortened.
 const NEWEST: usize = 2000;
-/// Assumed bytes per token until a reply reports the actual number. The value is low, so that the context never
-/// overflows.
+/// Assumed bytes per token until a reply reports the actual number. A low value overestimates the number of tokens, so
+/// that the conversation is shortened too early rather than too late.
 const BYTES: f64 = 3.0;
 /// Maximum tokens reserved for a reply if the run does not limit its length. In a small context, an eighth of the
 /// context is reserved instead.

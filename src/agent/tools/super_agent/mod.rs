@@ -18,8 +18,9 @@ use super::{ToolFailure, wall};
 use crate::agent::Context;
 use crate::agent::python::session::PATIENCE;
 
-/// Sets the time limit of the next call: the limit that the model requests, or else the limit set by the task, or else
-/// the default time limit of a command, but at most SUPER's 5 minutes. Returns the previous setting.
+/// Sets the time limit of the next call. This is the limit that the model requests; or else the limit that the task
+/// sets; or else the default time limit of a command or SUPER's 5 minutes, whichever is shorter. Returns the previous
+/// setting, which the caller restores after the call.
 fn be_patient(seconds: Option<f64>, context: &mut Context<'_>) -> Result<Option<Duration>, ToolFailure> {
     let before = context.session.patience;
     let default = before.unwrap_or_else(|| PATIENCE.min(context.budget.command_limit()));

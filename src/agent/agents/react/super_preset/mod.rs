@@ -1,6 +1,6 @@
 //! `react:preset=super`: imitates SUPER's own agent (Bogin et al., 2024), with prompts in our words. The prompt has
-//! three examples (shots); the whole history is one assistant message; calls of `execute`, `edit` and `submit` are
-//! written as text; the model is shown cleaned observations.
+//! three examples (shots). The whole history is one assistant message. The model writes its calls of `execute`, `edit`
+//! and `submit` as text. Progress bars and compiler messages are removed from what the model is shown.
 
 mod clean;
 mod history;

@@ -21,7 +21,7 @@ pub fn read(text: &str) -> (String, ReplyAction) {
         _ => text,
     };
     let call = action(said);
-    // The stop sequence, which SUPER also uses, ends a reply before the closing tag, so add the tag.
+    // The closing tag is missing if the reply was cut off, or if the tag is a stop sequence, as in SUPER. Add the tag.
     let is_open = said.contains("<content>") && !said.contains(END);
     let said = if is_open { format!("{}\n{END}", said.trim_end()) } else { said.to_owned() };
     (if said.is_empty() { "(nothing)".to_owned() } else { said }, call)
