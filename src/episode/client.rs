@@ -1,4 +1,4 @@
-//! An episode for its client: calls of tools, and news of them.
+//! The client's side of an episode: calls tools and waits for their results and for the verdict.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) enum Waiting {
     Call(oneshot::Receiver<Observed>),
     /// Nothing: it is the client's turn.
     Nothing,
-    /// The agent has ended.
+    /// The verdict: the agent has ended.
     Outcome,
 }
 
@@ -47,7 +47,7 @@ pub enum Progress {
     Pending,
 }
 
-/// An episode, for its client. Dropping it ends the attempt.
+/// The client's side of an episode. Dropping it ends the attempt.
 pub struct Episode {
     /// The sample.
     pub sample: Sample,
@@ -87,7 +87,8 @@ impl Episode {
         }
         let (reply, observed) = oneshot::channel();
         let call = RemoteCall { tool: tool.to_owned(), arguments, text: text.to_owned(), reply };
-        // The queue has room for one call, and a client never has more than one call under way.
+        // The queue has room for one call, and a client never has more than one call under way, so sending fails only
+        // if the agent has ended.
         self.waiting = match self.calls.try_send(call) {
             Ok(()) => Waiting::Call(observed),
             Err(_) => Waiting::Outcome,
@@ -100,7 +101,7 @@ impl Episode {
         timeout(patience, self.next()).await.unwrap_or(Progress::Pending)
     }
 
-    /// Waits for news. Can be dropped at any time.
+    /// Waits for news. Dropping the future before it is ready loses no news.
     async fn next(&mut self) -> Progress {
         let news = match &mut self.waiting {
             Waiting::Opening(opening) => opening.await.ok().map(Progress::Opened),
@@ -132,7 +133,7 @@ impl Episode {
         LeftEpisode { outcome: self.outcome }
     }
 
-    /// Whether the client is waiting for a call or a verdict.
+    /// Whether the client is waiting for the beginning, the result of a call, or the verdict.
     #[must_use]
     pub const fn is_busy(&self) -> bool {
         !matches!(self.waiting, Waiting::Nothing)

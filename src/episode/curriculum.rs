@@ -1,11 +1,11 @@
 //! Keeps the success of the last episodes at a target by drawing samples of fitting difficulty.
 //!
-//! The chance of success at a sample is modelled as in `report difficulty`: log-odds that fall with n and with the
-//! difficulty of each masked function. After each episode, the estimates of the learner's skill, of the slope and of
-//! the functions' difficulties move a step towards the outcome, so that a learner who improves gets harder samples. For
-//! each episode several samples are drawn, and the one whose chance is closest to the aim is used. The aim is the
-//! target, raised if the last episodes succeeded less often than the target, and lowered if more often. Everything
-//! follows from the seed and the order of rewards.
+//! The chance of success at a sample is modelled as in `report difficulty`: its log-odds fall with n, the number of
+//! masked functions, and with the difficulty of each masked function. After each episode, the estimates of the
+//! learner's skill, of the decrease per function (the slope) and of the functions' difficulties move a step towards the
+//! outcome, so that a learner who improves gets harder samples. For each episode several samples are drawn, and the
+//! sample whose chance is closest to the aim is used. The aim is the target, raised if the last episodes succeeded less
+//! often than the target, and lowered if more often. Everything follows from the seed and the order of rewards.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -55,7 +55,7 @@ impl Curriculum {
     #[must_use]
     pub fn new(settings: CurriculumSettings, seed: u64, known: KnownDifficulty) -> Self {
         let slope = known.slope.unwrap_or(1.0).max(LEAST_SLOPE);
-        // Before anything is known, the chance to solve a single typical function is one half.
+        // Begin with a skill equal to the slope, which makes the chance to solve a single typical function one half.
         let window = VecDeque::with_capacity(settings.window);
         Self { settings, seed, skill: slope, slope, units: known.units, recent: window, drawn: 0 }
     }

@@ -1,5 +1,5 @@
-//! The agent of an episode: a client elsewhere decides each step. It gets react's prompts and uses react's tools, so
-//! that what is learnt here applies to `react`.
+//! The agent of an episode: a client elsewhere decides each step. The client gets the prompts and tools of the built-in
+//! agent `react`, so that a model trained on episodes can then be used with `react`.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ use crate::agent::{Agent, AttemptEnd, Context, End, Event, Limits, Replication, 
 use crate::model::{Message, Reply, Role, ToolCall};
 use crate::score::parse_answer;
 
-/// Name of the tool with which every client can report its answer, even if the tools have another name for it or no
-/// such tool.
+/// Name under which every client can call a tool to report its answer, even if the run's set of tools has another name
+/// for this tool or does not contain it.
 pub const SUBMIT: &str = "submit";
 /// Number of consecutive unusable calls that ends an episode.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;

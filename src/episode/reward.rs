@@ -52,7 +52,8 @@ pub const fn is_truncated(end: End) -> bool {
     matches!(end, End::StepLimit | End::TimeLimit | End::CostLimit | End::TokenLimit | End::DiskLimit)
 }
 
-/// The verdict's figures, without any value of gold or reason that could quote one.
+/// Figures of the record that a learner may see. They contain no gold values, and no reasons of failures, which could
+/// quote gold values.
 #[must_use]
 pub fn figures(record: &AttemptRecord) -> Map<String, Value> {
     let mut figures = Map::new();

@@ -21,7 +21,7 @@ const MOST_DRAWN: usize = 20_000;
 /// Largest n whose samples are counted to find out whether functions can be masked one by one.
 const LARGEST_N: usize = 64;
 
-/// A set of tasks: each task belongs to one of the two.
+/// One of the two sets of tasks, which have no task in common.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Split {
     /// Tasks to learn from.
@@ -93,7 +93,7 @@ struct DrawnSamples {
 enum HeldOut {
     /// Samples that mask one of these functions are held out.
     Units(BTreeSet<usize>),
-    /// Samples whose hash is small are held out.
+    /// Samples are held out whose hash, as a number from 0 to 1, is below the share to hold out.
     Samples,
 }
 

@@ -35,7 +35,7 @@ pub struct RunContext {
     pub configuration: Configuration,
     /// Folders, sandboxes and envs of this machine.
     pub machine: Machine,
-    /// The items of the samples.
+    /// The prepared items that the samples belong to.
     pub items: Vec<Box<dyn Ready>>,
     /// The agents that attempt the samples.
     pub agents: Vec<LabelledAgent>,

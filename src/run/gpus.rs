@@ -66,7 +66,8 @@ impl Drop for Lease {
 }
 
 impl Graphics {
-    /// Creates the pool of the devices that the user asked for. The lock files will be in the scratch folder.
+    /// Stores which devices the user asked for; the pool is created later. The lock files will be in the scratch
+    /// folder.
     #[must_use]
     pub fn new(asked: Option<Gpus>, scratch: &Path) -> Self {
         Self { asked, scratch: scratch.to_owned(), pool: OnceLock::new() }

@@ -132,7 +132,8 @@ impl Machine {
         Workspace::create(snapshot, files, &self.scratch.next(), self.backend.layers(), self.backend.owner())
     }
 
-    /// Same as [`Self::workspace`], for an attempt. If this machine can, the kernel enforces the attempt's disk limit.
+    /// Same as [`Self::workspace`], for an attempt. On machines that support this, the kernel enforces the attempt's
+    /// disk limit.
     ///
     /// # Errors
     /// Same as [`Machine::workspace`].

@@ -1,4 +1,5 @@
-//! The part of a stored record that rates, costs and times need, which takes little memory.
+//! The part of a stored record from which reports compute rates, costs and times. It takes much less memory than the
+//! full record.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};

@@ -1,7 +1,8 @@
 //! Saves the outcomes of a large run beside its records, so that reports need not parse all records each time.
 //!
-//! The file is used only if the records that it was made of are still the first ones of their files, by the files' times
-//! of change or by a checksum. Then only records that were added since are parsed.
+//! The cache is used only if the records that it was made from still stand unchanged at the beginning of their files.
+//! The files' change times (ctime) or, failing that, a checksum show this. Only records that were added later are then
+//! parsed.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -19,8 +20,8 @@ const NAME: &str = "outcomes.cache";
 /// Version of the format; increase it when an [`Outcome`] is stored or read differently.
 const FORMAT: u32 = 2;
 
-/// Minimum size of the records that are not in the cache, in bytes, for saving it. Fewer records are parsed within a
-/// tenth of a second.
+/// Minimum size in bytes of the records missing from the cache for which the cache is saved again. Parsing fewer bytes
+/// takes less than a tenth of a second.
 const LEAST_BYTES: u64 = 32 << 20;
 
 /// Number of outcomes in a block, which is read and written as a whole.
@@ -36,7 +37,8 @@ struct Heading {
     outcomes: usize,
 }
 
-/// Reads a run's outcomes: those in the cache, and then the records added since. `None` if the records changed while they were read.
+/// Reads a run's outcomes: those in the cache, and then the records added since. Returns `None` if the records changed
+/// while they were read.
 ///
 /// # Errors
 /// Kind `Store` if the records cannot be read.
@@ -78,7 +80,7 @@ fn load(store: &Store) -> Option<(NewValues<Outcome>, Tail)> {
         return None;
     }
     let tail = heading.tail.if_only_extended(store)?;
-    // A record takes more bytes than this, so a broken heading cannot ask for too much memory.
+    // Every record takes more than 100 bytes, so the files' size limits how much memory a broken heading can request.
     let room = heading.outcomes.min(usize::try_from(tail.bytes() / 100).unwrap_or_default());
     let mut outcomes = (Vec::with_capacity(room), Vec::with_capacity(room));
     while outcomes.0.len() < heading.outcomes {
@@ -193,7 +195,7 @@ mod tests {
             std::fs::copy(moved.join(name), folder.join(name)).unwrap();
         }
         assert!(is_read_from_cache(&folder));
-        // An incomplete or broken cache is not used, and neither is the cache of more files than there are.
+        // An incomplete or broken cache is not used. Neither is a cache that covers a file that no longer exists.
         let cache = std::fs::read(folder.join(NAME)).unwrap();
         let heading = cache.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         let mut broken = cache.clone();

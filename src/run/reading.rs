@@ -1,5 +1,5 @@
-//! Reads as much of a stored run as possible. Writers are strict ([`super::store`]); a report uses the data that
-//! exists, and notes what is missing.
+//! Reads as much of a stored run as possible. A process that continues a run rejects broken records
+//! ([`Store::records`]); a report instead uses the data that can be read, and notes what is missing.
 
 use std::path::{Path, PathBuf};
 
@@ -71,8 +71,8 @@ pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<
     whole(folder, gather_on(folder, Tail::default(), |store, tail| tail.read_on(store, keep))?)
 }
 
-/// If the records come from several files, sorts them, and makes only one record count for each attempt that was made
-/// twice.
+/// Completes the first read of a run; `read` is `None` if a file changed meanwhile, which is an error. If the records
+/// come from several files, sorts them, and makes only one record count for each attempt that was made twice.
 fn whole<T: TryRecord>(folder: &Path, read: Option<ReadableRun<T>>) -> Result<ReadableRun<T>> {
     let changes = || Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again");
     let mut read = read.ok_or_else(changes)?;

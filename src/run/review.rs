@@ -63,8 +63,8 @@ impl Reviewer for Review<'_> {
 }
 
 impl Review<'_> {
-    /// Verifies and scores the agent's files and returns the feedback. `is_aside` says whether to read the files from a
-    /// copy of the workspace instead of the workspace itself.
+    /// Verifies and scores the agent's files. Returns the feedback, or `None` if the work passes and no further round
+    /// follows. `is_aside` says whether to read the files from a copy of the workspace instead of the workspace itself.
     async fn judged(
         &self,
         asked: ReviewRequest,
@@ -111,7 +111,8 @@ impl Review<'_> {
                 shown = reported.pass && verdict.experiments.iter().all(|one| one.pass);
             }
         }
-        // Without feedback the agent does not learn that its work passes, and may continue and break it.
+        // At level 0 the rounds continue, because ending them would tell the agent that its work passes. The agent may
+        // then break its work.
         if shown && asked.level > 0 {
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Error, FailureKind, Result};
 use crate::workspace::remove_tree;
 
-/// Write permissions of the group and of others, which the root folder must not have.
+/// Write permissions of the group and of others, which the parent of all scratch folders must not have.
 const WRITABLE_FOR_OTHERS: u32 = 0o022;
 
 /// This process's scratch folder.
@@ -66,13 +66,15 @@ fn not_made(folder: &Path, error: std::io::Error) -> Error {
     Error { kind: FailureKind::Place, ..Error::io("create", folder, error) }
 }
 
-/// Creates a folder, or uses an existing one if nobody else can write to it, because its contents run as code.
+/// Creates the parent of all scratch folders, or uses an existing folder of this user after removing the write
+/// permissions of others. Only this user may change files there, because they are run as code.
 fn own_folder(path: &Path) -> Result<PathBuf> {
     let failed = |error| not_made(path, error);
     if let Some(above) = path.parent() {
         std::fs::create_dir_all(above).map_err(failed)?;
     }
-    // Other users may traverse the folder but not list it: without namespaces, root's sandboxes run as another user.
+    // If this process runs as root on a machine without namespaces, its sandboxes run as another user. So let other
+    // users pass through the folder, but not list it.
     let mode = if nix::unistd::geteuid().is_root() { 0o711 } else { 0o700 };
     match std::fs::DirBuilder::new().mode(mode).create(path) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}

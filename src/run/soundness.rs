@@ -1,5 +1,5 @@
-//! Evidence from attempts without a model that an item is sound: gold passes, and doing nothing or forging results
-//! fails.
+//! Findings about the soundness of an item, from attempts that need no model: the right solution must pass, and doing
+//! nothing or forging results must fail.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Soundness {
     pub gold: PassCount,
     /// Attempts that do nothing.
     pub noop: PassCount,
-    /// Attempts with a forged solution, which fools the published measures.
+    /// Attempts with a forged solution, which satisfies every measure that does not run the agent's code again.
     pub forger: PassCount,
     /// For each unit of the right solution, the checks that fail without that unit; empty in families that cannot leave
     /// a unit out.
@@ -52,7 +52,7 @@ pub struct ConstantChanges {
     pub harmless: usize,
 }
 
-/// The right solution without one of its units.
+/// Result of checking the right solution without one of its units.
 #[derive(Debug, Serialize)]
 pub struct UnitProof {
     /// Name of the removed unit.

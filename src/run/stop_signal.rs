@@ -1,8 +1,9 @@
 //! Stop signals that reach the processes of a sandbox before they reach this process.
 //!
 //! A batch system, a service manager or a machine that shuts down sends a signal to each process of a job, in any
-//! order. An experiment may therefore end without a result some time before this process knows that the run is being
-//! stopped, and the solution that it tests would fail for it. So an end by a signal counts only if the run goes on.
+//! order. An experiment may therefore be killed some time before this process knows that the run is being stopped, and
+//! its missing result would count as a failure of the tested solution. So after an experiment was ended by a signal,
+//! this module waits a moment; the end counts only if the run is not being stopped by then.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sandbox::{Command, Exec, ExecLimits, Fault, Sandbox};
 
-/// Longest time that may pass between the signals to two processes of a job.
+/// Longest time that is assumed to pass between the signals to two processes of a job.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// Runs a command whose result is stored. If a signal ends it, returns later than a stop signal reaches this process,
-/// which then drops the caller's work before anything is stored.
+/// Runs a command whose result will be stored. If a signal ends the command, waits before returning. If the whole job
+/// is being stopped, this process gets its stop signal meanwhile and drops the caller's work, so nothing is stored.
 ///
 /// # Errors
 /// Same as [`Sandbox::exec`].
@@ -26,8 +27,8 @@ pub async fn exec(sandbox: &mut dyn Sandbox, command: &Command, limits: &ExecLim
     Ok(exec)
 }
 
-/// Waits until the processes of a job that is being stopped since `since` have all got their signals. Returns whether
-/// the run is being stopped.
+/// Returns whether the run is being stopped. `since` is the time at which a signal may have ended another process of
+/// the job; waits until this process would have got its signal, too.
 pub(super) async fn is_stopping(since: Instant, cancel: &CancellationToken) -> bool {
     let left = LONGEST_DELAY.saturating_sub(since.elapsed());
     cancel.is_cancelled() || tokio::time::timeout(left, cancel.cancelled()).await.is_ok()

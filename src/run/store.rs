@@ -209,7 +209,8 @@ impl Store {
         Trajectory::create(&path)
     }
 
-    /// All trajectories that count for an attempt, by agent, without those of lost tries and files with other names.
+    /// The trajectories that count, one per attempt, sorted by agent. Leaves out trajectories of lost tries, and files
+    /// with other names.
     ///
     /// # Errors
     /// Kind `Store` if a folder cannot be read.
@@ -219,7 +220,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Same as [`Self::trajectories`], but calls `each` for one after another.
+    /// Same as [`Self::trajectories`], but passes the trajectories to `each`, one after another.
     ///
     /// # Errors
     /// Kind `Store` if a folder cannot be read.

@@ -24,7 +24,8 @@ const REST: u64 = 1 << 16;
 /// Maximum number of broken lines that are listed individually.
 const NAMED: usize = 5;
 
-/// Seconds after a file's last change from which any further change is certain to get another time of change.
+/// Minimum age in seconds of a file's last change at which any further change is certain to get a different change
+/// time.
 const SETTLED: i64 = 2;
 
 /// Number of bytes before the current position that are compared with those read earlier, to notice a rewritten file.
@@ -59,8 +60,9 @@ struct FollowedFile {
     path: PathBuf,
     /// State of the file when it was last read; `None` if it was not read yet.
     seen: Option<FileState>,
-    /// Whether the file had last been changed so long before that any change since then has given it another state. Two
-    /// changes within one tick of the kernel's clock get the same time.
+    /// Whether the file's last change was at least [`SETTLED`] seconds old when `seen` was taken. Only then does an
+    /// unchanged state prove that the file is unchanged, because two changes within one tick of the kernel's clock get
+    /// the same time.
     is_settled: bool,
     /// Byte offset up to which lines are read.
     read: u64,
@@ -279,8 +281,8 @@ impl FollowedFile {
                 self.read = block.end.unwrap_or(self.read);
             }
             if first == 0 {
-                // Reserve room at once, assuming as many records in each further block. Growing by doubling would hold
-                // all records twice.
+                // Reserve room for all further blocks at once, assuming that they contain as many records as those read
+                // so far. Vectors that grow by doubling would hold all records twice while copying.
                 let more = (records.len() - before).div_ceil(behind.max(1)) * (blocks - behind);
                 records.reserve(more);
                 lines.reserve(more);
@@ -298,7 +300,7 @@ fn last_bytes(file: &File, place: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The checksum of the first bytes of a file; `None` if the file is shorter.
+/// The checksum of the first `length` bytes of a file; `None` if the file is shorter.
 fn checksum(file: &File, length: u64) -> std::io::Result<Option<u32>> {
     let starts: Vec<u64> = (0..length).step_by(BLOCK as usize).collect();
     let blocks = starts.into_par_iter().map_init(Vec::new, |bytes, start| {

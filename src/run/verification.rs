@@ -23,7 +23,8 @@ use crate::workspace::Workspace;
 pub(super) struct Verification {
     /// Paths of changes that were not taken over because the paper protects them.
     pub ignored: Vec<String>,
-    /// `{"result": ...}` or `{"error": "..."}` by the check's id; all results under `runs` where it ran several times.
+    /// `{"result": ...}` or `{"error": "..."}` by the check's id; all results under `runs` if the check ran several
+    /// times.
     pub results: Map<String, Value>,
     /// Ids of the checks that were not run because their result was known.
     pub cached: Vec<String>,
@@ -40,7 +41,7 @@ struct VerificationTry {
     seconds: f64,
 }
 
-/// Results found so far.
+/// Results and standard errors of the checks that have run in one try of verification.
 #[derive(Default)]
 struct CheckResults {
     results: Map<String, Value>,
@@ -179,9 +180,9 @@ impl RunContext {
         Ok(VerificationTry { ignored, cached, seconds: begun.elapsed().as_secs_f64() })
     }
 
-    /// Starts a sandbox on a workspace in several tries. An outside cause, such as a kill, usually fails one try only,
-    /// while files of the attempt with which a sandbox cannot start fail every try. Each try has its own workspace,
-    /// because the disk of a workspace is lost with its sandbox's first process.
+    /// Starts a sandbox on a new workspace, in up to `1 + STARTS` tries. A failure with an outside cause, such as a
+    /// kill, usually affects a single try. If files of the attempt prevent the sandbox from starting, all tries fail.
+    /// Each try has its own workspace, because the disk of a workspace is lost with its sandbox's first process.
     async fn start<T>(
         &self,
         ready: &dyn Ready,

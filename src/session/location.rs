@@ -23,8 +23,8 @@ pub enum RunFolder {
 
 /// Location of a run.
 pub(super) enum RunLocation {
-    /// A folder that doesn't exist yet. With `by_time`, another name is chosen if another process has created this
-    /// folder meanwhile.
+    /// A folder to create. If another process creates the folder first, `by_time` means to choose another name, and
+    /// `may_exist` means to join the run in the folder.
     New { folder: PathBuf, by_time: bool, may_exist: bool },
     /// The store of an existing run. No other process writes to the store while the writer exists. A shared run has no
     /// writer.
@@ -137,7 +137,7 @@ impl RunLocation {
     }
 }
 
-/// Returns the changes since a run was started if they are accepted, and fails otherwise.
+/// Reports and returns the changes since a run was started. Fails if there are changes that are not accepted.
 fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn Observer) -> Result<Vec<String>> {
     let differences = run.digests.differences(now);
     if let Some(first) = differences.first().filter(|_| !accept_changes) {

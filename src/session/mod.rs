@@ -50,7 +50,7 @@ pub struct SessionOptions {
     pub baseline: bool,
     /// Whether a stored run may continue although its suite, envs or prompts have changed.
     pub accept_changes: bool,
-    /// Whether to run items in which `check` finds errors.
+    /// Whether to run items in which `autoexperiment check` finds errors.
     pub unchecked: bool,
     /// Settings for sharing the run with other processes; `None` if this is the only one.
     pub shards: Option<Shards>,
@@ -486,7 +486,8 @@ async fn choose(
 
 /// Warns if some experiments of a sample are hidden and the run has no verification, which alone can decide them.
 ///
-/// # Errors Kind `Usage` if all experiments of a sample are hidden.
+/// # Errors
+/// Kind `Usage` if all experiments of a sample are hidden.
 fn warn_of_hidden(items: &[Arc<dyn Item>], samples: &[Sample], observer: &dyn Observer) -> Result<()> {
     let mut parts = 0;
     for sample in samples {

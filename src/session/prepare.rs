@@ -13,8 +13,8 @@ use crate::sample::Sample;
 /// Prepares agents and items. With `options.baseline`, checks that the unmasked repos reproduce their gold.
 ///
 /// # Errors
-/// Returns kind `Suite` for items in which `check` finds errors, unless `options.unchecked`; the errors of envs and
-/// snapshots; kind `Baseline` if gold is not reproduced.
+/// Returns kind `Suite` for items in which `autoexperiment check` finds errors, unless `options.unchecked`; the errors
+/// of envs and snapshots; kind `Baseline` if gold is not reproduced.
 pub(super) async fn prepare(
     items: Vec<Arc<dyn Item>>,
     agents: &[LabelledAgent],

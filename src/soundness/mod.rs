@@ -46,7 +46,8 @@ pub struct ProofSetup {
 
 /// Lists the items of a family for which proofs can be made.
 ///
-/// # Errors Kind `Usage` for an item or family that doesn't exist, or a family for which this module makes no proofs.
+/// # Errors
+/// Kind `Usage` for an item or family that doesn't exist, or a family for which this module makes no proofs.
 pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>> {
     match family {
         COMMAND => Commands.items(suite, asked),

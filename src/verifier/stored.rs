@@ -178,7 +178,7 @@ pub struct AttemptGroup<'a> {
     pub records: Vec<&'a AttemptRecord>,
 }
 
-/// Groups attempts by agent, model and sample. Each attempt has the record that counts.
+/// Groups attempts by agent, model and sample. Each attempt is represented by the record that counts.
 #[must_use]
 pub fn groups(records: &[AttemptRecord]) -> Vec<AttemptGroup<'_>> {
     let mut found: BTreeMap<_, BTreeMap<u32, &AttemptRecord>> = BTreeMap::new();
@@ -341,8 +341,8 @@ fn named(case: &ChoiceCase<'_>, candidates: &[Candidate], place: usize) -> Resul
     })
 }
 
-/// Appends a line and flushes it to disk. Only the process that holds the store's lock writes, so a torn last line
-/// comes from a kill and is cut off.
+/// Appends a line and flushes it to disk. Only one process at a time runs verifiers, so an incomplete last line was
+/// left by a killed process, and is cut off first.
 fn append(path: &Path, record: &impl Serialize) -> Result<()> {
     Appender::resume(path).and_then(|file| file.durable().append(record)).map_err(|error| {
         Error { kind: FailureKind::Store, ..Error::io("write", path, error) }

@@ -190,7 +190,8 @@ async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
         assert_eq!((choice.chosen, choice.reason), (Some(0), format!("no vote ({said}); the first attempt")));
         assert_eq!(kept.len(), 1);
     }
-    // Errors that every further question to the verifier's model would meet end its choice, but are still recorded.
+    // Errors that would also occur at every further question end the verifier's choice. The failed call is still
+    // stored.
     for error in
         [ModelError::Denied("x".into()), ModelError::Unavailable("x".into()), ModelError::Exhausted("x".into())]
     {

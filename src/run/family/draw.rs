@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::run::configuration::SampleDraw;
 use crate::sample::{Sample, UnitChoice};
 
-/// Returns the samples of a run: the requested ones, or those drawn from its items. Small n come first, over all items,
-/// so that the first rows of a table are complete early.
+/// Returns the samples of a run: the requested ones, or those drawn from its items. Drawn samples are sorted by n
+/// across all items, so that in a table with a row for each n, the first rows are complete early.
 ///
 /// # Errors
 /// Kind `Usage` for a sample that does not exist, and if there are no samples.
@@ -31,7 +31,7 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw,
     if samples.is_empty() { Err(nothing_drawn(family, items, asked, seed)) } else { Ok(samples) }
 }
 
-/// Largest n that is counted to explain why no sample was drawn.
+/// Largest n that is tried to find the reason why no sample was drawn.
 const LARGEST_N: usize = 64;
 
 /// The error if no sample was drawn, with the reason.

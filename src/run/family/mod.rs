@@ -1,9 +1,10 @@
 //! Families of tasks: everything that depends on the kind of task.
 //!
 //! A [`Family`] parses sample ids and loads items. An [`Item`] (a paper, a task) knows its samples, how they are
-//! described, and how work on them is scored; nothing is built or run for it. A [`Ready`] item has its repo and env on
-//! this machine; it provides the files and task of an attempt and the checks that verify it. The rest of the program
-//! uses these three traits and knows no family by name. `docs/new-family.md` shows a complete family.
+//! described, and how work on them is scored; loading an item builds and runs nothing. A [`Ready`] item has its repo
+//! and env on this machine; it provides the files and task of an attempt and the checks that verify it. The rest of the
+//! program uses these three traits and does not depend on single families. `docs/new-family.md` shows a complete
+//! family.
 
 mod draw;
 mod facts;
@@ -109,11 +110,11 @@ impl From<&Configuration> for ScoringBasis {
 /// The share of a sample's checks that agents neither see nor report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HiddenShare {
-    /// Agents report on all checks.
+    /// No check is hidden.
     Nothing,
-    /// Agents report on other checks.
+    /// Some checks are hidden, and agents report on the others.
     Part,
-    /// Agents report nothing.
+    /// All checks are hidden, so agents report nothing.
     All,
 }
 
@@ -124,7 +125,7 @@ pub trait Item: Send + Sync {
     fn id(&self) -> &str;
     /// Digest of the item's content: sha256, hex. A run whose items have changed cannot continue.
     fn digest(&self) -> String;
-    /// Checks that work on the item can be scored.
+    /// Fails if attempts at the item cannot be scored.
     ///
     /// # Errors
     /// Kind `Baseline` if the reference results are missing.
@@ -161,7 +162,8 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Kind `Usage`.
     fn require(&self, sample: &Sample) -> Result<()>;
-    /// Scores an agent's answer, in some families by more than the answer, for instance by how it was found.
+    /// Scores an agent's answer. Some families also take other data into account, for instance how the agent found the
+    /// answer.
     ///
     /// # Errors
     /// Same as [`Item::scorable`] and [`Item::require`].
@@ -171,7 +173,7 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Same as [`Item::scorable`] and [`Item::require`].
     fn verified(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict>;
-    /// How much of a sample only verification can decide.
+    /// Returns how many of a sample's checks are hidden from agents, so that only verification can decide them.
     fn hidden(&self, _sample: &Sample) -> HiddenShare {
         HiddenShare::Nothing
     }

@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 const BEATS: u32 = 12;
 /// Maximum time between beats.
 const RAREST: Duration = Duration::from_secs(5);
-/// Minimum number of looks before a process counts as dead. If the file system fails, for instance because a server
-/// is down, no process can look, but no process can beat either.
+/// Minimum number of looks before a process counts as dead: the time between two looks counts for at most a `LOOKS`th
+/// of the timeout. While a file server is down, processes can neither look nor beat, so a long gap between two looks
+/// does not show that a process is dead.
 const LOOKS: u32 = 4;
-/// Age of the file after which a process counts as dead, for readers that look only once.
+/// Age of a heartbeat file after which [`any_recent`] no longer counts its process as alive.
 const RECENT: Duration = Duration::from_mins(1);
 
 /// Word at the end of a beat file's line that says whether the process is running or has ended cleanly.
@@ -52,7 +53,7 @@ impl Heartbeat {
     }
 
     /// Starts beating in a file. A process without a beat for `timeout` counts as dead. Another process that cleans up
-    /// after it first creates the file `buried`, so that a process that was only stalled finds out.
+    /// after it first creates the file `buried`. A process that was only stalled finds this file and stops.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -74,7 +75,7 @@ impl Heartbeat {
                 }
                 drop(stopped);
                 count += 1;
-                // If writing fails, this beat is missing.
+                // Ignore a failed write: only this beat is missing.
                 let _ = write(&file, count, RUNNING);
                 if buried.exists() {
                     told.cancel();
@@ -107,8 +108,8 @@ impl Drop for Heartbeat {
     }
 }
 
-/// Opens the file for each beat: on NFS, other machines see new contents only after the writer has closed the file and
-/// they have opened it again.
+/// Writes a beat. Opens the file each time: on NFS, other machines see new contents only after the writer has closed
+/// the file and they have opened it again.
 fn write(path: &Path, count: u64, state: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all_at(line(count, state).as_bytes(), 0)
 }
@@ -155,7 +156,7 @@ impl PeerWatch {
         self.looked(name, text, Instant::now())
     }
 
-    /// Whether a process has shown a sign of life since the first look, the last one recently.
+    /// Whether a process's beats have changed since the first look, most recently less than half the timeout ago.
     #[must_use]
     pub fn is_well(&self, name: &str) -> bool {
         self.seen.get(name).is_some_and(|seen| seen.has_changed && seen.unchanged < self.timeout / 2)
@@ -182,7 +183,7 @@ impl PeerWatch {
     }
 }
 
-/// Path of a process's file.
+/// Path of a process's heartbeat file.
 #[must_use]
 pub fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.beat"))

@@ -3,16 +3,16 @@
 //! ```text
 //! runs/<run>/run.json                    the plan, written once
 //! runs/<run>/attempts-<shard>.jsonl      attempts finished by one process; if the shard is started again, `-<shard>-2`
-//! runs/<run>/ledger-<shard>.jsonl        costs of its model calls
-//! runs/<run>/shards/<shard>.json         its session
-//! runs/<run>/shards/<shard>.beat         its signs of life
-//! runs/<run>/claims/<number>.<generation>  the process that makes an attempt, or does something that is done once
-//! runs/<run>/purse/<number>              amounts that each process may spend, with `--max-cost`
+//! runs/<run>/ledger-<shard>.jsonl        costs of this process's model calls
+//! runs/<run>/shards/<shard>.json         facts about this process's session
+//! runs/<run>/shards/<shard>.beat         a counter that shows that this process is alive
+//! runs/<run>/claims/<what>.<generation>  name of the process that makes this attempt or does this other work
+//! runs/<run>/purse/<number>              an entry: how many dollars one process may spend (with `--max-cost`)
 //! ```
 //!
-//! The processes do not talk to each other, and each writes only its own files. Decisions between them are made by
-//! files that only one process can create ([`claims`], [`purse`]). A counter shows which processes are alive
-//! ([`beat`]).
+//! The processes do not talk to each other, and each writes only its own files. To decide which process does some work
+//! or spends some money, they create files: only one process can create a file of a given name ([`claims`], [`purse`]).
+//! Counters show which processes are alive ([`beat`]).
 
 pub mod beat;
 pub mod claims;

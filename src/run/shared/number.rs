@@ -39,7 +39,8 @@ impl Shard {
         };
         let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);
         let step = number("SLURM_ARRAY_TASK_STEP").unwrap_or(1).max(1);
-        // In an array with gaps, two tasks may get the same number.
+        // In an array with gaps, two tasks may get the same number. They can still work together, because the number
+        // only decides which attempts a process starts with.
         Ok((count > 0).then(|| Self { index: (task.saturating_sub(first) / step) % count, count }))
     }
 

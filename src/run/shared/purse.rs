@@ -20,7 +20,7 @@ const ROUNDING: f64 = 1e-9;
 const UNSEEN: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 600;
 
-/// The total that one shard may spend from now on.
+/// An entry of the purse: the dollars that one shard may spend in total, including those that it has already spent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct SpendingLimit {
     writer: String,

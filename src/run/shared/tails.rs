@@ -40,7 +40,7 @@ pub(super) struct TailPositions {
 }
 
 impl TailPositions {
-    /// Passes every new record to `each`. Skips broken lines, which the strict reader reports.
+    /// Passes every new record to `each`. Skips broken lines, which [`Store::records`] reports as errors.
     ///
     /// # Errors
     /// Kind `Store` if a file cannot be read.
@@ -52,7 +52,7 @@ impl TailPositions {
             let length = file.metadata().map_err(failed)?.len();
             let mut bytes = vec![0; usize::try_from(length.saturating_sub(from)).unwrap_or_default()];
             file.read_exact_at(&mut bytes, from).map_err(failed)?;
-            // The rest of the file is still being written.
+            // Read only up to the last line break, because another process may still be writing the line after it.
             let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
             for line in bytes[..whole].split(|&byte| byte == b'\n') {
                 if let Ok(ended) = serde_json::from_slice(line) {

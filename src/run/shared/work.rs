@@ -36,7 +36,7 @@ pub struct SharedQueue<'a> {
     /// All attempts of the run. Claims refer to an attempt by its index here.
     plan: Vec<AttemptJob>,
     places: HashMap<(String, String, u32), usize>,
-    /// Whether each attempt has a record that counts, by index.
+    /// Whether each attempt, by index, has a record that was not lost to infrastructure.
     done: Vec<bool>,
     /// Tries lost by other processes since this one started, with the reason for the last loss.
     lost: HashMap<usize, (u32, String)>,
@@ -105,7 +105,7 @@ impl<'a> SharedQueue<'a> {
         Ok(part)
     }
 
-    /// The error if other processes consider this process dead and have taken over its work.
+    /// Returns an error if other processes consider this process dead and have taken over its work.
     #[must_use]
     pub fn taken_over(&self) -> Option<Error> {
         let what = format!("shard {} stood still for so long that others have taken over its work", self.member.name);
@@ -165,8 +165,8 @@ impl<'a> SharedQueue<'a> {
                 done[place] = true;
             } else if ended.end != crate::agent::End::Cancelled {
                 let (count, why) = lost.entry(place).or_default();
-                // If the agent had finished and only verification was lost, this session does not pay for the agent's
-                // work again.
+                // If the agent had finished and only verification was lost, count all tries of this session as used up:
+                // another try would pay for the agent's work again.
                 *count = if ended.verification_lost { u32::MAX } else { count.saturating_add(1) };
                 *why = ended.end_detail.unwrap_or_default();
             }
@@ -220,8 +220,8 @@ impl<'a> SharedQueue<'a> {
                 left.push((place, claim));
             }
         }
-        // Read the records only after checking which processes are alive, because a process that was found dead writes
-        // no more records.
+        // Read the records only after checking which processes are alive. A process that was found dead writes no more
+        // records, so none of its records can be missed.
         self.read_on()?;
         let (done, lost, tries) = (&self.done, &self.lost, self.tries);
         self.held.retain(|place, _| !done[*place] && lost.get(place).is_none_or(|(count, _)| *count < tries));
@@ -251,7 +251,7 @@ impl<'a> SharedQueue<'a> {
             None => 0,
             Some(claim) if claim.holder == self.member.name => return Ok(false),
             Some(claim) => match self.watch.look(&claim.holder) {
-                // The holder of the claim may be dead if it has shown no sign of life yet.
+                // Leave only if the holder has shown a recent sign of life, because it may otherwise be dead.
                 Liveness::Alive => return Ok(self.watch.is_well(&claim.holder)),
                 Liveness::Dead | Liveness::Ended => claim.generation + 1,
             },
@@ -260,7 +260,7 @@ impl<'a> SharedQueue<'a> {
         Ok(false)
     }
 
-    /// Records what a dead process spent on unfinished attempts, and lets other processes use the rest of its money.
+    /// Records what a dead process spent on unfinished attempts, and lets other processes use its unspent money.
     fn clear_up(&mut self, name: &str) -> Result<()> {
         if name.is_empty() || self.cleared.iter().any(|known| known == name) {
             return Ok(());
@@ -328,7 +328,8 @@ impl<'a> SharedQueue<'a> {
         self.looked = Some(Instant::now());
         Ok(match self.take_over()? {
             Ok(job) => {
-                // Make the next call look for attempts again, because dead processes may have left more of them.
+                // Let the next call look for attempts at once, without a pause, because dead processes may have left
+                // more of them.
                 self.looked = None;
                 NextJob::Job(job)
             }
