@@ -127,20 +127,20 @@ const INTERNET: &[i32] =
 /// page in a pipe for one byte.
 const UNCOUNTED: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_vmsplice];
 
-/// Calls that create System V and POSIX objects that outlive their process. Their memory counts for the sandbox but
-/// belongs to no process, so no limit of a process applies to it, and in the end the kernel would kill the sandbox's
-/// first process.
+/// Calls that create System V and POSIX objects that outlive their process. Their memory counts towards the sandbox's
+/// limit but belongs to no process. So no limit of a process applies to it, killing commands does not free it, and the
+/// kernel would in the end kill the sandbox's first process.
 const OUTLIVING: &[libc::c_long] = &[libc::SYS_mq_open, libc::SYS_msgget, libc::SYS_semget];
 
-/// Calls that are also refused without namespaces. Landlock protects only the contents of files, so these calls could
-/// change the metadata of files that it hides.
+/// Additional calls refused without namespaces. Landlock protects only the contents of files, so these calls could
+/// change the metadata of files that landlock hides.
 const DENIED_ON_THE_HOST: &[libc::c_long] = &[libc::SYS_fchown, libc::SYS_fchownat];
 #[cfg(target_arch = "x86_64")]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lchown];
 #[cfg(not(target_arch = "x86_64"))]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[];
 
-/// Calls that are also refused without namespaces. They fail as on a file system without extended attributes, because
+/// Additional calls refused without namespaces. They fail as on a file system without extended attributes, because
 /// programs that copy files expect that error.
 const ATTRIBUTES: &[libc::c_long] = &[
     libc::SYS_fremovexattr,
@@ -287,7 +287,7 @@ fn denied(place: Surroundings) -> CallRules {
     }
 
     if place != Surroundings::Namespaces {
-        // Only in the IPC namespace that the init makes is the total of System V shared memory limited.
+        // The total of System V shared memory is limited only in an IPC namespace that the init has made.
         denied.insert(libc::SYS_shmget, Vec::new());
     }
     if place == Surroundings::Host {

@@ -100,8 +100,8 @@ fn drop_bounding_set() {
 }
 
 fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
-    // Files sent through a socket and not received yet are counted only in a network namespace. Without a network
-    // namespace, allow fewer open files.
+    // A file that was sent through a socket and has not been received yet is in no process's table of files, so it is
+    // counted only in a network namespace. Without one, allow fewer open files, to limit what is not counted.
     let is_uncounted = setup.place == Surroundings::Host && !setup.memory_cgroup;
     let mut limits = vec![
         (Resource::RLIMIT_CORE, 0),

@@ -32,8 +32,8 @@ const ROOM: u64 = 1 << 20;
 /// Loss message of a sandbox whose disk is full although its workspace is within its limit.
 pub const OUT_OF_ROOM: &str = "the disk that holds its workspace is full";
 
-/// Whether the disk below a folder has no room left, for bytes or for files. Commands then fail through no fault of
-/// their own.
+/// Whether the disk that stores a folder has no room left, for bytes or for files. Commands then fail through no fault
+/// of their own.
 pub fn is_out_of_room(folder: &Path) -> bool {
     statvfs(folder).is_ok_and(|disk| {
         let bytes = disk.blocks_available().saturating_mul(disk.fragment_size());
@@ -99,9 +99,9 @@ fn is_in_memory(path: &Path) -> bool {
 
 /// Visits all entries below a folder until `visit` breaks. Links are not followed. Each entry is reached by name
 /// through a descriptor of its folder, so depth does not matter, and folders that are moved or exchanged during the
-/// walk cannot lead outside. Folders without permissions for their owner are opened up while they are read. Entries
-/// that vanish during the walk are skipped. Returns `false` if a process keeps a folder closed, or moves a deep one
-/// away while it is read; processes do so only to hide files.
+/// walk cannot lead outside. A folder whose owner lacks permissions is made accessible while it is read. Entries that
+/// vanish during the walk are skipped. Returns `false` if a process keeps removing a folder's permissions, or moves a
+/// deep folder away during the walk. Processes have no reason to do so except to hide files.
 pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> bool {
     let Some(mut here) = FolderLevel::top(top) else { return true };
     let mut above: Vec<FolderLevel> = Vec::new();
@@ -144,7 +144,7 @@ pub fn walk(top: &Path, visit: &mut dyn FnMut(&FileStat) -> ControlFlow<()>) -> 
     is_whole
 }
 
-/// Maximum number of tries to open a folder that another process closes again.
+/// Maximum number of tries to open a folder, because another process may remove its permissions again.
 const TRIES: u32 = 16;
 
 /// Maximum number of folders above the current one that stay open.
@@ -171,7 +171,7 @@ impl FolderLevel {
             open(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty()).ok()
         })?;
         if let Some(mode) = mode {
-            // No later step restores this folder's permissions, because there is no level above it.
+            // Restore the permissions of group and others now: later steps restore only folders below this one.
             let _ = fchmod(&folder, mode | Mode::S_IRWXU);
         }
         let about = fstat(&folder).ok()?;

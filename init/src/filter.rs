@@ -27,7 +27,7 @@ const ARGUMENTS: u32 = 16;
 pub(super) enum Comparison {
     Equal,
     Unequal,
-    /// The bits of this mask are equal to the value.
+    /// The argument and the value agree in the bits of this mask.
     Masked(u32),
     /// The whole argument of 64 bits differs. The other comparisons ignore an argument's high half, as the kernel does
     /// for the arguments in question.
@@ -59,7 +59,8 @@ pub(super) struct Refusals {
 pub(super) type Program = Vec<sock_filter>;
 
 /// Compiles a filter that refuses calls by several sets of rules, of which later ones take precedence. Calls with
-/// numbers above `newest` fail as absent, and calls of another architecture end the process.
+/// numbers above `newest` fail with ENOSYS, as if the kernel did not have them. Calls of another architecture end the
+/// process.
 ///
 /// # Errors
 /// Returns an error if the rules of one call are too long for the filter's jumps, or if the whole filter is too long

@@ -101,8 +101,9 @@ impl Growth {
         self.folders.iter().any(|folder| disk::is_out_of_room(folder)) && !self.is_full(job)
     }
 
-    /// Whether the folders have grown beyond their limit, checked after a command that ran for `wall`. Short commands
-    /// are added up and checked together.
+    /// Whether the folders have grown beyond their limit, checked after a command that ran for `wall`. Measuring takes
+    /// time, so the durations of short commands are added up, and the folders are measured only when they reach
+    /// [`WORTH_A_WALK`].
     pub(super) fn is_full_after(&self, wall: Duration) -> bool {
         self.unwatched.set(self.unwatched.get() + wall);
         self.unwatched.get() >= WORTH_A_WALK && self.is_full(None)

@@ -1,7 +1,7 @@
 //! Starts a program in a child that shares this process's memory until it executes the program, as `posix_spawn` does.
 //!
 //! The C library's `posix_spawn` also checks for each of the 64 signals whether this process handles it, and resets it
-//! in the child. The init handles no signal and ignores only `SIGPIPE`, so one call is enough here.
+//! in the child. The init handles no signal and ignores only `SIGPIPE`, so it is enough to reset `SIGPIPE` here.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -21,7 +21,7 @@ pub(super) struct Launch<'a> {
     pub(super) program: CString,
     /// The arguments, including the program's name.
     pub(super) arguments: Vec<CString>,
-    /// The whole environment, each as `NAME=value`.
+    /// The whole environment, each variable as `NAME=value`.
     pub(super) environment: Vec<CString>,
     /// The working directory.
     pub(super) folder: CString,
@@ -115,7 +115,7 @@ unsafe fn prepare(plan: &ChildPlan) {
             return;
         }
         // The descriptors of the streams have numbers above 2, so no copy replaces a stream that is still to be copied.
-        // They close when the program is executed.
+        // The original descriptors close when the program is executed.
         for (number, stream) in (0..).zip(plan.streams) {
             if libc::dup2(stream, number) < 0 {
                 return;

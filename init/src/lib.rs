@@ -149,16 +149,16 @@ fn doing<T, E: std::fmt::Display>(what: &str, result: Result<T, E>) -> io::Resul
     result.map_err(|error| io::Error::other(format!("{what}: {error}")))
 }
 
-/// Moves this process into its control groups, by writing 0, which means the writer itself. Where only the writing
-/// thread is moved (cgroup version 1), that suffices, because this process has one thread. A thread that moves itself
-/// is moved at once.
+/// Moves this process into its control groups, by writing 0, which means the writer itself. Cgroup version 1 moves only
+/// the writing thread, which suffices because this process has only one. A process moves itself because the kernel then
+/// moves it at once; moving another process takes about 20 ms.
 fn enter_cgroups(procs_files: &[OsBytes]) -> io::Result<()> {
     procs_files.iter().try_for_each(|file| fs::OpenOptions::new().write(true).open(file.as_path())?.write_all(b"0"))
 }
 
 /// Leaves the host's namespaces. An ordinary user needs a user namespace first, to be allowed to make the other
-/// namespaces. Root makes the others with root's rights and enters a user namespace last, so that this user namespace
-/// owns none of the others.
+/// namespaces. Root makes the others with root's rights and enters a user namespace last. The other namespaces then do
+/// not belong to this user namespace, so no capability in it applies to them.
 fn enter_namespaces(setup: &Setup) -> io::Result<ProcessRole> {
     let root = getuid().is_root();
     if !root {
@@ -178,7 +178,7 @@ fn enter_namespaces(setup: &Setup) -> io::Result<ProcessRole> {
             // Wait until the child is inside its new user namespace, then map its users.
             if asked.read_exact(&mut [0]).is_ok() {
                 let map = |file: &str, id: u32| fs::write(format!("/proc/{child}/{file}"), format!("{INSIDE} {id} 1"));
-                // If this fails, the child finds that it has no user and reports that.
+                // If this fails, the child fails to become the user inside, and reports that.
                 let _ = map("uid_map", owner.0).and_then(|()| map("gid_map", owner.1));
                 let _ = asked.write_all(&[0]);
             }

@@ -17,8 +17,8 @@ use crate::processes;
 
 /// Time between checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-/// Bytes counted for an open file: two pages, which is the size of each pipe of a user with many pipes, and the
-/// kernel's own structures.
+/// Bytes counted for an open file: the kernel's own structures, and two pages, because a pipe holds at least that much
+/// even if the kernel limits its size because its user has many pipes.
 const OPEN_FILE: u64 = 9 << 10;
 
 /// Watches the memory of the processes below the init.

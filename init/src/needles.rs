@@ -142,7 +142,7 @@ fn windows(secret: &[u8]) -> Vec<u64> {
     hashes
 }
 
-/// Whether a window has so many different bytes that it identifies the text that contains it.
+/// Whether a window has enough different bytes to identify the text that contains it.
 fn is_telling(window: &[u8]) -> bool {
     window.iter().collect::<std::collections::BTreeSet<_>>().len() >= 9
 }

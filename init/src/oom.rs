@@ -26,10 +26,11 @@ impl OomScore {
     /// Starts a child while this process has the score of commands, which the child inherits.
     pub(super) fn raised<T>(score: Option<&Self>, start: impl FnOnce() -> T) -> T {
         let Some(Self { file, own }) = score else { return start() };
-        // If the write fails, the kernel may only choose a worse process to kill.
+        // A failure is acceptable: when memory runs out, the kernel may then only kill a less suitable process.
         let _ = file.write_all_at(COMMANDS, 0);
         let child = start();
-        // If `start` forks, this line also runs in the child, and writes to the init's file there as well.
+        // If `start` forks, this line also runs in the child. There, too, the open file is the init's, so the child
+        // keeps the raised score.
         let _ = file.write_all_at(own, 0);
         child
     }

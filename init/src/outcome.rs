@@ -45,8 +45,8 @@ pub struct Exec {
 }
 
 impl Exit {
-    /// Whether a signal ended the command itself, or a process whose end a shell reports as 128 and the signal's
-    /// number.
+    /// Whether a signal ended the command itself, or a process that the command's shell ran: a shell then exits with
+    /// 128 plus the signal's number.
     #[must_use]
     pub fn is_by_signal(self) -> bool {
         matches!(self, Self::Signal(_) | Self::Code(129..=192))

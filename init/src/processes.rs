@@ -60,7 +60,8 @@ pub fn stands_still(pid: i32) -> bool {
 
 /// Whether a thread has ended or is exiting, though other threads of its process may live.
 pub fn is_dead(task: i32) -> bool {
-    // The kernel's flag PF_EXITING: an exiting task loses its memory and files first, which may take a while.
+    // The kernel's flag PF_EXITING. An exiting task gets it before its memory and files are released, which may take a
+    // while, and only then becomes a zombie.
     const EXITING: u64 = 4;
     let stat = fs::read_to_string(format!("/proc/{task}/stat")).unwrap_or_default();
     let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();

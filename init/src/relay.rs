@@ -56,8 +56,8 @@ impl Relay {
         self.listener.local_addr().map(|address| address.port())
     }
 
-    /// Adds the descriptors to wait for. A descriptor without an expected event must not be in the list, because poll
-    /// always reports the end of a connection.
+    /// Adds the descriptors to wait for. A descriptor without an expected event must not be in the list: poll would
+    /// report the end of its connection all the same, and the caller would poll again and again.
     pub(super) fn wait_for<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) -> Vec<DescriptorOwner> {
         let mut places = Vec::new();
         if self.connections.len() < MOST {

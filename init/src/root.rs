@@ -20,7 +20,7 @@ use crate::WORKDIR;
 
 /// HOME inside the sandbox.
 pub const HOME: &str = "/tmp/home";
-/// A folder that exists on every Linux. The new root is mounted over it before the old one is removed.
+/// Folder over which the new root is mounted while it is built; `/tmp`, because it exists on every Linux system.
 const STAGE: &str = "/tmp";
 /// Host folders that every sandbox shows, if they exist.
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
@@ -216,7 +216,7 @@ fn folder(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
-/// Returns the path's location below the stage.
+/// Returns the location of a path of the new root while the new root is mounted at [`STAGE`].
 fn staged(path: &Path) -> PathBuf {
     Path::new(STAGE).join(path.strip_prefix("/").unwrap_or(path))
 }

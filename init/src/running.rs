@@ -32,8 +32,8 @@ pub(super) struct RunningJob {
     pub(super) starved: Option<Starved>,
     /// Whether the job fails if the disk is full. Jobs that copy the workspace out do not fail then.
     pub(super) grows: bool,
-    /// The process's pid, if it is a fork of the init instead of a command. No process can see the open files of such a
-    /// fork.
+    /// The process's pid, if it is a fork of the init instead of a command. Except in the sandbox `none`, such a fork is
+    /// not dumpable, so no process, not even the init, can list its open files.
     pub(super) forked: Option<i32>,
 }
 
@@ -155,7 +155,8 @@ impl RunningJob {
 pub(super) fn wait(fds: &mut [PollFd<'_>], deadline: Option<Instant>) -> io::Result<()> {
     let timeout = deadline.map_or(PollTimeout::NONE, |deadline| {
         let left = deadline.saturating_duration_since(Instant::now());
-        // Round up, so as not to wake just before the deadline. A longer wait is split.
+        // Round up to whole milliseconds, so that the wait does not end just before the deadline. A wait that is too
+        // long for `poll` ends early, and the caller waits again.
         PollTimeout::try_from(left + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
     });
     match poll(fds, timeout) {

@@ -52,11 +52,12 @@ pub(super) struct Sockets {
 struct SocketUsage {
     bytes: u64,
     sockets: u64,
+    /// Whether the kernel could not list a family of TCP sockets, so that TCP sockets may be hidden.
     is_without_tcp: bool,
 }
 
 /// Returns the maximum bytes that one socket may have sent without the other side receiving them, provided that the
-/// socket cannot raise its limit. Must be called before the host's `/proc` is covered, because only the host knows the
+/// socket cannot raise its limit. Must be called before the host's `/proc` is covered, because only that one shows the
 /// setting.
 pub(super) fn most_of_one() -> u64 {
     // The kernel checks the limit before it queues a message, so the last message may exceed it by as much again. The
@@ -67,7 +68,8 @@ pub(super) fn most_of_one() -> u64 {
 /// Returns the maximum bytes that one socket of a connected pair of stream sockets may have sent without the other
 /// socket receiving them.
 pub(super) fn most_of_a_pair() -> u64 {
-    // A message is at most half as large as the limit.
+    // Here, too, the last message may exceed the limit, but a message of a stream socket is at most half as large as
+    // the limit.
     setting("wmem_default") * 3 / 2
 }
 

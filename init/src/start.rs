@@ -48,7 +48,7 @@ pub(super) struct Starter {
 pub(super) enum NotStarted {
     /// The command is wrong.
     Refused(String),
-    /// The machine has no process left, although the sandbox has not used up its own limit.
+    /// The machine's limit on processes is reached, although the sandbox has not used up its own limit.
     NoProcess(String),
 }
 
@@ -185,8 +185,8 @@ impl Starter {
         self.persistently(|| launch.start())
     }
 
-    /// Starts a process with the commands' OOM score. If other programs have used up the machine's processes, tries
-    /// again a little later.
+    /// Starts a process with the commands' OOM score. If other programs have used up the machine's limit on processes,
+    /// tries again a little later.
     fn persistently<T>(&self, mut start: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         let mut start = || OomScore::raised(self.oom_score.as_ref(), &mut start);
         for _ in 0..TRIES {
@@ -200,8 +200,8 @@ impl Starter {
         start()
     }
 
-    /// Whether the sandbox has used up at least half of its own limit of processes. If not, other programs have used up
-    /// the machine's processes.
+    /// Whether the sandbox has used up at least half of its own limit of processes. If no process can be started
+    /// although this is false, other programs have used up the machine's limit on processes.
     fn is_crowded(&self) -> bool {
         let own = std::process::id() as i32;
         let all = if own == 1 { processes::table().into_keys().collect() } else { processes::below(own) };
@@ -227,7 +227,8 @@ impl Starter {
         stdout: PipeWriter,
         mut stderr: PipeWriter,
     ) -> Result<i32, NotStarted> {
-        // SAFETY: the init has one thread. Besides this function, the child only writes to an open file.
+        // SAFETY: the init has one thread, so the child may allocate and take locks. Outside of this function, the
+        // child only runs the end of `OomScore::raised`, which writes to an open file.
         let forked = self.persistently(|| Ok(unsafe { fork() }?));
         match forked {
             Err(error) => Err(self.not_started("the sandbox has no process left", &error)),

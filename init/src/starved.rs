@@ -59,8 +59,8 @@ impl Starved {
     }
 
     /// Starts measuring a command that begins now in the sandbox whose first process is this process. The living
-    /// processes `others` count as the command's own, and so do processes that end, because only processes outside of
-    /// the sandbox can delay the command.
+    /// processes `others` of the sandbox count as the command's own, and so do processes that end: a delay is measured
+    /// only if processes outside of the sandbox cause it.
     pub fn of_sandbox(begun: Instant, others: impl IntoIterator<Item = i32>) -> Self {
         let mut starved = Self { collects: true, own_wait: own_wait(), ..Self::since(begun) };
         let others: Vec<i32> = others.into_iter().collect();

@@ -9,7 +9,7 @@ use nix::mount::{MsFlags, mount};
 
 use super::mount::{NO_SUID, attach, clone_tree};
 
-/// Folder of the pseudo-terminals. Its file `ptmx` makes a new one.
+/// Folder of the pseudo-terminals. Opening its file `ptmx` creates a new pseudo-terminal.
 pub(super) const FOLDER: &str = "/dev/pts";
 /// The terminal that controls the session of the process that opens it.
 pub(super) const CONTROLLING: &str = "/dev/tty";
@@ -17,9 +17,9 @@ pub(super) const CONTROLLING: &str = "/dev/tty";
 /// kernel reserves 1,024 more for the host's own mount namespace.
 pub(super) const MOST: usize = 64;
 
-/// Mounts a file system of pseudo-terminals at `dev`, the staged `/dev`.
+/// Mounts a file system of pseudo-terminals in `dev`, the `/dev` of the new root, which is still being built.
 ///
-/// It is a new instance, so the terminals of the host and of other sandboxes do not exist in it.
+/// The file system is a new instance, so the terminals of the host and of other sandboxes do not exist in it.
 pub(super) fn provide(dev: &Path) -> io::Result<()> {
     let folder = dev.join("pts");
     fs::create_dir_all(&folder)?;

@@ -78,7 +78,8 @@ pub enum WorkspaceSource {
     Image,
 }
 
-/// The limits that the init sets or watches. The CPU limit is missing here, because a cgroup enforces it.
+/// The limits that the init sets or watches. The limit on the number of CPUs is missing, because the harness sets it
+/// through a cgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitLimits {
     pub memory: u64,

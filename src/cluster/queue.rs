@@ -40,8 +40,8 @@ impl Queue {
         run(Command::new("scancel").args(["--name", &self.name])).map(drop)
     }
 
-    /// For each final state, such as `TIMEOUT`, the number of tasks that ended in it, according to Slurm's accounting.
-    /// Empty without accounting.
+    /// Counts the tasks that ended in each final state, such as `TIMEOUT`, according to Slurm's accounting. Empty if
+    /// Slurm has no accounting.
     #[must_use]
     pub fn ends(jobs: &[String]) -> BTreeMap<String, usize> {
         let jobs = jobs.join(",");

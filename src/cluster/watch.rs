@@ -144,7 +144,8 @@ impl RunProgress {
             let starts = self.names.iter().filter_map(|name| Some((start_of(name, &shard)?, name)));
             let last = starts.max().map(|(_, name)| name);
             let session = last.and_then(|name| self.session(name));
-            // A task interrupted by a signal, such as before its time limit, is not complete.
+            // A task that was interrupted, for example by the signal that Slurm sends before the time limit, has not
+            // completed its shard.
             session.and_then(|session| session.ended.as_deref()).is_some_and(|ended| ended != "interrupted")
         };
         (1..=array.job.shards).filter(|task| !tasks.contains_key(task) && !has_ended(*task)).collect()

@@ -202,7 +202,7 @@ impl Kernel {
 
     /// Sends a signal to the session's process and all its child processes.
     async fn signal(&self, name: &str, host: &mut dyn Host) -> Result<(), Fault> {
-        // Without `--` before the process group, because dash would parse `--` as a number here.
+        // Do not put `--` before the process group, because dash would parse `--` as a number here.
         let command = self.script(&format!(r#"kill -{name} "-$(cat "$1/pid")""#));
         host.exec(&command, SHORTLY, MOST_OUTPUT).await.map(drop)
     }

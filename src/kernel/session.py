@@ -1,6 +1,6 @@
-# A Python session that lasts, with the cells of a notebook. Waits for a line on `in`, runs what stands in `code` with
-# its output in `out`, then says in `word` how it went, and on `done` that there is something to read. Run as
-# `python -u -c THIS FOLDER`, where all these are. Standard library only.
+# A long-lived Python session that runs notebook cells. For each line from the pipe `in`, runs the code in the file
+# `code` with its output in the file `out`, writes the cell's state to the file `word`, and signals on the pipe `done`.
+# All of these are in FOLDER; the session is started as `python -u -c THIS_FILE FOLDER`. Standard library only.
 import ast
 import io
 import linecache
@@ -16,11 +16,11 @@ import types
 
 folder = sys.argv[1]
 sys.argv = [""]
-# A group of its own, so that an interrupt reaches what the session has started and nothing else.
+# Lead a new process group, so that an interrupt reaches only this process and the processes that it has started.
 os.setsid()
 main = types.ModuleType("__main__")
 sys.modules["__main__"] = main
-# Whether a shell command of this cell failed, which raises nothing, as in a notebook.
+# Whether a shell command of the current cell failed. As in a notebook, this raises no exception.
 failed = False
 before = os.getcwd()
 
@@ -29,12 +29,12 @@ MAGIC = re.compile(r"(?P<indent>\s*)(?:(?P<target>[A-Za-z_][\w.]*)\s*=\s*)?(?P<s
 
 
 def expanded(text):
-    """`{expression}` and `$name` as notebooks put them into commands; all as it is where any of them fails."""
+    """Replaces `{expression}` and `$name` by their values, as notebooks do; on an error, returns `text` unchanged."""
     def value(expression):
         return str(eval(expression, main.__dict__))
     try:
         done = re.sub(r"(?<!\$)\{([^{}]+)\}", lambda it: value(it[1]), text)
-        # Not within single quotes.
+        # Do not replace names within single quotes.
         names = r"\$\$|\$([A-Za-z_][\w.]*)(?=(?:[^']*'[^']*')*[^']*$)"
         return re.sub(names, lambda it: value(it[1]) if it[1] else "$", done)
     except Exception:
@@ -61,7 +61,7 @@ def lines_of(text):
 
 
 def magic(text):
-    """A line magic: what it gives back is a value like any other."""
+    """Runs a line magic, such as `%cd`, and returns its value, which code can assign like that of any expression."""
     global before
     name, _, rest = expanded(text.strip()).partition(" ")
     rest = rest.strip()
@@ -96,7 +96,7 @@ def usage(what):
 
 
 def cell_magic(code):
-    """A cell that is a magic as a whole; whether it was one."""
+    """Runs a cell that begins with `%%`, a magic that applies to the whole cell."""
     global failed
     head, _, body = code.lstrip().partition("\n")
     name, _, rest = head[2:].strip().partition(" ")
@@ -114,14 +114,14 @@ def cell_magic(code):
         append = "-a" in words[:-1]
         print(f"{'Appending to' if append else 'Overwriting' if os.path.exists(path) else 'Writing'} {words[-1]}")
         with open(path, "a" if append else "w", encoding="utf-8") as file:
-            # A notebook's cell ends without a line break, its file with one.
+            # A cell does not end with a line break, but the file must.
             file.write(body if body.endswith("\n") else body + "\n")
     else:
         usage(f"Cell magic `%%{name}` not found.")
 
 
 def is_open(text):
-    """Whether the text ends within a string or brackets, so that the next line is no statement."""
+    """Whether the text ends within a string or brackets, so that the next line does not begin a statement."""
     if text.rstrip("\n").endswith("\\"):
         return True
     try:
@@ -135,7 +135,7 @@ def is_open(text):
 
 
 def plain(code):
-    """Python for the lines that notebooks take beside it."""
+    """Returns the code with notebook syntax (`!command`, `%magic`) replaced by Python calls."""
     done, lines = [], code.split("\n")
     while lines:
         line = lines.pop(0)
@@ -151,7 +151,7 @@ def plain(code):
         else:
             call = f"{'__lines__' if found['target'] or found['sign'] == '!!' else '__shell__'}({text!r})"
         target = f"{found['target']} = " if found["target"] else ""
-        # So many lines as before, for the numbers in tracebacks.
+        # Keep the number of lines, so that line numbers in tracebacks are right.
         done += [found["indent"] + target + call] + [""] * more
     return "\n".join(done)
 
@@ -207,7 +207,7 @@ def cell(number):
         print(f"SystemExit: {end.code}")
     except BaseException as error:
         word = "raised"
-        # Without the frames of this file.
+        # Leave out the frames of this file.
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename == "<string>":
             trace = trace.tb_next
@@ -230,7 +230,7 @@ def say(word):
         with open(f"{folder}/done", "w") as file:
             file.write("\n")
     except OSError:
-        # Whoever waited was stopped meanwhile; the next one finds the word.
+        # The command that waited at the pipe was stopped meanwhile; the next command finds the file `word`.
         pass
 
 
@@ -250,7 +250,7 @@ while asked.readline():
     try:
         word = cell(number)
     except KeyboardInterrupt:
-        # It came when the cell was at its end.
+        # The interrupt arrived just as the cell ended.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         word = "raised"
     say(word)

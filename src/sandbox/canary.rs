@@ -23,8 +23,9 @@ const CHANGE: &str = "test \"$(cat file)\" = before && echo after > file && mv f
 /// and checks that it works within `wall`. The fresh sandbox's workspace is in the folder `place`, on the same disk as
 /// the attempts' workspaces.
 pub(super) async fn examine(backend: &dyn Backend, place: &Path, wall: Duration) -> Option<Evidence> {
-    // Do not delete the file `room` before the free space has been measured. A successful write alone proves nothing,
-    // because even on a full disk the file may fit into blocks that are reserved for root.
+    // The script must not delete the file `room`: after the command, the sandbox checks whether the disk has room left.
+    // A successful write alone does not prove that, because even on a full disk the file may fit into blocks that are
+    // reserved for root.
     let script = format!("{CHANGE} && head -c {ROOM} /dev/zero > room");
     match tokio::time::timeout(wall, run(backend, place, &script)).await {
         Ok(Ok(())) => None,

@@ -1,5 +1,6 @@
-//! The harness's end of the conversation with an init, over a socket or a container's streams: it sends jobs, waits for
-//! replies, and enforces time limits. If the harness can see the workspace, it also enforces the disk limit.
+//! The harness's end of the conversation with an init, the first process of a sandbox, over a socket or a container's
+//! streams. Sends jobs, waits for replies, and enforces time limits. If the harness can see the workspace, it also
+//! enforces the disk limit.
 
 use std::io;
 use std::path::Path;
@@ -46,8 +47,8 @@ pub(super) struct InitConversation {
     relay: Option<HarnessRelay>,
     /// Extra time for the running job, as last reported by the init, because other processes occupy the processors.
     later: Option<Duration>,
-    /// The reason why no more jobs can be sent. Also set while a job is under way, so that no job follows an abandoned
-    /// job.
+    /// The reason why no more jobs can be sent. Also set while a job is under way: if the caller drops the job's
+    /// future, the value stays and no later job can be sent while the init still runs the abandoned one.
     broken: Option<Loss>,
 }
 
@@ -181,7 +182,7 @@ impl InitConversation {
     }
 
     /// Sends unsent bytes and waits for a whole reply. Meanwhile, relays connections. Reading and writing are
-    /// interleaved, because otherwise the two sides could wait for each other forever while an init relays a lot. The
+    /// interleaved, because if both sides wrote much data and neither read, each would wait for the other forever. The
     /// future can be dropped at any time, because `self` keeps track of sent and received bytes.
     async fn hear(&mut self, most: u64) -> io::Result<InitReply> {
         // An earlier call that was dropped may have written bytes without flushing them.
@@ -314,7 +315,8 @@ impl InitConversation {
         most: u64,
     ) -> Result<Vec<u8>, Fault> {
         let limits = ExecLimits { wall: FILE_WALL, patience: Duration::ZERO, grace: Duration::ZERO, output: 0 };
-        // Capture twice the longest output, because a capture keeps only the first half of its limit in one piece.
+        // Set the capture's limit to twice the longest output, so that the whole output fits into the first half, which
+        // a capture stores in one contiguous buffer.
         let output = usize::try_from(most.saturating_mul(2)).unwrap_or(usize::MAX >> 2).min(usize::MAX >> 2);
         let done = self.run(job, stdin, &limits, output).await?;
         let reason = match done.exit {

@@ -61,7 +61,7 @@ pub struct ExposedFolder {
     pub hidden: PathBuf,
     /// The folder around it that agents do see, such as `/usr`.
     pub shown: PathBuf,
-    /// Whether both are the same folder, so that no sandbox can cover it.
+    /// Whether the hidden folder is the shown folder or contains it, so that no sandbox can cover it.
     pub is_whole: bool,
 }
 

@@ -15,14 +15,15 @@ use crate::error::Error;
 pub(super) struct Exposure {
     /// The folder that is shown.
     pub(super) shown: PathBuf,
-    /// The folder or file that must stay hidden, by the path that was asked for.
+    /// The folder or file that must stay hidden. If the caller gave this path, it may contain symbolic links.
     pub(super) hidden: PathBuf,
     /// The path at which the hidden folder would be visible: a path in `shown`, or `shown` itself.
     pub(super) at: PathBuf,
 }
 
 impl Exposure {
-    /// Whether the hidden folder is or contains the whole shown folder, so that it cannot be covered.
+    /// Whether the hidden folder is the shown folder or contains it. Then it cannot be covered, because that would hide
+    /// the whole shown folder.
     pub(super) fn is_whole(&self) -> bool {
         self.at == self.shown
     }

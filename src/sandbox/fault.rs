@@ -44,7 +44,7 @@ impl Fault {
 /// The loss of a sandbox, and its cause.
 ///
 /// The loss counts as the attempt's doing unless there is [`Evidence`] that the machine failed: an attempt controls
-/// what runs in its sandbox and could otherwise have its failure excluded.
+/// what runs in its sandbox, so it could otherwise avoid a failure by killing its own sandbox.
 #[derive(Debug, Clone)]
 pub struct Loss {
     message: String,

@@ -24,10 +24,10 @@ pub enum Gpus {
 /// A graphics processor that one attempt has to itself while it holds this value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gpu {
-    /// The device's name for `CUDA_VISIBLE_DEVICES` in this process. In a job that sees only some devices, numbers
-    /// start at 0.
+    /// The device's name for `CUDA_VISIBLE_DEVICES` in this process. In a Slurm job that was given only some of the
+    /// machine's devices, these are numbered from 0.
     pub visible: String,
-    /// The device's name on the whole machine, outside of a job.
+    /// The device's name on the whole machine, as it is outside of a Slurm job.
     pub name: String,
     /// The device files that programs need to use it.
     pub devices: Vec<PathBuf>,

@@ -1,5 +1,5 @@
-//! Finds what contains a suite in folders that sandboxes would show: this program, other installations of it, its
-//! packages, and unpacked suites.
+//! Finds files and folders that contain a suite, inside the folders that sandboxes would show: this program, other
+//! installations of it, its packages, and unpacked suites.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, symlink_metadata};

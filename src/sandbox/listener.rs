@@ -43,8 +43,10 @@ pub(super) struct HarnessRelay {
 
 /// The relay's ends of the channels of one connection.
 struct ConnectionEnds {
-    /// The channel is unbounded, but the window limits how much can wait in it.
+    /// Bytes from the process inside. The channel is unbounded, but the init sends at most [`RELAY_WINDOW`] bytes that
+    /// have not been acknowledged.
     inward: mpsc::UnboundedSender<Vec<u8>>,
+    /// Number of bytes that may still be sent to the init before it acknowledges earlier ones.
     window: Arc<Semaphore>,
 }
 

@@ -1,8 +1,9 @@
 //! Sandboxes, in which untrusted code runs: the [`Sandbox`] trait, the limits of commands, and their results.
 //!
 //! A [`Backend`] starts a sandbox for one attempt from a [`Spec`]. The sandbox lives until the attempt ends, and all
-//! its processes end with it. A sandbox that died is [`Fault::Lost`], an error of its own kind and never an observation
-//! shown to a model. The death counts as the attempt's failure unless there is [`Evidence`] that the machine failed.
+//! its processes end with it. If the sandbox dies, its methods return [`Fault::Lost`]. This error is never shown to a
+//! model as the result of a command. The death counts as the attempt's failure unless there is [`Evidence`] that the
+//! machine failed.
 
 mod canary;
 mod containers;
@@ -119,11 +120,11 @@ pub struct Spec {
     pub layers: Layers,
     /// Host folders visible read-only at the same path: the prefixes of the env and of its interpreter.
     pub read_only: Vec<PathBuf>,
-    /// Host folders that must not be visible inside although they are in a folder that is shown: the suite, the cache,
-    /// the scratch folder, runs, and the home. Folders of `read_only` inside them stay visible.
+    /// Host folders that must not be visible inside, even if a folder that contains them is shown: the suite, the
+    /// cache, the scratch folder, runs, and the user's home. Folders of `read_only` inside hidden folders stay visible.
     pub hidden: Vec<PathBuf>,
-    /// Files that nobody inside may write, remove or replace, by their path in the workspace. Enforced where the
-    /// sandbox has its own mount namespace; changes to them are left out of verification everywhere.
+    /// Files that nobody inside may write, remove or replace, by their path in the workspace. The sandbox enforces this
+    /// only if it has its own mount namespace. With every kind of sandbox, verification ignores changes to these files.
     pub sealed: Vec<PathBuf>,
     /// The complete environment: no variables are inherited from the host.
     pub variables: BTreeMap<String, String>,
@@ -161,9 +162,9 @@ pub trait Sandbox: Send {
     fn out_of_memory(&self) -> Option<OutOfMemory> {
         None
     }
-    /// Copies the workspace's current content into `upper`, a new folder on the host, in the form of an overlay's upper
-    /// layer. Processes inside are paused during the copy. Returns `false`, without a copy, if the workspace's folders
-    /// on the host hold the content already.
+    /// Copies the workspace's current content into `upper`, a new folder on the host, in the format of an overlay's
+    /// upper layer: the new and changed files, and a mark for each removed file. Processes inside are paused during the
+    /// copy. Returns `false`, without a copy, if the workspace's folders on the host hold the content already.
     async fn look(&mut self, _upper: &Path) -> Result<bool, Fault> {
         Ok(false)
     }
@@ -207,7 +208,8 @@ pub trait Backend: Send + Sync {
         Ok(())
     }
     /// Makes a file system of `bytes` bytes in `folder` that holds the files written by an attempt, so that the kernel
-    /// enforces the limit. Returns `None` if that is impossible here; growth is watched in that case.
+    /// enforces the limit. Returns `None` if that is impossible on this machine. The workspace's size is then measured
+    /// repeatedly while commands run.
     fn disk(&self, _bytes: u64, _folder: &Path) -> Option<Disk> {
         None
     }

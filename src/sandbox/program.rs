@@ -1,5 +1,5 @@
-//! The program that every sandbox starts as its first process, the init. It is embedded in this program, and is started
-//! from a file in memory that cannot be changed.
+//! The init: the program that runs as the first process of every sandbox. Its executable is embedded in the harness's
+//! own executable, and is started from a file in memory that cannot be changed.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,7 +13,8 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::files::Temporary;
 
-/// Prefix of the sandboxes' temporary folders. Folders of killed processes are removed by the next process.
+/// Prefix of the sandboxes' temporary folders. A harness that is killed leaves its folders behind, and the next harness
+/// removes them.
 pub(super) const PREFIX: &str = "autoexperiment-sandbox-";
 
 /// The init's executable file, built by `build.rs`.

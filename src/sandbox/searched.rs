@@ -2,8 +2,8 @@
 //! thousand files again.
 //!
 //! The kernel sets a folder's change time when an entry is added, removed or renamed, and no user can set it. A stored
-//! result is used as long as the same folders exist below with the same change times. Candidate files, which are
-//! recognised by their content, are read again each time.
+//! result is used as long as the folders that were searched still exist and have the same change times. Candidate
+//! files, which are recognised by their content, are read again each time.
 
 use std::collections::BTreeSet;
 use std::fs::{Metadata, symlink_metadata};
@@ -51,7 +51,8 @@ impl Searched {
 
     /// Adds a folder below the root. Must be called before the folder is listed.
     pub(super) fn enter(&mut self, folder: &Path) {
-        // A folder that has disappeared gets no valid state, so the stored result will not be used.
+        // A folder that has disappeared gets a change time in the far future, so that `store` does not store the
+        // result.
         let state = symlink_metadata(folder).map_or((0, 0, i64::MAX, 0), |about| state(&about));
         self.changed = self.changed.max(state.2);
         self.folders.push((folder.to_owned(), state));
@@ -73,7 +74,7 @@ impl Searched {
         if self.folders.len() < FEWEST || settled.is_none_or(|time| self.changed >= time.as_secs() as i64) {
             return;
         }
-        // A path that is not text cannot be stored.
+        // A path that is not UTF-8 cannot be stored.
         let Ok(bytes) = postcard::to_stdvec(self) else { return };
         let _ = WholeFile::create_with_folders(file).and_then(|whole| whole.filled(&bytes)?.finish());
     }

@@ -60,8 +60,9 @@ impl DiskWatch {
         is_out_of_room(self.stored_in.as_ref().unwrap_or(&self.folder)) && !self.is_full().await
     }
 
-    /// Whether the folder has grown beyond its limit, checked after a command that ran for `wall`. Short commands are
-    /// added up and checked together.
+    /// Whether the folder has grown beyond its limit, checked after a command that ran for `wall`. Measuring takes
+    /// time, so the durations of short commands are added up, and the folder is measured only when they reach
+    /// [`WORTH_A_WALK`].
     pub async fn is_full_after(&mut self, wall: Duration) -> bool {
         self.unwatched += wall;
         if self.unwatched < WORTH_A_WALK && self.stored_in.is_none() {

@@ -69,7 +69,8 @@ impl Base<'_> {
         if let Some(laid) = self.overrides.get(path) {
             return Ok(laid.bytes.len() as u64 == size && same(&mut &laid.bytes[..], file)?);
         }
-        // A snapshot that cannot be read is always a failure of the machine, whatever the error.
+        // An attempt cannot make a snapshot unreadable, so drop the error number: [`is_attempts_doing`] would judge by
+        // it.
         let mut original = File::open(self.tree.join(path)).map_err(io::Error::other)?;
         Ok(original.metadata()?.len() == size && same(&mut original, file)?)
     }
@@ -142,7 +143,8 @@ struct ChangeWalk<'a> {
 type Walked = Result<(), (PathBuf, io::Error)>;
 
 impl ChangeWalk<'_> {
-    /// Reads a folder. `shows` says whether entries that are missing in this folder are visible from the base's folder.
+    /// Reads a folder. `shows` says whether this folder is merged with the base's folder at the same path, so that
+    /// entries of the base's folder that are missing in this one are visible, too.
     fn folder(&mut self, folder: &OpenFolder, above: &str, shows: bool, depth: usize) -> Walked {
         for name in folder.entries().map_err(|error| (above.into(), error))? {
             let lossy = name.to_string_lossy();
@@ -287,8 +289,8 @@ impl ChangeWalk<'_> {
         }
         let mut patch = Patch::new();
         for change in self.found.values().filter(|change| change.kind != ChangeKind::Skipped) {
-            // Read one byte more than the size limit for new files, so that an old file longer than the limit never
-            // equals its own beginning.
+            // Read one byte more than a new file may have. Otherwise, if an attempt cut a long file to the size limit,
+            // the part of the old file that is read here would equal the new file, and the patch would lack the change.
             let old = base
                 .content(&change.path, self.limits.file.saturating_add(1))
                 .map_err(|error| Error::io("read", &base.tree.join(&change.path), error))?;

@@ -199,7 +199,8 @@ impl Workspace {
     pub(crate) async fn discard(self) {
         let removal = tokio::spawn(async move {
             let _permit = REMOVALS.acquire().await;
-            // A process that ends must not wait for a long removal, so this is not one of the runtime's own threads.
+            // Use a separate thread: before the process ends, the runtime would wait for its own threads, and so for a
+            // long removal.
             let (done, is_done) = tokio::sync::oneshot::channel();
             std::thread::spawn(move || done.send(self.remove()));
             is_done.await
@@ -258,8 +259,8 @@ impl Workspace {
         write().map_err(|error| Error::io("write", &target, error))
     }
 
-    /// Removes a file. If the lower layer has a file at this path, leaves a whiteout to hide it. Since Linux 5.8, every
-    /// user may create whiteouts (overlays without root came with 5.11).
+    /// Removes a file. If the lower layer has a file at this path, leaves a whiteout to hide it. Every user may create
+    /// whiteouts since Linux 5.8, and so on every kernel on which ordinary users can mount overlays (5.11).
     fn take_away(&self, path: &str) -> Result<()> {
         let target = self.writable().join(path);
         let take = || {

@@ -77,7 +77,8 @@ impl Patch {
         if before == after {
             return;
         }
-        // A name with spaces is followed by a tab, so that readers do not take the end of the name for a time.
+        // A name with spaces is followed by a tab. Without the tab, programs that read the patch would take the part
+        // after a space for the file's time.
         let name = |side: Option<PatchSide<'_>>, quoted: &str| match side {
             None => "/dev/null".to_owned(),
             Some(_) if quoted.contains(' ') && !quoted.starts_with('"') => format!("{quoted}\t"),

@@ -2,8 +2,8 @@
 //!
 //! Copies `repos/<id>/` to `<cache>/snapshots/<digest>-<owner>/tree`. All files get the mode 644 or 755 and all folders
 //! 755, so that neither the digest nor an attempt depends on the umask with which the repo was checked out. The copy's
-//! write permissions are kept because they are visible through an overlay. Sandboxes cannot write to the copy, because
-//! they only mount it as the read-only lower layer.
+//! files stay writable for their owner, because an overlay shows the same permissions, and attempts must be able to
+//! write there. The copy itself does not change, because it is only mounted as the read-only lower layer.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

@@ -14,16 +14,16 @@ use crate::folder::{OpenFolder, is};
 use crate::left_out::{DEEPEST, LONGEST_PATH, is_left_out};
 use crate::wire::next_item;
 
-/// Limits of a survey. Only an attempt that writes far too many files reaches a limit. Files beyond a limit are not part
-/// of the attempt's changes.
+/// Limits of a survey. Only an attempt that writes far too many files reaches a limit. Files beyond a limit are not
+/// part of the attempt's changes.
 #[derive(Debug, Clone, Copy)]
 pub struct SurveyLimits {
     /// Maximum number of entries written since the sandbox began.
     pub fresh: usize,
     /// Maximum bytes of the list. The names in the folders being walked may take the same amount of memory again.
     pub bytes: usize,
-    /// Maximum time. It applies only if there are more fresh entries than [`SLOW`]; with fewer, the machine must be
-    /// slow.
+    /// Maximum time. It applies only if there are more fresh entries than [`SLOW`]: with fewer entries, a survey takes
+    /// this long only on a slow machine, which is not the attempt's fault.
     pub wall: Duration,
 }
 

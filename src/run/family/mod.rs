@@ -2,9 +2,9 @@
 //!
 //! A [`Family`] parses sample ids and loads items. An [`Item`] (a paper, a task) knows its samples, how they are
 //! described, and how work on them is scored; loading an item builds and runs nothing. A [`Ready`] item has its repo
-//! and env on this machine; it provides the files and task of an attempt and the checks that verify it. The rest of the
-//! program uses these three traits and does not depend on single families. `docs/new-family.md` shows a complete
-//! family.
+//! and env on this machine; it provides the files and task of an attempt and the checks that verify it. Everything that
+//! makes, stores and reports attempts uses these three traits and does not depend on single families; what proves that
+//! a family's items are sound, and what imports or exports them, does. `docs/new-family.md` shows a complete family.
 
 mod draw;
 mod facts;

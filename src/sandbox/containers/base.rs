@@ -222,7 +222,7 @@ fn own_files(to: &mut TarArchive) -> io::Result<()> {
     for folder in ["dev", "proc", "sys", "run", "var/lib/dpkg"] {
         to.folder(Path::new(folder), 0)?;
     }
-    // `/tmp` is a plain folder and not a separate file system, because an env may be below `/tmp`.
+    // `/tmp` is a plain folder of the image. A separate file system mounted there would hide an env below `/tmp`.
     to.folder_with(Path::new("tmp"), 0, 0o1777)?;
     to.link(Path::new("var/tmp"), Path::new("/tmp"))?;
     let passwd = format!("root:x:0:0:root:/:/bin/sh\nsandbox:x:{USER}:{USER}:sandbox:{HOME}:/bin/sh\n");

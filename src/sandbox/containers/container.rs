@@ -30,8 +30,8 @@ use autoexperiment_init::wire::{InitJob, Setup, Surroundings};
 
 /// Time limit for the init to set up a container.
 const SETUP: Duration = Duration::from_mins(1);
-/// Time limit for the engine to stop a container. The end of an attempt also waits this long for the container's
-/// removal, which then continues in the background.
+/// Maximum time that the end of an attempt waits for its container's removal. A removal that takes longer continues in
+/// the background.
 const REMOVAL: Duration = Duration::from_secs(20);
 /// Maximum number of processes in all of podman's containers together.
 const PROCESSES: u64 = 32_768;
@@ -117,8 +117,8 @@ pub(super) async fn start(
 /// Creates a container, with a quota for its files if the engine's storage driver supports quotas.
 async fn create(engine: &Engine, mut body: ContainerCreateBody, disk: u64) -> Result<String, bollard::errors::Error> {
     if engine.quota.is_expected() {
-        // The quota is larger than the disk limit that the init enforces. At its limit, the init stops the command and
-        // gives the reason. The quota only stops commands that write faster than the init checks the disk.
+        // The init enforces the disk limit, because it can stop the command and report the reason. The quota is larger
+        // than that limit, so it only takes effect if a command writes faster than the init checks the disk.
         let size = disk.saturating_add(disk / 8).saturating_add(64 << 20);
         let mut limited = body.clone();
         let option = HashMap::from([("size".to_owned(), size.to_string())]);
@@ -203,7 +203,8 @@ fn body(
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
         cap_drop: Some(vec!["ALL".into()]),
         security_opt: Some(vec!["no-new-privileges".into()]),
-        // Our own init reaps orphans and, as the first process, cannot be killed from inside.
+        // Do not let the engine add an init: our own reaps orphans, and it must be the first process so that no process
+        // inside can kill it.
         init: Some(false),
         log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
         memory: Some(number(limits.memory)),
@@ -238,7 +239,8 @@ fn body(
 
 impl Container {
     /// Copies the attempt's changes into the folder `to` on the host, which is the upper layer itself or a copy. `job`
-    /// lists the workspace; the kind of job decides whether the processes inside are killed or only paused.
+    /// is the job that lists the workspace: [`InitJob::Survey`] kills the processes inside, and [`InitJob::Look`] only
+    /// pauses them.
     async fn bring_back(&mut self, job: &InitJob, to: &Path) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
@@ -338,7 +340,8 @@ impl Sandbox for Container {
     async fn destroy(mut self: Box<Self>) -> Result<(), Fault> {
         let brought = self.bring_back(&InitJob::Survey, &self.upper.clone()).await;
         let brought = self.checked(brought).await;
-        // Removing the attempt's files may take long, and a timeout here must not lose the attempt's changes.
+        // Removing the attempt's files may take long. A timeout is not an error, because the attempt's changes have
+        // been copied already.
         self.removal.wait(REMOVAL).await;
         brought
     }

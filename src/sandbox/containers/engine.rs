@@ -195,7 +195,8 @@ impl Engine {
         labels
     }
 
-    /// Builds the error for a failed request to the engine. Code inside a container cannot cause this error.
+    /// Builds the error for a failed request to the engine. The error's kind is `Infrastructure`, because code inside a
+    /// container cannot cause such a failure.
     pub(super) fn failed(&self, what: &str, error: &bollard::errors::Error) -> Error {
         Error::new(FailureKind::Infrastructure, format!("{} failed to {what}: {error}", self.kind.name()))
             .hint(format!("check the engine with `{} info` and the disk with `df`", self.kind.name()))
@@ -245,9 +246,10 @@ impl Owner {
         Self { machine, boot, pid, begun: processes::started(pid).unwrap_or_default(), namespace }
     }
 
-    /// Whether this process ran on this machine and has ended. Returns `false` for a process of another machine or pid
-    /// namespace, about which nothing is known. Containers of one image may share a machine id. A different boot id
-    /// therefore proves that the process has ended only if the engine is on this machine.
+    /// Whether the owner was a process of this machine that has ended. Returns `false` for an owner on another machine
+    /// or in another pid namespace, because nothing is known about it. If harnesses run inside containers of one image,
+    /// they may have the same machine id on different machines. A different boot id therefore proves that the owner has
+    /// ended only if the engine, and with it every harness that uses it, is on this machine.
     pub(super) fn is_dead(&self, engine_is_local: bool) -> bool {
         let this = Self::this();
         if self.machine != this.machine || self.boot.is_empty() || this.boot.is_empty() {

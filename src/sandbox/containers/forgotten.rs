@@ -16,8 +16,8 @@ const MOMENT: Duration = Duration::from_secs(2);
 const DEPTH: usize = 6;
 
 /// Ends the remains of one of this program's containers that the engine has forgotten: its supervisor, the supervisor's
-/// descendants, and processes in the container's control groups even if the supervisor has ended. Does nothing without
-/// remains, or if the engine is on another machine or belongs to another user.
+/// descendants, and processes in the container's control groups even if the supervisor has ended. Does nothing if
+/// nothing remains, or if the engine is on another machine or belongs to another user.
 pub(super) async fn end(id: &str) {
     if remains(id).is_empty() {
         return;

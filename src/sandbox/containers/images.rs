@@ -179,8 +179,8 @@ impl EngineImages {
         .await
     }
 
-    /// Runs `make` once for all attempts of this process, and again only after a failure. The future is boxed, because
-    /// nested futures become too large for a stack.
+    /// Runs `make` once per `key` in this process and remembers the image's name; runs it again only after a failure.
+    /// The future is boxed, because nested futures become too large for a stack.
     async fn once(&self, key: &str, make: Pin<Box<dyn Future<Output = Result<String>> + Send + '_>>) -> Result<String> {
         let cell = self.known.lock().unwrap_or_else(PoisonError::into_inner).entry(key.to_owned()).or_default().clone();
         cell.get_or_try_init(|| make).await.cloned()
@@ -247,8 +247,9 @@ impl EngineImages {
             upload(&self.engine, &id, "/", move |archive| {
                 let style = Style { owner: 0, stamped: false };
                 for library in libraries {
-                    // The library gets the name of the link and the content of its target. It is put into a folder
-                    // where every loader looks, because the host's path may be a link in the image.
+                    // `library` is usually a symbolic link: use its name, and the content of its target. Put the
+                    // library into a folder where every loader looks and not at the host's path, because that path may
+                    // be a symbolic link in the image.
                     let place = Path::new(LIBRARIES).join(library.file_name().unwrap_or_default());
                     archive.tree(&library.canonicalize()?, &place, style)?;
                 }
@@ -292,8 +293,8 @@ impl EngineImages {
 
     async fn commit(&self, id: &str, name: &str, kind: &str) -> Result<()> {
         let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
-        // Clear the owner label, which only the build container needs, so that the image is not removed with the
-        // container.
+        // Clear the owner label, which the image would inherit from the build container: an object with an owner is
+        // removed after its owner has ended.
         let labels = format!("LABEL {LABEL}={} {KIND}={kind} {OWNER}=\"\"", env!("CARGO_PKG_VERSION"));
         let options =
             CommitContainerOptionsBuilder::default().container(id).repo(repo).tag(tag).pause(false).changes(&labels);
@@ -333,8 +334,8 @@ fn is_spare(path: &Path, spare: &[PathBuf]) -> bool {
 /// Paths of the base image that must not be replaced by an interpreter's folder of the host.
 const SYSTEM: [&str; 5] = ["/usr", "/bin", "/lib", "/lib64", "/"];
 
-/// Replaces system folders by the interpreter in them: an env with the system's own interpreter names all of /usr, of
-/// which only the interpreter is copied.
+/// Replaces system folders by the files of the interpreter in them. If an env uses the system's own interpreter, its
+/// list of folders contains all of `/usr`, but only the interpreter must be copied.
 fn expand(folders: Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
     let (system, mut folders): (Vec<PathBuf>, Vec<PathBuf>) =
         folders.into_iter().partition(|folder| SYSTEM.iter().any(|system| folder == Path::new(system)));

@@ -14,7 +14,8 @@ use futures_util::TryStreamExt;
 
 use super::engine::{Engine, EngineKind, is_missing};
 
-/// Environment variable that names a registry, with a path in it, where images are looked for before they are made.
+/// Environment variable that names a registry and a path in it, such as `registry.example/me`. An image that exists
+/// there is pulled instead of being built.
 pub(super) const VARIABLE: &str = "AUTOEXPERIMENT_REGISTRY";
 /// Time limit for pulling one image.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -26,7 +27,8 @@ pub(super) fn named() -> Option<String> {
     std::env::var(VARIABLE).ok().map(|name| name.trim_end_matches('/').to_owned()).filter(|name| !name.is_empty())
 }
 
-/// Returns the name that an image has in a registry: the last part of its path, and its tag.
+/// Returns the name of an image in a registry: the registry, followed by the last part of the image's own name, with
+/// its tag.
 pub(super) fn name_in(registry: &str, image: &str) -> String {
     format!("{}/{}", registry.trim_end_matches('/'), image.rsplit('/').next().unwrap_or(image))
 }

@@ -1,6 +1,7 @@
-//! The volume with the init, the first process of every container. The volume is named by its content and mounted
-//! read-only. Images do not contain the init, so all versions of this program can use the same images. An init that is
-//! not linked statically gets its loader and libraries in the same volume, so that it runs in any image.
+//! The volume with the init, the first process of every container. The volume's name contains a digest of its content,
+//! and it is mounted read-only. Images do not contain the init, so all versions of this program can use the same
+//! images. An init that is not linked statically gets its loader and libraries in the same volume, so that it runs in
+//! any image.
 
 use std::ffi::OsStr;
 use std::io;

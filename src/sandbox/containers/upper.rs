@@ -14,8 +14,8 @@ use crate::workspace::remove_tree;
 use autoexperiment_init::tree::lay::{make_room, write};
 use autoexperiment_init::tree::{NodeType, PreparedEntry, Surveyed};
 
-/// Minimum size of files for which only the size is copied back, not the content, because workspaces skip such large
-/// files.
+/// Size in bytes from which a file is copied back without its content, because the list of changes skips files that are
+/// larger than `ChangeLimits::file`.
 const FILE: u64 = (16 << 20) + 1;
 /// Maximum number of bytes to copy back in all.
 const TOTAL: u64 = 80 << 20;

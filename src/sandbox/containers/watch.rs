@@ -95,8 +95,8 @@ async fn listen(events: impl Stream<Item = Result<EventMessage, bollard::errors:
     let mut events = std::pin::pin!(events);
     while let Some(Ok(event)) = events.next().await {
         let Some(actor) = event.actor else { continue };
-        // The filter names no label, because podman matches only labels with values; and some engines ignore the
-        // filter.
+        // Check label and action here. The filter does not contain the label, because podman cannot filter by a label
+        // without a value, and some engines ignore the filter altogether.
         let is_ours = actor.attributes.is_some_and(|attributes| attributes.contains_key(LABEL));
         let action = event.action.filter(|action| ACTIONS.contains(&action.as_str()));
         if let (true, Some(id), Some(action)) = (is_ours, actor.id, action) {

@@ -130,7 +130,7 @@ impl LocalSandbox {
         Self { shares_network: true, ..self }
     }
 
-    /// Sends the setup to the init and waits until the sandbox is ready. `name` is the backend's.
+    /// Sends the setup to the init and waits until the sandbox is ready. `name` is the name of the backend.
     ///
     /// # Errors
     /// Kind `Infrastructure` if the init fails or does not answer.

@@ -1,6 +1,6 @@
-//! The local sandbox: separate namespaces, an overlay workspace, landlock, seccomp, rlimits and, if they can be
-//! written, cgroups. Needs no daemon and no root. Where namespaces are forbidden, as inside a default container, it
-//! uses landlock and seccomp alone. `unconfined` is the same without any protection.
+//! The local sandbox: separate namespaces, an overlay workspace, landlock, seccomp, rlimits, and cgroups if this user
+//! can write them. Needs no daemon and no root. Where namespaces are forbidden, as inside a default container, it uses
+//! landlock and seccomp alone. The module `unconfined` starts sandboxes in the same way, but without any protection.
 
 mod cgroup;
 mod client;
@@ -35,7 +35,7 @@ pub use unconfined::Unconfined;
 /// User id of a sandbox's processes when the harness is root: a number that no user of the machine has.
 const NOBODY_ELSE: u32 = 1_978_000_000;
 
-/// Time limit of a canary, see [`canary::examine`]: as long as an init may take to answer.
+/// Time limit of a canary, see [`canary::examine`].
 const CANARY: Duration = Duration::from_secs(10);
 
 /// The way in which sandboxes are confined.
