@@ -19,7 +19,8 @@ use super::{ModelError, Pieces, Reply, ReplyPiece, Request, Thought, Usage, resp
 /// Error text for a stream that ends early or is not a valid event stream.
 const BROKEN_OFF: &str = "the stream breaks off";
 
-/// Suffix of the error for a stream that sent no event at all, which may mean that the server cannot stream.
+/// Suffix of [`BROKEN_OFF`] for a stream that ended without any text or thoughts, perhaps because the server cannot
+/// stream.
 const NEVER_BEGAN: &str = "before its beginning";
 
 impl Provider {
@@ -32,8 +33,8 @@ impl Provider {
         pieces: Option<&Pieces>,
     ) -> Result<ClassifiedReply, FailedTry> {
         let settings = &self.settings;
-        // If the provider refuses an attempt's first request, the fault is this program's, unless an external agent
-        // wrote the request.
+        // An attempt's first request contains nothing that a model wrote. If the provider refuses this request, the
+        // set-up is at fault, unless an external agent wrote the request.
         let first = request.call == 0 && !request.foreign;
         let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
         let answer = async {
@@ -157,7 +158,8 @@ impl Provider {
         let (mut text, mut thoughts) = (String::new(), String::new());
         while let Some(event) = stream.next().await {
             let event = match event {
-                // This event does not say why the stream failed. The answer to the same request without streaming does.
+                // This event does not say why the stream failed, but the answer to the same request without streaming
+                // does. `ask` makes that request if the stream ended without any text or thoughts.
                 Err(genai::Error::ChatResponse { ref body, .. })
                     if kind == AdapterKind::Gemini && body.get("finishReason").is_some() =>
                 {
@@ -183,8 +185,8 @@ impl Provider {
                     let mut stop = end.captured_stop_reason.clone();
                     let (mut said, tokens) = heard.take();
                     let mut reply = match kind {
-                        // `genai` treats a connection that Gemini or OpenAI's Responses API closes as the end of the
-                        // reply, even if the reply is incomplete.
+                        // If Gemini or OpenAI's Responses API closes the connection too early, `genai` reports a normal
+                        // end of the reply. Such a reply is recognised by its missing stop reason or body.
                         AdapterKind::Gemini if stop.is_none() => break,
                         AdapterKind::OpenAIResp => {
                             let Some(body) = collected.body() else { break };

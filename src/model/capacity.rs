@@ -18,12 +18,11 @@ use super::{ModelError, Request, Usage};
 /// If a server refuses a bound on the reply's length, the bound is not lowered below this number of tokens.
 const SHORT_REPLY: u32 = 1024;
 
-/// Largest bound on a reply's length, in tokens, that is sent to a server with unknown limits because money is short.
-/// If the money buys a longer reply, no bound is sent: models hardly ever write replies of this length, and the server
-/// might refuse the bound.
+/// Initial [`Capacity::ceiling`] for a server with unknown limits, in tokens. If the remaining money buys a reply of
+/// this length, no bound is sent: models hardly ever write such long replies, and the server might refuse the bound.
 const UNKNOWN_SERVER: u32 = 32_768;
 
-/// A prompt of at least this many tokens may exceed a context of unknown size.
+/// If the context's size is unknown, a refusal for length is plausible only for a prompt of at least this many tokens.
 const LONG_PROMPT: u64 = 4096;
 
 /// Maximum bytes per token of text that models read.
@@ -36,14 +35,15 @@ pub(super) struct Capacity {
     context: AtomicU64,
     /// Maximum tokens of a reply.
     output: AtomicU32,
-    /// Limit on the bounds that are set because money is short: a bound of this many tokens or more is not sent.
+    /// If the remaining money buys a reply of at least this many tokens, the request sets no bound because of money.
     ceiling: AtomicU32,
     /// Correction factor for estimated prompt lengths: the tokens that the server counted in the last prompt, per
     /// thousand tokens estimated from the prompt's bytes.
     density: AtomicU64,
 }
 
-/// Interpretation of a refused call: is its maximum number of output tokens, called the bound, too large?
+/// Conclusion from a refused call: whether the server refused it because its bound, the maximum length of the reply, is
+/// too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lesson {
     /// The refusal is not about the bound.
@@ -110,7 +110,7 @@ impl Capacity {
         }
     }
 
-    /// Stores the limits from the server's list of models; limits that are already known stay.
+    /// Stores the limits from the server's list of models, unless a limit is already known.
     pub(super) fn listed(&self, context: Option<u64>, output: Option<u32>) {
         let unknown = (self.context.load(Ordering::Relaxed), self.output.load(Ordering::Relaxed)) == (0, 0);
         if let Some(context) = context.filter(|_| unknown) {

@@ -220,7 +220,7 @@ impl FailedTry {
         }
     }
 
-    /// Interprets a successful status whose body is not a reply: some gateways report errors this way.
+    /// Interprets an answer with a successful status whose body is not a reply: some providers report errors this way.
     pub(super) fn from_odd_body(body: &Value, cause: &str, key: Option<&str>, first: bool) -> Self {
         let usage = wire::reported_usage(body);
         // OpenRouter may put the error inside the first choice of the body.

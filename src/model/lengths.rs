@@ -3,7 +3,7 @@
 //!
 //! A comment at each phrase names its source. Wordings change with every release, so [`is_too_long`] also recognises
 //! the general form of such a sentence. `ConversationMemory::is_of_length` handles other wordings: it compares the
-//! conversation's length with that of earlier ones.
+//! conversation's length with the lengths of conversations that got a reply.
 
 use std::sync::LazyLock;
 
@@ -178,7 +178,8 @@ impl StatedLengths {
         };
         let [contexts, prompts, outputs] = &*NAMED;
         let output = first(outputs).and_then(|tokens| u32::try_from(tokens).ok());
-        // A sentence about the longest reply may match a pattern for the context, so do not look for a context there.
+        // A sentence about the longest reply may also match a pattern for the context, so if a longest reply is stated,
+        // do not look for a context.
         let context = if output.is_some() { None } else { first(contexts) };
         Self { context, prompt: first(prompts), output }
     }

@@ -202,7 +202,7 @@ pub struct Sampling {
 pub struct Request {
     /// The conversation so far.
     pub messages: Vec<Message>,
-    /// The tools offered. All attempts of an agent share its own.
+    /// The tools offered to the model. The list may be borrowed, so that all attempts of an agent can share it.
     pub tools: Cow<'static, [Tool]>,
     /// Sampling settings.
     pub sampling: Sampling,
@@ -212,18 +212,19 @@ pub struct Request {
     /// Further options that an external agent asked for.
     #[serde(default, skip_serializing_if = "RequestOptions::is_none")]
     pub wishes: RequestOptions,
-    /// Number of this call within the attempt, from 0. A script's reply with this index answers the call.
+    /// Number of this call within the attempt, from 0. A scripted model answers with the reply at this index of its
+    /// script.
     pub call: u32,
     /// Whether an external agent wrote the request, so that the agent is responsible for faults in it, even at its
     /// first call. Not sent to the model and not part of recordings.
     #[serde(skip)]
     pub foreign: bool,
-    /// Maximum tokens of the reply that the remaining money buys; `None` for no limit. Sent only as part of the reply's
-    /// bound; not part of recordings.
+    /// Maximum tokens of the reply that the remaining money buys; `None` for no limit. It is not sent as such, but may
+    /// set or lower the `max_tokens` that is sent. Not part of recordings.
     #[serde(skip)]
     pub affordable: Option<u32>,
-    /// Number of the attempt, if the request belongs to one: attempts at a sample are separate draws. Not sent to the
-    /// model and not part of recordings.
+    /// Number of the attempt, if the request belongs to one. The cache of replies distinguishes attempts by it, because
+    /// attempts at the same sample must get separate replies. Not sent to the model and not part of recordings.
     #[serde(skip)]
     pub attempt: Option<u32>,
 }

@@ -33,7 +33,8 @@ pub struct ModelAccess {
     /// Dollars per million tokens read and written, instead of the list price. Without [`ModelAccess::cache_price`],
     /// cached tokens cost as much as other tokens.
     pub price: Option<(f64, f64)>,
-    /// With [`ModelAccess::price`], dollars per million tokens read from the provider's cache and written to it.
+    /// Dollars per million tokens read from the provider's cache and written to it. Used only together with
+    /// [`ModelAccess::price`].
     pub cache_price: Option<(f64, f64)>,
     /// The user's description of the model, which takes precedence over the program's table.
     pub description: Description,

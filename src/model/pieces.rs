@@ -1,7 +1,7 @@
 //! A streamed reply: its pieces, and whether any piece was passed on to the reader.
 //!
-//! A stream may break off. If no piece was passed on yet, the call is retried and the earlier pieces are dropped. After
-//! that, a retry would mix two different replies.
+//! A stream may break off. If no piece was passed on yet, the call is retried and the earlier pieces are dropped. Once
+//! a piece was passed on, the call is not retried, because the reader would get a mixture of two replies.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

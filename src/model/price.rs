@@ -99,7 +99,7 @@ impl Price {
     }
 
     /// Estimates the cost of a call that reads `input` tokens, and whose reply may have `thoughts` tokens of thinking
-    /// in addition to the bound asked for.
+    /// in addition to its requested maximum length.
     ///
     /// # Errors
     /// If the list cannot price these tokens.

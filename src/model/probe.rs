@@ -45,7 +45,7 @@ enum ListVerdict {
     Fine,
     /// The server's list, with these names, does not contain the model.
     Lacks(Vec<String>),
-    /// The server denied access to the list, and would deny a request to the model too.
+    /// The server denied access to the list, so it may deny calls to the model, too.
     Denied,
 }
 

@@ -170,8 +170,8 @@ impl Provider {
         )))
     }
 
-    /// Turns a length error for a short first prompt into [`ModelError::Denied`]: the server is not set up for the
-    /// task, so no attempt should be scored.
+    /// Turns a length error for a short first prompt into [`ModelError::Denied`]: a context in which even this prompt
+    /// does not fit is a fault of the server's set-up, so no attempt should be scored.
     fn explained(
         &self,
         request: &Request,
@@ -209,7 +209,8 @@ impl Provider {
         let mut charged = Usage::default();
         let mut unknown: u32 = 0;
         let outcome = (|| {
-            // A try consumes the conversation in `genai`'s types, so that only one copy of it waits for the answer.
+            // Convert the conversation to `genai`'s types anew for each try: `genai` consumes it, and a copy kept for
+            // later tries would take memory during the whole call.
             self.ask(request, wire::request(&settings.target, request), options, pieces)
         })
         .retry(waits)

@@ -18,7 +18,8 @@ const LARGEST_PICTURE: u64 = 100_000;
 /// Minimum tokens of a useful reply; some providers do not accept a smaller bound.
 pub(super) const LEAST_REPLY: u32 = 16;
 
-/// Tokens of the longest reply that any model may write. A reply that can afford this many needs no bound.
+/// Tokens of the longest reply that any model may write. If the remaining money buys this many, the reply needs no
+/// bound.
 pub(crate) const LONGEST_REPLY: u32 = 1 << 17;
 
 /// The estimated cost of a call.
@@ -31,7 +32,7 @@ pub struct Quote {
     pub token: f64,
     /// Minimum tokens that the reply must be allowed.
     pub least: u32,
-    /// Tokens that a reply may have in addition to the bound asked for, because the model thinks first.
+    /// Tokens of thinking that a reply may have in addition to its requested maximum length.
     pub thoughts: u32,
 }
 

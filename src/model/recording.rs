@@ -12,8 +12,8 @@ use super::{QueryFailed, Reply, Request};
 use crate::error::{Error, Result};
 use crate::files::hex;
 
-/// Beginning of every line. It distinguishes a torn last line that this program wrote from other text, which means that
-/// the file is not a recording.
+/// Beginning of every line. An incomplete last line that begins like this was torn when a run was killed, and is
+/// skipped. Any other incomplete line means that the file is not a recording.
 const START: &[u8] = b"{\"key\":\"";
 
 /// The recorded outcome of a call.

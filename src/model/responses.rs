@@ -2,8 +2,8 @@
 //! including unknown parts, so that the model can continue its reasoning.
 //!
 //! Rules, from OpenAI's documentation: nothing is stored at OpenAI (`store` off), so reasoning arrives encrypted and is
-//! sent back without its id, before the text or call that it led to. A key tells OpenAI which requests share a cached
-//! beginning.
+//! sent back without its id, before the text or call that it led to. The prompt cache key tells OpenAI which requests
+//! share a cached beginning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

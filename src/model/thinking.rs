@@ -10,8 +10,8 @@ use super::{Effort, Sampling};
 /// Minimum thinking budget, in tokens, that Anthropic accepts.
 const LEAST_OF_ANTHROPIC: u32 = 1024;
 
-/// Returns how many tokens of thinking a reply may have in addition to the bound asked for. Not used for external
-/// agents, whose bound already includes thinking.
+/// Returns how many tokens of thinking a reply may have in addition to its requested maximum length. Not used for
+/// external agents, whose requested maximum already includes thinking.
 pub(super) fn beyond(target: &ModelTarget, sampling: &Sampling) -> u32 {
     let takes_budget = !target.own_server && target.features.reasoning;
     let budget = sampling.reasoning_tokens.filter(|_| takes_budget).unwrap_or(0);
@@ -25,11 +25,11 @@ pub(super) fn beyond(target: &ModelTarget, sampling: &Sampling) -> u32 {
     budget.saturating_add(sampling.effort.map_or(0, thoughts))
 }
 
-/// Minimum tokens of a bounded reply that are kept free for its text.
+/// Tokens of a bounded reply that a reduced thinking budget leaves for text; half of the bound if that is less.
 const LEAST_TEXT: u32 = 256;
 
-/// Reduces the thinking budget to fit a bounded reply: the budget must be less than the bound, and must leave room for
-/// text.
+/// Reduces a thinking budget that is not less than the bound on the reply, so that [`LEAST_TEXT`] tokens are left for
+/// text. Removes the budget of an Anthropic model if it would fall below [`LEAST_OF_ANTHROPIC`].
 pub(super) fn fit(target: &ModelTarget, options: &mut ChatOptions) {
     let (Some(most), Some(effort)) = (options.max_tokens, &options.reasoning_effort) else { return };
     let budget = match (target.kind, effort) {
@@ -89,8 +89,8 @@ pub(super) const fn of_genai(effort: Effort) -> ReasoningEffort {
     }
 }
 
-/// Returns the thinking budget, in tokens, of Anthropic's models at an effort. Models without effort levels are sent
-/// this budget, which must be less than the bound on the whole reply.
+/// Returns the thinking budget, in tokens, that is sent for an effort to Anthropic's models without effort levels. The
+/// bound on the whole reply must be greater than this budget.
 const fn thoughts(effort: Effort) -> u32 {
     match effort {
         Effort::None => 0,

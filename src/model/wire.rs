@@ -151,7 +151,7 @@ fn pictures_apart(target: &ModelTarget, message: &Message) -> Option<ChatMessage
     Some(ChatMessage::user(MessageContent::from_parts(parts)))
 }
 
-/// Converts a message's thoughts to the provider's format, except signatures of calls.
+/// Converts a message's thoughts to the provider's format, except signatures of calls, which [`sent_call`] converts.
 fn sent_thoughts(kind: AdapterKind, message: &Message) -> Vec<ContentPart> {
     let part = |thought: &Thought| match (kind, thought) {
         // Servers that send reasoning with a call want the reasoning back with the call's result. With other replies,
@@ -206,7 +206,7 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
             options.temperature = None;
         }
     }
-    // Providers count reasoning as tokens written.
+    // Providers count reasoning as part of the reply, so add room for it to the bound that the user asked for.
     let thoughts = if request.foreign { 0 } else { thinking::beyond(target, sampling) };
     options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(thoughts));
     let mut extra = Map::new();
@@ -374,7 +374,8 @@ const MOST_WRITTEN: u64 = 1_000_000;
 /// Maximum tokens that a provider adds to a prompt, such as instructions for tool calls or its own system message.
 const MOST_ADDED: u64 = 100_000;
 
-/// Whether a call with this request can have used these tokens. No token is shorter than a byte.
+/// Whether a call with this request can have used these tokens. No token is shorter than a byte, so the prompt's bytes
+/// limit the tokens read.
 pub(super) fn is_possible(usage: &Usage, request: &Request) -> bool {
     let most_read = most_read(request).saturating_add(MOST_ADDED);
     let read = [usage.input, usage.cached, usage.cache_written];

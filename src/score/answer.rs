@@ -1,8 +1,8 @@
 //! Parses an agent's answer tolerantly.
 //!
 //! Which text counts: the whole answer if it is a JSON object, otherwise the last complete, readable and non-empty JSON
-//! object in it, in a code fence or not. Models think aloud first and conclude last, so the last one wins. [`place`]
-//! assigns the entries to experiments.
+//! object in it, in a code fence or not. The last object counts because models think aloud first and conclude last.
+//! [`place`] assigns the object's entries to experiments.
 
 use serde_json::{Map, Value};
 
@@ -36,7 +36,8 @@ pub fn find_answer(text: &str) -> Option<&str> {
     last_object(text).ok().map(|(written, _)| written)
 }
 
-/// Maximum number of unclosed objects skipped while searching; each of them is read to the end of the text.
+/// Maximum number of unclosed objects skipped while searching. The limit keeps the search fast, because each unclosed
+/// object is read to the end of the text.
 const MOST_UNCLOSED: u32 = 16;
 
 /// Returns the last complete, readable JSON object in a text, as written and as parsed, or else the fault of the last

@@ -34,7 +34,8 @@ pub fn read_as_python(text: &str) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
-/// Returns the number that a string from [`read_as_python`] represents.
+/// Returns the number that a string from [`read_as_python`] represents: NaN or an infinity; `None` for any other
+/// string.
 pub(super) fn not_finite(text: &str) -> Option<f64> {
     match text {
         "NaN" => Some(f64::NAN),

@@ -4,8 +4,8 @@
 //! The published rules look at the whole reply, including prose and fences. Each argument's value must occur somewhere
 //! in the reply, even within another word or number; a reply is Bash if `.py` or `.sh` followed by a blank occurs
 //! anywhere in it. The strict rules look at the reply's code without comments, find values only as whole tokens, and
-//! distinguish Bash from Python by syntax. Neither detects to which option a value belongs: that requires running the
-//! program.
+//! distinguish Bash from Python by syntax. Neither the published nor the strict rules check to which option a value
+//! belongs, because only running the program can show this.
 
 use std::sync::LazyLock;
 
@@ -172,8 +172,8 @@ fn holds_value(code: &str, value: &str) -> bool {
     false
 }
 
-/// Whether a token ends at this position. `inside` yields the token's characters from the end inwards, `outside` the
-/// characters next to it, outwards.
+/// Whether a token ends at a position in a text. `inside` yields the token's own characters, `outside` the other
+/// characters of the text; both begin at the position and move away from it.
 fn ends_token(mut outside: impl Iterator<Item = char>, mut inside: impl Iterator<Item = char>) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let (Some(next), Some(own)) = (outside.next(), inside.next()) else { return true };
@@ -207,8 +207,8 @@ fn as_number(text: &str) -> Option<f64> {
         .flatten()
 }
 
-/// Returns the numbers in a text that are whole tokens: not within a word, a version, a path's name or a hyphenated
-/// word. A minus counts as a sign unless a number or name before it makes it a subtraction.
+/// Returns the numbers in a text that are whole tokens, that is, not part of a word, a version, a file name or a
+/// hyphenated word. A minus counts as a sign unless a number or name before it makes it a subtraction.
 fn numbers(text: &str) -> impl Iterator<Item = f64> {
     static NUMBER: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?").ok());

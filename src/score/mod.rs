@@ -134,8 +134,8 @@ pub struct Verdict {
     pub unchecked: bool,
 }
 
-/// Scores the text that an agent reported; `None` if it reported nothing. Stochastic experiments are compared with
-/// `runs` of the agent's code, or with gold without such runs.
+/// Scores the text that an agent reported; `answer` is `None` if it reported nothing. Stochastic experiments are
+/// compared with `runs` of the agent's code, or with gold if there are no such runs.
 #[must_use]
 pub fn score_answer(rule: Rule, experiments: &[Expected], answer: Option<&str>, runs: &ExperimentRuns) -> Verdict {
     if rule == Rule::Reference {

@@ -1,10 +1,10 @@
 //! Experiments that vary on purpose: does the agent's code draw from the same distribution as gold?
 //!
 //! Verification runs such an experiment [`RUNS`] times and compares these runs with gold's repeats. The reported result
-//! is one more draw of the agent's code, so it is compared with these runs; gold's repeats only say more about the
-//! spread. Both comparisons are permutation tests with one significance level for all values of all experiments of a
-//! sample. So a right solution fails with at most this probability, whatever the distributions are and however many
-//! values there are.
+//! is one more draw of the agent's code, so it is compared with these runs; gold's repeats are then used only to
+//! estimate the spread. Both comparisons are permutation tests. The significance level of each test applies to all
+//! values of all experiments of a sample together. So a right solution fails the test with at most this probability,
+//! whatever the distributions are and however many values there are.
 
 use std::collections::BTreeMap;
 
@@ -32,9 +32,9 @@ pub const RUNS: usize = 5;
 struct DrawTest {
     /// Significance level: the probability that a right solution fails.
     level: f64,
-    /// The limit [`DrawPool::furthest`] in this test. With a low limit, draws far from the others count little, so the
-    /// test notices small biases in the means of several runs. An invented report is a single draw and differs only by
-    /// its distance, so it is noticed only with a high limit.
+    /// The limit [`DrawPool::furthest`] in this test. A low limit keeps outliers from hiding a small bias in the mean
+    /// of several runs. But an invented report is a single draw, which differs from the others only by its distance, so
+    /// it is noticed only if the limit is high.
     furthest: f64,
 }
 
@@ -47,7 +47,7 @@ const REPORTED: DrawTest = DrawTest { level: 0.018, furthest: 8.0 };
 /// The test of a reported result if the code was not run.
 const REPORTED_ALONE: DrawTest = DrawTest { level: VERIFIED.level + REPORTED.level, ..REPORTED };
 
-/// The test of an experiment of the unmasked repo before a run of agents.
+/// The test of the unmasked repo's own results, which is made before agents are run.
 const BASELINE: DrawTest = DrawTest { level: 0.001, furthest: 4.0 };
 
 /// Results of our own runs of experiments, by the experiment's id: one result for each run.
@@ -69,7 +69,7 @@ struct RedrawComparison<'a> {
     differs: String,
 }
 
-/// The settings of the tests, for Harbor tasks, which do the same tests in Python.
+/// Returns the settings of the tests, for Harbor tasks, which do the same tests in Python.
 #[must_use]
 pub fn settings() -> Value {
     json!({ "verified": VERIFIED, "reported": REPORTED, "assignments": ASSIGNMENTS, "rounding": ROUNDING })
@@ -208,8 +208,9 @@ fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict,
     Ok((verdict, DrawPool { draws: judged.into_iter().chain(with).chain(more).collect(), first, second, furthest }))
 }
 
-/// The chance that a biased solution passes verification, simulated with gold's repeats. In each simulation, one value
-/// of one of these experiments is off by `bias` standard deviations of gold's repeats.
+/// Returns the chance that a biased solution passes verification, simulated with gold's repeats; `None` if no value of
+/// gold varies. In each simulation, one value of one of these experiments is off by `bias` standard deviations of
+/// gold's repeats.
 #[must_use]
 pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
     let rows = |one: &Expected| -> Option<Vec<ResultNumbers>> {

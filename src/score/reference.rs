@@ -15,8 +15,9 @@
 //! The published implementation does not have stochastic experiments. They are judged by CORE-Bench's published rule:
 //! each number, by itself, must be within the 95% prediction interval of gold's repeats.
 //!
-//! One deviation: if an object is reported where gold is a list, the result is always the exception. Python finds
-//! nothing wrong if that list is empty, and may accidentally look up the list's integers as keys of the object.
+//! One deviation: if an object is reported where gold is a list, the result is always the exception. The published code
+//! raises no exception if gold's list is empty, and may accidentally look up the integers in gold's list as keys of the
+//! object.
 
 use serde_json::{Map, Value};
 

@@ -8,8 +8,8 @@ use super::strict::number_in;
 use crate::suite::ResultRule;
 
 /// Returns the result of an experiment's run. `file` contains the bytes of a [`ResultRule::JsonFile`]'s file; `None` if
-/// the command has not written it. A single odd value is not an error: `NaN` and the like become strings, and a regular
-/// expression without a match becomes null, which cannot become gold.
+/// the command has not written it. A single odd value is not an error: `NaN` and the like become strings, and the value
+/// of a regular expression without a match is null. A result with a null is not accepted as gold.
 ///
 /// # Errors
 /// A fragment that says why there is no result at all.

@@ -14,7 +14,7 @@ pub fn shape(value: &Value) -> String {
 }
 
 /// Returns the whole shape of a result that [`shape`] cuts. `None` if [`shape`] cuts nothing, or if the description
-/// already contains all keys and no list is long.
+/// already contains all keys and no list has more than [`MOST`] items.
 #[must_use]
 pub fn long_shape(value: &Value, description: &str) -> Option<String> {
     (is_long(value) && !is_told(value, description)).then(|| written(value, usize::MAX))

@@ -2,11 +2,12 @@
 //! Repositories"): the rules as published, faults included, so that stored scores stay comparable.
 //!
 //! The published rules' faults, all kept in the `shipped_` functions:
-//! - accuracy is called with gold and submission swapped, so a submission is compared only in its own keys and up to
-//!   its own length; each level of objects swaps again, lists do not;
+//! - the comparison is called with gold and submission swapped, so only the keys and list items that the submission
+//!   contains are compared; each level of objects swaps the two again, lists do not;
 //! - a boolean, a null or an empty list or object on both sides is an exception;
-//! - landmarks are looked for in any output, whoever caused it;
-//! - a script counts as executed if its name occurs anywhere, even in a comment, in a command that took ten seconds.
+//! - landmarks (regular expressions) are searched in every output, even in one that the agent's work did not cause;
+//! - a script counts as executed if its name occurs anywhere, even in a comment, in a command that took at least ten
+//!   seconds.
 
 use regex::Regex;
 use serde_json::Value;
@@ -54,7 +55,7 @@ pub fn shipped_accuracy(gold: &Value, submission: Option<&Value>) -> Result<f64,
     evaluate(gold, submission.filter(|it| is_submitted(Some(it))).unwrap_or(&Value::Null))
 }
 
-/// The published `evaluate(predicted, gold)`.
+/// Reproduces the published `evaluate(predicted, gold)`.
 fn evaluate(predicted: &Value, gold: &Value) -> Result<f64, String> {
     let score = |sum: f64, of: usize| sum / of as f64;
     if let (Some(predicted), Some(gold)) = (number(predicted), number(gold)) {
@@ -106,8 +107,9 @@ pub fn landmarks_hit(landmarks: &[String], outputs: &[&str]) -> Result<Vec<bool>
     landmarks.iter().map(hit).collect()
 }
 
-/// Whether the script was executed by the published rule; `None` if the script's name does not end as those of Python
-/// or Bash scripts do, and there is a command: without commands, the published rule does not look at the ending.
+/// Whether the script was executed by the published rule. `None` if the script's name does not have the ending of a
+/// Python or Bash script. Without any commands, the published rule does not look at the ending, and the result is
+/// `Some(false)`.
 #[must_use]
 pub fn shipped_script(script: &str, cells: &[ExecutedCommand<'_>]) -> Option<bool> {
     if !cells.is_empty() && ![".py", ".sh", ".bash"].iter().any(|ending| script.ends_with(ending)) {

@@ -11,13 +11,13 @@ use crate::tolerance::FEWEST_REPEATS;
 const ATTEMPTS: usize = 300;
 const GOLDS: usize = 30;
 
-/// A standard normal number.
+/// Draws a standard normal number.
 fn normal(random: &mut Uniform) -> f64 {
     let radius = (-2.0 * (1.0 - random.next()).ln()).sqrt();
     radius * (std::f64::consts::TAU * random.next()).cos()
 }
 
-/// The experiments of a kind of paper, each with the values of one run.
+/// Draws the values of one run of each experiment of a kind of paper.
 fn draw(kind: &str, random: &mut Uniform) -> Vec<Vec<f64>> {
     let mut repeat =
         |count: usize, value: &dyn Fn(&mut Uniform) -> f64| -> Vec<f64> { (0..count).map(|_| value(random)).collect() };
@@ -133,8 +133,8 @@ fn the_table_of_experiments_that_vary() {
 
 #[test]
 fn right_draws_pass_and_a_report_far_from_all_of_them_fails() {
-    // On average, 1.8 of 60 right attempts fail. The wrong report is six deviations off in each of the twelve
-    // experiments.
+    // A right attempt fails with a probability of 3%, so 1.8 of 60 fail on average. The wrong report is six deviations
+    // off in the first value of each experiment.
     for kind in ["1 normal", "12 experiments of 4 normal"] {
         let passed = simulate(kind, 6, 10);
         assert!(passed.biased[0] >= 52, "{kind}: {} of 60 right", passed.biased[0]);

@@ -16,9 +16,9 @@ mod tests;
 /// The comparison in Python, for Harbor tasks: it reads a [`Tolerance`] as JSON.
 pub(crate) const PYTHON: &str = include_str!("tolerance.py");
 
-/// Minimum repeats for gold of a stochastic experiment. With 96 repeats, the smallest possible p-value of a single
-/// reported result is well below the level of the report's test, so an invented number is refused (docs/statistics.md).
-/// Also, with 95% of all golds, a right solution passes with a probability of at least 90%.
+/// Minimum number of stored repeats in the gold of a stochastic experiment. With 96 repeats, the smallest possible
+/// p-value of a single reported result is well below the level of the report's test, so an invented number is refused
+/// (docs/statistics.md). Also, a right solution then passes with a probability of at least 90% for 95% of all golds.
 pub(crate) const FEWEST_REPEATS: usize = 96;
 
 /// Probability that another repeat of gold is inside the interval that serves as a tolerance.
@@ -136,7 +136,8 @@ impl DeclaredTolerance {
         }
     }
 
-    /// Returns the bounds of a comparison of two runs of the same code.
+    /// Returns the bounds of a comparison of two runs of the same code. Runs of a stochastic experiment may differ by
+    /// any amount.
     pub(crate) fn bounds_between_runs(&self) -> Tolerance {
         match self.rule {
             ToleranceRule::Relative(_) => self.bounds(&[]),
@@ -187,7 +188,7 @@ impl Tolerance {
     /// Compares a number with gold's. `repeats` are the values of gold's repeats at the same place: if the tolerance
     /// has repeats, a number must be within their 95% prediction interval, CORE-Bench's published rule.
     pub(crate) fn compare(&self, gold: &Number, repeats: &[&Value], got: f64) -> NumberComparison {
-        // serde_json's numbers are all 64-bit, so each has a double.
+        // Converting to a double never fails, because all of serde_json's numbers have 64 bits.
         let expected = gold.as_f64().unwrap_or(f64::NAN);
         // A count is written without a decimal point or an exponent.
         let is_count = gold.is_i64() || gold.is_u64();

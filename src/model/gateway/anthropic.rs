@@ -10,8 +10,8 @@ use crate::model::{
     Usage,
 };
 
-/// Request fields that the gateway reads or may ignore; every other field is reported as left out. Cache marks are
-/// ignored because the gateway sets its own.
+/// Request fields that the gateway reads or may ignore; every other field is reported as left out. `cache_control` is
+/// ignored, because this program marks the messages for Anthropic's cache itself.
 const FIELDS: [&str; 17] = [
     "messages",
     "system",
@@ -143,8 +143,8 @@ fn read_message(message: &Value, messages: &mut Vec<Message>, reader: &mut Reque
     Ok(())
 }
 
-/// Reads a tool. A tool without a schema is refused: the provider would run it, or the provider's models know it by
-/// name alone.
+/// Reads a tool. Refuses a tool without a schema, because Anthropic would run such a tool itself, or its models know
+/// the tool by name alone.
 fn tool(tool: &Value) -> Result<Tool, Refusal> {
     let parameters = tool.get("input_schema").ok_or_else(|| parts::foreign_tool(&text(tool, "type")))?;
     Ok(Tool { name: text(tool, "name"), description: text(tool, "description"), parameters: parameters.clone() })
@@ -246,7 +246,7 @@ impl Blocks {
 }
 
 impl EventWriter for Blocks {
-    /// Usage is zero here because the input tokens are known only at the end, where they are sent.
+    /// Writes a usage of zero, because the token counts are known only at the end of the reply, where `end` sends them.
     fn begin(&mut self) -> String {
         event(&json!({"type": "message_start", "message": {
             "id": id(&self.head), "type": "message", "role": "assistant", "model": self.head.model, "content": [],

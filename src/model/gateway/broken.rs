@@ -1,4 +1,5 @@
-//! Detects a panic in the gateway. After a panic, the results of an external agent say nothing about the model.
+//! Detects a panic in the gateway, so that the harness does not blame an external agent for calls that failed because
+//! of a bug in the gateway.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct PanicFlag(Arc<AtomicBool>);
 
 impl PanicFlag {
-    /// Whether anything has panicked.
+    /// Whether a panic has dropped any of the guards.
     pub(super) fn is_told(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

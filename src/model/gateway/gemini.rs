@@ -101,8 +101,8 @@ pub(super) fn read(body: &Value) -> Result<ParsedRequest, Refusal> {
     })
 }
 
-/// A conversation that is being parsed. Gemini's calls need not have ids: a result belongs to the earliest unanswered
-/// call of the same name.
+/// A conversation that is being parsed. Gemini's calls and results need not have ids: a result without an id belongs to
+/// the earliest unanswered call of the same name.
 struct GeminiConversation {
     messages: Vec<Message>,
     /// Name and id of each unanswered call.
@@ -285,7 +285,8 @@ impl EventWriter for GeminiChunks {
     }
 }
 
-/// Writes the reply's tool calls. The first call carries the token that represents the thoughts behind all calls.
+/// Writes the reply's tool calls. The signature of the first call is the token that represents the reply's thoughts
+/// (see [`thoughts`]).
 fn calls(head: &CallContext, reply: &Reply) -> Vec<Value> {
     let part = |(place, call): (usize, &ToolCall)| {
         let args = if call.arguments.is_object() {

@@ -102,8 +102,8 @@ pub enum RefusalKind {
 }
 
 impl RefusalKind {
-    /// Returns the HTTP status. Clients retry 402, 429 and 500 and above, some of them for minutes; they do not retry
-    /// 403.
+    /// Returns the HTTP status. Clients retry 402, 429, and 500 and above, some of them for minutes. They do not retry
+    /// 403, so this is the status for a used-up budget and for the end of the attempt.
     const fn status(self) -> u16 {
         match self {
             Self::Budget | Self::Closed => 403,

@@ -48,8 +48,9 @@ impl Drop for Gateway {
     }
 }
 
-/// Serves these connections until they end. Sends calls, and refusals of requests that had the key, to the returned
-/// receiver; once the receiver is dropped, refuses calls. Lists only `model`.
+/// Serves these connections until the returned gateway is dropped. The returned receiver gets all calls, and reports of
+/// refused requests that had the right key. Once the receiver is dropped, calls are refused. The list of models
+/// contains only `model`.
 pub fn serve<C>(
     connections: mpsc::Receiver<C>,
     key: Option<String>,

@@ -14,8 +14,8 @@ use super::{GatewayRequest, ListedModel, ParsedRequest, Refusal, RefusalKind, th
 
 /// Maximum bytes of a request.
 const LONGEST: usize = 8 << 20;
-/// Maximum bytes of a model's name and of a stop text. Replies repeat the name often, and the gateway often searches
-/// replies for the stop text.
+/// Maximum bytes of a model's name and of a stop text. Both must be short, because a streamed reply repeats the name
+/// many times, and the gateway often searches replies for the stop text.
 pub(super) const LONGEST_NAME: usize = 200;
 /// Maximum number of stop texts per request.
 const MOST_STOPS: usize = 16;

@@ -1,6 +1,7 @@
-//! Replaces a model's thoughts by tokens in what an external agent gets. Only the provider that wrote the thoughts can
-//! read them, so the agent gets a token in the field for a signature or for encrypted content, if its protocol has one.
-//! When the agent sends the token back, the gateway replaces it by the thoughts.
+//! Replaces a model's thoughts by tokens, short placeholder texts, in the replies to an external agent. Only the
+//! provider that wrote the thoughts can read them, so the agent gets a token in the protocol's field for a signature or
+//! for encrypted content, if there is such a field. When the agent sends the token back, the gateway replaces it by the
+//! thoughts.
 
 use std::collections::HashMap;
 

@@ -97,8 +97,8 @@ impl RunLedgers {
         let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 {
-            // A line without a newline was cut off while it was written: the call was not made, or its reply was not
-            // used.
+            // Skip a line without a newline, which was cut off while it was written. Lines are written before a call is
+            // made and before its reply is used, so the call was not made, or its reply was not used.
             let entry = line.strip_suffix(b"\n").map(serde_json::from_slice::<LedgerEntry>);
             match entry {
                 Some(Ok(LedgerEntry::Carried { attempts, verifiers })) => {

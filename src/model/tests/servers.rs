@@ -123,7 +123,8 @@ async fn the_context_is_learned_from_the_list_of_models() {
     ] {
         let server = TestServer::start(vec![CannedAnswer::ok(json!({"data": [entry]}))]).await;
         let model = open_here("m", &options(&format!("{}/v1", server.url)));
-        // The list lacks the model's name, so a test call is made; its answer is not a reply.
+        // Ignore the outcome: if the list lacks the model's name, a test call is made, and the server answers it with
+        // the list, too.
         let _ = model.probe().await;
         server.answer_with(CannedAnswer::ok(openai_text("ok")));
         let before = server.requests().len();

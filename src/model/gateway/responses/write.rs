@@ -142,7 +142,8 @@ impl ResponseItems {
         self.event("response.output_item.done", json!({"output_index": index, "item": item}))
     }
 
-    /// Ends the open item. Adds the calls, and a token in place of thoughts that were not shown.
+    /// Ends the open item and adds the calls. If the reply has thoughts of which no text was sent, first adds an empty
+    /// reasoning item, which carries the token that represents these thoughts.
     fn close_all(&mut self, reply: &Reply, finish: &Finish) -> String {
         let mut events = String::new();
         if let Finish::Refused(text) = finish {

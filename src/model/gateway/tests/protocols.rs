@@ -98,7 +98,7 @@ async fn a_models_thoughts_are_in_the_fields_of_each_protocol_and_complete_when_
         for streams in [false, true] {
             let (body, ..) = send_request(path, streams, wants(path)).await;
             assert!(body.contains("Hm."), "{path}: {body}");
-            // Chat completions have no field for the token that represents thoughts. In this protocol, the gateway
+            // Chat completions have no field for the token that represents thoughts. In this protocol, the harness
             // finds the thoughts by the id of a tool call.
             assert_eq!(body.contains("autoexperiment-thoughts-0"), path != PATHS[0], "{path} {streams}: {body}");
         }

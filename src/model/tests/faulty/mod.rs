@@ -135,7 +135,8 @@ impl ProtocolCase {
         events.iter().map(written).collect()
     }
 
-    /// Opens a model at this server with the given price; streaming needs a price of zero.
+    /// Opens a model at this server with the given price. Streaming needs a price of zero, because replies that cost
+    /// money are not streamed from a user's server.
     fn model(&self, server: &TestServer, price: (f64, f64)) -> std::sync::Arc<dyn Model> {
         let description =
             if self.description.is_empty() { Description::default() } else { self.description.parse().unwrap() };
