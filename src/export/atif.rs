@@ -151,7 +151,7 @@ fn own_tools(source: &ExportSource, record: &AttemptRecord) -> Vec<&'static Tool
     settings.map(|settings| ToolSet::from_choice(settings.tools).definitions().iter().collect()).unwrap_or_default()
 }
 
-/// Converts an agent's step. Steps without a model call may not have metrics.
+/// Converts an agent's step. The format forbids metrics in a step without a model call.
 fn acted(act: &AgentAction<'_>, timestamp: &str) -> Map<String, Value> {
     let mut step = object(json!({ "timestamp": timestamp, "source": "agent", "message": act.text }));
     step.insert("llm_call_count".to_owned(), act.model_calls.into());

@@ -1,6 +1,7 @@
 //! Tables as Parquet: every column is optional, uncompressed and dictionary-encoded.
 //!
-//! Written column by column without Arrow, which would add more dependencies than the rest of this program has.
+//! This module writes the columns itself instead of using Arrow, which would add more dependencies than the rest of
+//! this program has.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

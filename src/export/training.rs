@@ -1,5 +1,5 @@
 //! Model calls as a table for training: one row per reply, with token ids, log-probabilities and the attempt's reward,
-//! for every agent, also for command-line agents behind the gateway.
+//! for every agent, including command-line agents, whose model calls go through the gateway.
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ pub struct TurnRow {
     pub score: Option<f64>,
 }
 
-/// A conversation whose calls each repeat all ids of the call before, as Harbor's `RolloutDetail`.
+/// A conversation, as Harbor's `RolloutDetail`: the prompt of each call begins with all token ids of the previous call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Rollout {
     prompt_token_ids: Vec<Vec<u32>>,

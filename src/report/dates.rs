@@ -1,7 +1,7 @@
 //! Pass rates on tasks published before and after a model's knowledge cutoff.
 //!
-//! A task published before the cutoff may have been in the training data. Dates known only to the month are read so
-//! that fewer tasks count as unseen: a task dates from the first day of its month, a cutoff from the last.
+//! A task published before the cutoff may have been in the training data. If only the month of a date is known, a task
+//! counts as published on its first day and a cutoff as on its last day, so that a task in doubt counts as seen.
 
 use serde::Serialize;
 

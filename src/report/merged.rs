@@ -170,16 +170,14 @@ impl MergedRun {
 impl Merged {
     /// Reads and labels the runs that can be read.
     ///
-    /// # Errors
-    /// Kind `Store` if no run can be read, `Usage` if labels don't fit.
+    /// # Errors Kind `Store` if no run can be read, `Usage` if [`Labels::fit`] rejects the labels.
     pub fn read(folders: &[PathBuf], names: &Labels) -> Result<Self> {
         Self::combine(read_all(folders)?, folders.len() > 1, names)
     }
 
     /// Reads runs, all of which must be readable.
     ///
-    /// # Errors
-    /// Kind `Store` if any run can't be read, `Usage` if labels don't fit.
+    /// # Errors Kind `Store` if any run can't be read, `Usage` if [`Labels::fit`] rejects the labels.
     pub fn read_all(folders: &[PathBuf], names: &Labels) -> Result<Self> {
         let readings = folders.iter().map(|folder| read_outcomes(folder)).collect::<Result<Vec<_>>>()?;
         Self::combine(ReadableRuns { readings, notes: Vec::new() }, folders.len() > 1, names)

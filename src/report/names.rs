@@ -1,4 +1,4 @@
-//! Names of agents, models and ends in reports.
+//! Names of agents, models and ends (the reasons why attempts stopped) in reports.
 
 use super::clean::{clean, middle_cut};
 use crate::agent::End;

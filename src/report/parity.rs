@@ -1,6 +1,6 @@
 //! Parity of two stored runs over the same samples, in the form that Harbor asks of adapters
-//! (`parity_experiment.json`). By Harbor's rule, two sides agree if the ranges of their runs overlap; each attempt
-//! number counts as one run here.
+//! (`parity_experiment.json`). By Harbor's rule, two sides agree if the ranges of their runs' results overlap. Here,
+//! the first attempts at all samples count as one run, the second attempts as another, and so on.
 
 use std::collections::BTreeMap;
 

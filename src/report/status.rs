@@ -93,8 +93,8 @@ fn ended(record: &Outcome) -> Timestamp {
 }
 
 impl Status {
-    /// Computes the status at time `now`. `begun` is the number of attempts that have begun since their last record, if
-    /// they have one; they count as running only while a process writes to the run.
+    /// Computes the status at time `now`. `begun` is the number of attempts that have no record yet or were started
+    /// again after their last record; they count as running only while a process writes to the run.
     #[must_use]
     pub fn compute(
         name: String,

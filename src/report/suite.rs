@@ -1,4 +1,5 @@
-//! The table of a suite: the contents of each paper and the evidence for its soundness, from files alone.
+//! The table of a suite: the contents of each paper and the evidence for its soundness, read from files without running
+//! anything.
 //!
 //! [`suite_rows`] computes one row per paper and one for all; [`suite_console`], [`suite_markdown`] and [`suite_csv`]
 //! render them. Values that have not been measured are `None` and shown as `-`.
@@ -31,7 +32,8 @@ pub struct SuiteRow {
     pub samples: Vec<Option<u128>>,
     /// Mean number of tests per sample, by n, over all samples of that n.
     pub tests: Option<Vec<f64>>,
-    /// Mean seconds for running a sample's tests one after another, by n, from the medians of gold's repeats.
+    /// Mean seconds for running a sample's tests one after another, by n. A test takes the median time of its gold
+    /// runs, which are repeated runs of the unmasked code.
     pub seconds: Option<Vec<f64>>,
     /// Mean number of lines of the functions.
     pub lines: f64,
@@ -138,8 +140,8 @@ fn total(rows: &[SuiteRow], sums: &[RowSums]) -> SuiteRow {
 /// Sums the tests' weights over all samples, for each n; exact except for the rounding of floats.
 ///
 /// An experiment is a test of every sample that masks at least one function it needs. The number of these samples is
-/// the number of all samples minus the number of samples whose functions it doesn't need. `None` without a dependency
-/// matrix or if an experiment has no weight.
+/// the number of all samples minus the number of samples that mask only functions it doesn't need. `None` without a
+/// dependency matrix or if an experiment has no weight.
 fn over_samples(loaded: &LoadedPaper, weight: impl Fn(usize) -> Option<f64>) -> Option<Vec<f64>> {
     let dependencies = loaded.dependencies.as_ref()?;
     SHOWN
@@ -158,7 +160,7 @@ fn over_samples(loaded: &LoadedPaper, weight: impl Fn(usize) -> Option<f64>) -> 
         .collect()
 }
 
-/// Median duration in seconds of a curtailed experiment in gold's repeats.
+/// Median duration in seconds of an experiment's curtailed (shortened) form, over its repeated gold runs.
 fn gold_seconds(loaded: &LoadedPaper, experiment: usize) -> Option<f64> {
     let results = loaded.gold.as_ref()?.results.get(&Protocol::Curtailed)?;
     let mut seconds = results.get(&loaded.paper.experiments[experiment].id)?.seconds.clone();
@@ -237,7 +239,8 @@ fn count(number: Option<u128>) -> String {
     text
 }
 
-/// Formats the rows for a terminal: one table of fixed figures per paper, and one for each figure that varies with n.
+/// Formats the rows for a terminal: one table of the figures that do not depend on n, and one table for each figure
+/// that does.
 #[must_use]
 pub fn suite_console(rows: &[SuiteRow]) -> String {
     let fixed = [0, 1, 2, 6, 7, 8, 9];

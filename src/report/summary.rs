@@ -29,7 +29,7 @@ pub struct SummaryOptions {
     pub planned: Vec<PlannedAttempts>,
     /// Sentences about records that could not be read.
     pub notes: Vec<String>,
-    /// Choices of verifiers, with the same labels as the attempts.
+    /// Choices of verifiers, which choose one of a sample's attempts; with the same labels as the attempts.
     pub choices: Vec<ChoiceRecord>,
     /// The runs that have a curriculum.
     pub curricula: Vec<CurriculumRun>,
@@ -187,7 +187,7 @@ pub struct PassAt {
     pub samples: usize,
 }
 
-/// A record, and whether it counts.
+/// A record, and whether it counts; see [`SummaryRow`].
 type CountedRecord<'a> = (&'a Outcome, bool);
 
 /// The records of one agent and model by n.

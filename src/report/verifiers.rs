@@ -1,4 +1,5 @@
-//! Evaluation of verifiers: the pass rate of the attempts they choose, between pass@1 and pass@k.
+//! Evaluation of verifiers, which choose one of a sample's attempts without knowing which of them pass. The pass rate
+//! of the chosen attempts is compared with pass@1 (a random choice) and pass@k (the best possible choice).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -14,7 +15,7 @@ use crate::run::{Outcome, scored};
 use crate::stats::{FEWEST_SAMPLES, Interval, Intervals, SampleValue, gap_closed, pass_at_k, rate_interval};
 use crate::verifier::stored::ChoiceRecord;
 
-/// Columns for a verifier's name.
+/// Maximum width of a verifier's name, in characters.
 const VERIFIER_WIDTH: usize = 24;
 
 /// The row of one verifier on the attempts of one agent and model, at one n or over all.

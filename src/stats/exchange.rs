@@ -1,15 +1,16 @@
-//! Whether several draws come from the same distribution: a permutation test with one level for all values together.
+//! Whether several draws come from the same distribution: a permutation test whose significance level holds for all
+//! values together.
 //!
 //! If the distributions are equal, every assignment of the pooled draws to the groups is equally likely, whatever the
 //! distribution is. The statistic of a value is the distance between two groups' means in standard deviations of the
 //! pool. Each value's p is the share of assignments in which the largest statistic of all values is at least the
-//! value's own statistic (Westfall and Young, *Resampling-Based Multiple Testing*, 1993, single-step max-T). So the
-//! chance that any value of a right solution gets a p of at most the level is at most the level, for any number of
-//! values, correlated or not.
+//! value's own statistic (Westfall and Young, *Resampling-Based Multiple Testing*, 1993, single-step max-T). So if the
+//! groups have the same distribution, the probability that at least one value gets a p of at most the level is itself
+//! at most the level, for any number of values, correlated or not.
 
 use super::uniform::Uniform;
 
-/// Values that differ by less, relative to the largest, are equal: rounding.
+/// Relative difference below which two values count as equal, because rounding can cause it.
 pub const ROUNDING: f64 = 1e-9;
 
 /// Draws of one experiment. The test compares the first group with the second; a third group only adds information
@@ -32,9 +33,9 @@ pub struct DrawPool {
 /// observed assignment of draws to groups with `assignments` random ones. A fixed seed determines these, so the same
 /// draws have the same p everywhere.
 ///
-/// Pools with the same group sizes share their random assignments, so draws with the same index stay together.
-/// Otherwise a draw of the first group that is far off in two pools would count as two rare draws, and its p could not
-/// get below 2 / (number of draws).
+/// Pools with the same group sizes share their random assignments, so draws with the same index are in the same group
+/// in all of these pools. Suppose a draw of the first group is far off in two pools. With separate assignments, each
+/// pool would have its own chance to assign such a draw to the first group, which would about double the p.
 #[must_use]
 pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
     let prepared: Vec<StandardPool> = pools.iter().map(StandardPool::new).collect();

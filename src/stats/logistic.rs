@@ -6,8 +6,8 @@ use super::sampled::two_sided;
 /// Tries at one sample, and the effects on their probability.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TryCounts {
-    /// The effects that sum to the log-odds: index and weight (-1 for a difficulty). Random effects come first, family
-    /// by family, then fixed effects.
+    /// Effects whose weighted sum is the log-odds, as (index, weight). The weight of a difficulty is -1, because it
+    /// lowers the log-odds. Indices count the random effects first, family by family, then the fixed effects.
     pub terms: Vec<(usize, f64)>,
     /// Number of tries.
     pub tries: f64,
@@ -32,8 +32,8 @@ pub struct Logistic {
 
 /// Maximum number of rounds of estimating the correlation and fitting again.
 const ROUNDS: usize = 4;
-/// Range of the search for spreads, as standard deviations in log-odds. Beyond the maximum nearly all tries have the
-/// same outcome.
+/// Range of the search for spreads, as standard deviations in log-odds. Beyond the maximum, nearly every member of a
+/// family either always passes or never passes.
 const LEAST_SPREAD: f64 = 0.01;
 const MOST_SPREAD: f64 = 6.0;
 
@@ -93,10 +93,10 @@ pub fn fit(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logi
 }
 
 /// Like [`fit`], but allows for samples that differ more than the effects explain. Tries at one sample are then
-/// correlated, and k of them carry the information of k / (1 + (k - 1) r). The correlation r is chosen so that
-/// Pearson's statistic equals its expectation, the number of samples minus the number of fitted effects (Williams,
-/// "Extra-Binomial Variation in Logistic Linear Models", 1982, model II); intervals use Student's t with that number of
-/// degrees of freedom. With single tries it equals [`fit`].
+/// correlated, and k of them carry only the information of k / (1 + (k - 1) r) independent tries. The correlation r is
+/// chosen so that Pearson's statistic equals its expectation, the number of samples minus the number of fitted effects
+/// (Williams, "Extra-Binomial Variation in Logistic Linear Models", 1982, model II); intervals use Student's t with
+/// that number of degrees of freedom. With single tries it equals [`fit`].
 #[must_use]
 pub fn fit_correlated(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut found = fit(tried, families, fixed)?;
@@ -272,7 +272,7 @@ fn mode(
                 break 0.0;
             }
         };
-        // Diverging effects are not bounded by the data.
+        // Log-odds this large mean that the effects diverge, because the data do not bound them.
         if tried.iter().any(|one| sum(one, &effects).abs() > 25.0) {
             return None;
         }

@@ -59,13 +59,13 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// as large as those seen (root mean square of the nonzero ones, at least that of a single attempt). The two leave the
 /// mean unchanged and prevent a few samples that happen to agree from giving a spread of zero (for single attempts:
 /// Agresti and Min, "Effects and non-effects of paired identical observations in comparing proportions with binary
-/// matched-pairs data", 2004). If all differences are equal, the interval extends to both sides by the upper bound of a
-/// share with no success among as many samples.
+/// matched-pairs data", 2004). If all differences are equal, the interval extends on both sides by the upper bound of
+/// the interval of a share with no success among this many samples.
 ///
 /// Whether 0 is inside is decided by [`sign_flip`] at the same level, so that interval and p never contradict each
-/// other. If the test doesn't reject 0 and Student's interval ends before it, the bound is 0. If the test rejects 0 and
-/// Student's interval contains it, the bound is the difference nearest to 0 that the same test doesn't reject as the
-/// true one.
+/// other. If the test doesn't reject 0 but Student's interval excludes it, the interval is extended to 0. If the test
+/// rejects 0 but Student's interval contains it, the bound near 0 is moved to the smallest true difference, in the
+/// direction of the mean, that the same test doesn't reject.
 ///
 /// `None` with fewer samples than [`FEWEST_PAIRS`] or, if the interval generalises to other papers, fewer papers than
 /// [`FEWEST_PAPERS`](super::FEWEST_PAPERS).
@@ -75,13 +75,13 @@ pub fn difference_interval(samples: &[SampleValue<'_>], trials: f64, how: Interv
     Some(in_agreement(interval, mean, &flipped, 1.0 - how.level))
 }
 
-/// A mean difference with Student's interval, before the interval is adjusted to exclude 0 if and only if p is below
-/// 0.05.
+/// A mean difference with Student's interval, before the interval is adjusted to exclude 0 if and only if the sign-flip
+/// test rejects 0.
 pub(super) struct StudentDifference {
     mean: f64,
     pub(super) interval: Interval,
     /// The sums whose signs the test flips, one for each sample or for each whole paper, with the number of samples in
-    /// it.
+    /// each sum.
     flipped: Vec<(f64, usize)>,
 }
 
@@ -135,9 +135,10 @@ fn is_rejected(flipped: &[(f64, usize)], difference: f64, error_rate: f64) -> bo
     let shifted: Vec<f64> = flipped.iter().map(|&(sum, of)| sum - difference * of as f64).collect();
     let seen = shifted.iter().sum::<f64>().abs();
     let squares = shifted.iter().map(|value| value * value).sum::<f64>();
-    // With random signs, the sum is further from 0 than `far` with a probability of at most `error_rate` (Hoeffding,
-    // 1963). It is at least as far from 0 as the root of the sum of squares with a probability of at least a tenth
-    // (Oleszkiewicz, "On the Stein property of Rademacher sequences", 1996).
+    // Two bounds can decide without the exact test, which is slow. With random signs, the sum is further from 0 than
+    // `far` with a probability of at most `error_rate` (Hoeffding, 1963), so beyond `far` the difference is rejected.
+    // The sum is at least as far from 0 as the root of the sum of squares with a probability of at least a tenth, so
+    // within that distance p is at least 0.1 (Oleszkiewicz, "On the Stein property of Rademacher sequences", 1996).
     let far = (2.0 * squares * (2.0 / error_rate).ln()).sqrt();
     if seen > far * (1.0 + 1e-9) {
         return true;
@@ -167,8 +168,8 @@ fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
     (f64::from(rejected).max(0.5) / steps).min(mean.abs())
 }
 
-/// Maximum common denominator in which differences are counted. A difference that needs a larger one, as with 11
-/// attempts, is rounded.
+/// Maximum common denominator of the differences, which the test counts as integer multiples of its reciprocal. If they
+/// need a larger denominator, as rates over 11 attempts do, they are rounded.
 const MOST_PARTS: u32 = 420;
 
 /// The two-sided p-value of the sign-flip permutation test of a mean difference over paired samples (Fisher, "The

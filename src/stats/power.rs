@@ -122,7 +122,7 @@ impl Design {
 
 /// Number of simulated comparisons per number of samples, for a standard error of about one percentage point.
 const RUNS: usize = 2000;
-/// Largest product of the squared number of samples and k that is simulated, which takes some tens of milliseconds.
+/// Maximum of samples² × k for which comparisons are simulated; the simulations then take some tens of milliseconds.
 const MOST_WORK: usize = 20_000;
 
 /// Goal of a comparison.
@@ -163,7 +163,8 @@ impl ComparisonGoal {
 
     /// Number of samples that both contenders need for the sign-flip test of `compare`. Uses a normal approximation
     /// (Miller, "Adding Error Bars to Evals", 2024, section 5, plus the variance that random signs add and the steps of
-    /// the sum) and, up to about 60 to 140 samples, where it is too coarse, simulations with the exact test.
+    /// the sum) and, for few samples, where the approximation is too coarse, simulations with the exact test (up to
+    /// about 140 samples for k = 1 and 60 for k = 5).
     #[must_use]
     pub fn samples(&self, design: &Design) -> f64 {
         let fewest = self.fewest();

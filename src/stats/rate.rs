@@ -22,17 +22,18 @@ pub const FEWEST_PAPERS: usize = 2;
 /// "Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated from Survey Data",
 /// 1998).
 ///
-/// The variance is that of the samples, shrunk towards its value if all attempts at a sample ended alike
-/// ([`PRIOR_SAMPLES`]), or if papers accounted for a fifth of the variance ([`PRIOR_PAPERS`]). The effective number is
-/// at most the number that would result if all attempts of a stratum had the same pass probability. If all samples
-/// pass, or all fail, the variance is unknown, and the effective number is the number of samples or papers.
+/// The variance is that of the samples, shrunk towards the variance that would result if all attempts at a sample ended
+/// alike ([`PRIOR_SAMPLES`]) or, for [`Population::Papers`], if papers accounted for a fifth of the variance
+/// ([`PRIOR_PAPERS`]). The effective number is at most the number that would result if all attempts of a stratum had
+/// the same pass probability. If all samples pass, or all fail, the variance is unknown, and the effective number is
+/// the number of samples or papers.
 ///
-/// The interval covers two intervals for that share: the exact binomial test with the mid-p-value (Lancaster,
-/// "Significance Tests in Discrete Distributions", 1961) and Wilson's score interval. Each of the two contains the true
-/// rate too seldom at some rates, but mostly not at the same ones. With up to some 30 trials, both fail at some rates.
-/// So with n trials, the test's error rate is multiplied by n / (n + 3), or by three quarters if that is more. With
-/// single attempts at 3 to 60 samples of a paper, the interval then contains every true rate with a probability of at
-/// least 93.3%.
+/// The interval is the smallest one that contains two intervals for that share: the exact binomial test with the
+/// mid-p-value (Lancaster, "Significance Tests in Discrete Distributions", 1961) and Wilson's score interval. Each of
+/// the two contains the true rate too seldom for some true rates, but mostly for different ones. With up to about 30
+/// trials, both do so for some of the same rates. So with n trials, the test's error rate is multiplied by n / (n + 3),
+/// or by three quarters if that is more. With single attempts at 3 to 60 samples of a paper, the interval then contains
+/// every true rate with a probability of at least 93.3%.
 ///
 /// `None` with fewer samples than [`FEWEST_SAMPLES`] or, if the interval generalises to other papers, fewer papers than
 /// [`FEWEST_PAPERS`]: no useful interval is valid there.
@@ -82,7 +83,7 @@ pub fn weighted_rate_interval(samples: &[SampleValue<'_>], weights: &[f64], how:
     Some(share_interval(rate, (odds / variance * penalty).min(most), how.level))
 }
 
-/// Whether there are enough samples and, for papers like these, enough papers for an interval.
+/// Whether there are enough samples and, for [`Population::Papers`], enough papers for an interval.
 pub(super) fn is_enough(mean: &Mean, population: Population, fewest: usize) -> bool {
     mean.count >= fewest && (population == Population::Suite || mean.papers.len() >= FEWEST_PAPERS)
 }

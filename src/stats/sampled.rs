@@ -42,7 +42,7 @@ impl Intervals {
 }
 
 impl Default for Intervals {
-    /// 95%, over the suite's papers.
+    /// A level of 95% and [`Population::Suite`].
     fn default() -> Self {
         Self { level: 0.95, population: Population::Suite, group: "paper" }
     }
@@ -71,7 +71,7 @@ pub(super) struct Mean {
     pub freedom: usize,
     /// Number of independent draws: samples, or papers.
     pub draws: usize,
-    /// Values of the samples by stratum: one stratum per paper and n or, for papers like these, a single stratum.
+    /// Values of the samples by stratum: one stratum per paper and n or, for [`Population::Papers`], a single stratum.
     pub strata: Vec<Vec<f64>>,
     /// Sum and count of each paper's values; empty if the independent draws are samples.
     pub papers: Vec<(f64, usize)>,
@@ -80,14 +80,14 @@ pub(super) struct Mean {
 impl Mean {
     /// Computes the mean over all samples; `None` without samples.
     ///
-    /// For these papers, the variance is that of a mean over strata, one for each paper and n, from which samples are
-    /// drawn; the degrees of freedom are the number of samples minus that of strata. A stratum with a single sample has
-    /// no spread, so single samples are merged: first those of the same paper, then the remaining ones, and if one is
-    /// still left it joins the largest stratum.
+    /// For [`Population::Suite`], the variance is that of a mean over strata, one for each paper and n, from which
+    /// samples are drawn; the degrees of freedom are the number of samples minus that of strata. A stratum with a
+    /// single sample has no spread, so single samples are merged: first those of the same paper, then the remaining
+    /// ones, and if one is still left it joins the largest stratum.
     ///
-    /// For papers like these, the variance is that of a ratio of sums over papers (Cochran, "Sampling Techniques",
+    /// For [`Population::Papers`], the variance is that of a ratio of sums over papers (Cochran, "Sampling Techniques",
     /// 1977, section 9A.1), with the number of papers minus one as degrees of freedom. A single paper says nothing
-    /// about others, so the variance for these papers is used.
+    /// about others, so the variance of [`Population::Suite`] is used then.
     pub fn over(samples: &[SampleValue<'_>], population: Population) -> Option<Self> {
         let mut by_paper: BTreeMap<&str, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
         for sample in samples {
@@ -160,8 +160,7 @@ mod tests {
         // Two strata of variance 0.02 and one of 0: (2 * 0.02 + 2 * 0.02) / 36.
         assert!((mean.variance - 0.08 / 36.0).abs() < 1e-15 && mean.freedom == 3, "{mean:?}");
         assert!((mean.value - 3.2 / 6.0).abs() < 1e-15);
-        // For each paper, the sum of its values minus the mean times its number of samples: 2.2 - 4 * 0.5333 and 1 - 2
-        // * 0.5333.
+        // The sum of a paper's values minus the mean times its number of samples: 2.2 - 4 * 0.5333 and 1 - 2 * 0.5333.
         let mean = Mean::over(&samples, Population::Papers).unwrap();
         let wanted = 2.0 * 2.0 * (2.2 - 4.0 * 3.2 / 6.0_f64).powi(2) / 36.0;
         assert!((mean.variance - wanted).abs() < 1e-15 && (mean.freedom, mean.draws) == (1, 2), "{mean:?}");

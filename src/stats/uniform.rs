@@ -4,7 +4,7 @@
 pub struct Uniform(pub(super) u64);
 
 impl Uniform {
-    /// A generator whose numbers follow from this seed.
+    /// Creates a generator; the same seed always gives the same numbers.
     pub const fn seeded(seed: u64) -> Self {
         Self(seed)
     }

@@ -9,9 +9,10 @@ use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::workspace::is_left_out;
 
-/// Copies a repo with some files replaced, leaving out what snapshots leave out and files that `left_out` matches.
-/// Harbor refuses links, so a link within the repo becomes a copy of its target. A link to a replaced file becomes a
-/// copy of the replacement; otherwise it would reveal the masked code.
+/// Copies a repo with some files replaced, without the files that snapshots leave out, such as caches and version
+/// control, and without files that `left_out` matches. Harbor refuses links, so a link within the repo becomes a copy
+/// of its target. A link to a replaced file becomes a copy of the replacement; otherwise it would reveal the masked
+/// code.
 ///
 /// # Errors
 /// Kind `Suite` for a link that leads out of the repo; kind `Machine` if a file cannot be read or written.

@@ -13,18 +13,21 @@ from pathlib import Path
 
 MOST_OUTPUT = 4 << 20
 MOST_BYTES = 16 << 20
-# No double has more digits before its point than this.
+# Maximum length of an integer's text: every integer of at most this length fits into a double.
 MOST_DIGITS = 308
 MOST_LEVELS = 128
 
 
 def integer(text):
-    """An integer, or its text where it is too large to be computed with."""
+    """Converts an integer's text; returns the text itself if the integer is too large."""
     return int(text) if len(text) <= MOST_DIGITS else text
 
 
 def read_json(text):
-    """JSON in which NaN and numbers that are too large are texts; raises ValueError, also for what is nested too deeply."""
+    """Parses JSON, with NaN, infinities and integers that are too large as strings.
+
+    Raises ValueError if the text is not JSON or is nested too deeply.
+    """
     try:
         value = json.loads(text, parse_constant=str, parse_int=integer)
     except RecursionError:
@@ -39,7 +42,7 @@ def read_json(text):
 
 
 def read_file(root, path):
-    """A regular file's text; raises ValueError where there is none, and for links, which could lead to gold."""
+    """Returns a regular file's text; raises ValueError if it is missing or a link, which could lead to gold."""
     *folders, name = Path(path).parts
     here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -47,7 +50,7 @@ def read_file(root, path):
             inner = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
             os.close(here)
             here = inner
-        # A FIFO would keep a reader that blocks for ever.
+        # Without O_NONBLOCK, opening a FIFO would block for ever.
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
         with os.fdopen(file, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -63,7 +66,7 @@ def read_file(root, path):
 
 
 def result_of(rule, stdout, root):
-    """An experiment's result; raises ValueError where there is none."""
+    """Returns an experiment's result, found by its rule; raises ValueError if there is none."""
     kind, what = next(iter(rule.items()))
     if kind == "json_file":
         return read_json(read_file(root, what))
@@ -75,7 +78,7 @@ def result_of(rule, stdout, root):
                     return read_json(line)
                 except ValueError:
                     continue
-        # Over several lines, as json.dumps(result, indent=2) writes it.
+        # The object may extend over several lines, as json.dumps(result, indent=2) writes it.
         lines = [line.rstrip() for line in stdout.split("\n")]
         if "}" in lines:
             end = len(lines) - 1 - lines[::-1].index("}")
@@ -100,7 +103,7 @@ def result_of(rule, stdout, root):
 
 
 def output(process, limit):
-    """The end of what a process prints until it ends; raises TimeoutExpired. The rest is not kept: it may be endless."""
+    """Returns the last MOST_OUTPUT bytes of a process's output, which may be endless; raises TimeoutExpired."""
     ends = time.monotonic() + limit
     stream, kept = process.stdout.fileno(), bytearray()
     ready = select.poll()
@@ -120,11 +123,11 @@ def output(process, limit):
 
 
 def run(experiment, root, user=None):
-    """Runs one experiment in the folder `root`: `{"result": ...}` or `{"error": "..."}`."""
+    """Runs one experiment in the folder `root`; returns `{"result": ...}` or `{"error": "..."}`."""
     rule = experiment["result"]
     options = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
     if "json_file" in rule:
-        # As that user: an earlier experiment may have put a link on the way.
+        # Remove an old result as the experiment's user, because a link in its path could lead to files of other users.
         subprocess.run(["rm", "-rf", "--", rule["json_file"]], cwd=root, check=False, **options)
     process = subprocess.Popen(
         ["sh", "-c", experiment["command"]],
@@ -156,7 +159,7 @@ def run(experiment, root, user=None):
 
 
 def answer(experiments, root):
-    """What the unmasked code gives, as an agent reports it."""
+    """Returns the results of the unmasked code, in the form of an agent's answer."""
     results = {}
     for experiment in experiments:
         outcome = run(experiment, root)

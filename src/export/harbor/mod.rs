@@ -41,7 +41,8 @@ const VERIFY: &str = include_str!("verify.py");
 
 /// Version of Harbor's task format.
 const SCHEMA: &str = "1.4";
-/// Minimum seconds for an agent: the run limits only tool time, Harbor limits total time.
+/// Minimum of an agent's time limit in seconds. Harbor limits an agent's total time, but the run's limit covers only
+/// tool time and would be too short.
 const LEAST_AGENT: f64 = 3600.0;
 /// Seconds for verification in addition to the experiments' time limits.
 const BESIDE: f64 = 120.0;

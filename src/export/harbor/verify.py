@@ -1,8 +1,8 @@
-"""Scores an attempt: what it reports, and what its code gives when it is run again here, against gold.
+"""Scores an attempt against gold: the results that it reports, and the results of its code when it is run again here.
 
-Runs in an environment of its own. The attempt's changes are laid over a fresh copy of the masked repo, but for files that
-the task protects and new files that Python would import in the place of something else. Experiments run as a user who can
-read neither the gold results nor write the reward.
+Runs in a separate environment, which contains a copy of the agent's workspace. The attempt's changes are applied to a
+fresh copy of the masked repo, except changes to protected files and new files that Python would import in place of
+other modules. Experiments run as a user who can neither read the gold results nor write the reward.
 """
 
 import functools
@@ -22,19 +22,19 @@ from pathlib import Path
 import measure
 from tolerance import is_close
 
-# A user of this verification's own.
+# Id of the user that runs the experiments; it depends on the process id, so that verifications get different users.
 USER = 20000 + os.getpid() % 10000
-# What Python imports.
+# Suffixes of files that Python can import.
 CODE = (".py", ".so", ".pyc")
-# Folders whose code no experiment runs.
+# Names of folders whose imports are ignored, because no experiment runs the code in them.
 ASIDE = {"test", "tests", "testing", "docs", "examples", "idlelib", "__pycache__"}
 TASK_FILES = {"paper.txt", "experiments.md", "run_experiments.sh", "answer.json"}
-# More is no number of an experiment.
+# Largest number by which a key of an answer can refer to an experiment.
 MOST_NUMBER = 2**32 - 1
 
 
 def number(value):
-    """A finite number, bare or in a text."""
+    """Returns a finite number, given as a number or as a string; None for other values."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
@@ -54,12 +54,12 @@ def number(value):
 
 
 def marked(gold):
-    """The number that is not finite for which a gold value stands."""
+    """Returns NaN or an infinity if gold is its name, as JSON has no such numbers; None for other values."""
     return float(gold) if gold in ("NaN", "Infinity", "-Infinity") else None
 
 
 def equals(expected, got):
-    """Whether a value, bare or in a text, is the same number that is not finite."""
+    """Whether a value, given as a number or as a string, is the same as `expected`, which is NaN or an infinity."""
     try:
         found = float(got) if isinstance(got, (str, float)) else 0.0
     except ValueError:
@@ -68,7 +68,7 @@ def equals(expected, got):
 
 
 def agrees(gold, got, tolerance):
-    """Whether every value of gold has its counterpart within tolerance."""
+    """Whether every value of gold has a counterpart in `got` that is within tolerance."""
     if isinstance(gold, dict):
         return isinstance(got, dict) and all(key in got and agrees(gold[key], got[key], tolerance) for key in gold)
     if isinstance(gold, list):
@@ -87,7 +87,7 @@ def is_number(value):
 
 
 def numbers(gold, got):
-    """What is in the places of gold's numbers; None where the shape or anything else differs."""
+    """Returns the numbers in `got` at the positions of gold's numbers; None if anything but the numbers differs."""
     if isinstance(gold, dict) or isinstance(gold, list):
         keys = gold.keys() if isinstance(gold, dict) else range(len(gold))
         if type(got) is not type(gold) or (isinstance(gold, list) and len(got) != len(gold)):
@@ -103,7 +103,7 @@ def numbers(gold, got):
 
 
 class Random:
-    """The generator of assignments; the same numbers everywhere."""
+    """Random numbers for the assignments of draws to groups. The seed is fixed, so the numbers are always the same."""
 
     def __init__(self):
         self.state = 1
@@ -120,7 +120,7 @@ def middle(values):
 
 
 def total(values):
-    """A sum from left to right: Python's own is rounded otherwise."""
+    """Returns the sum from left to right, as AutoExperiment computes it; Python's `sum` may round differently."""
     result = 0.0
     for value in values:
         result += value
@@ -128,7 +128,7 @@ def total(values):
 
 
 def standard_units(values, furthest, rounding):
-    """Values as distances from their median in standard deviations, far ones moved in; zeros where all are equal."""
+    """Returns distances from the median in standard deviations, far values moved closer; zeros if all are equal."""
     centre = middle(values)
     reach = max(abs(value - centre) for value in values)
     size = max(map(abs, values))
@@ -143,10 +143,10 @@ def standard_units(values, furthest, rounding):
 
 
 def least_p(pools, furthest, settings):
-    """The smallest p of any value in a permutation test of all pools together (single-step max-T).
+    """Returns the smallest p of any value in a permutation test of all pools together (single-step max-T).
 
-    A pool is its draws, the size of the group that is judged, which comes first, and that of the one it is compared with.
-    Pools of the same sizes are assigned together.
+    A pool consists of its draws, the size of the judged group, which comes first among the draws, and the size of the
+    group with which it is compared, which comes second. Pools with the same sizes share their random assignments.
     """
     prepared, orders = [], {}
     for draws, first, second in pools:
@@ -178,7 +178,10 @@ def least_p(pools, furthest, settings):
 
 
 def pool(experiment, judged, runs):
-    """The pool of an experiment: what is judged, against `runs`, or against gold's repeats where there are none."""
+    """Returns an experiment's pool for comparing `judged` with `runs` or, if `runs` is empty, with gold's repeats.
+
+    None if there is nothing to judge or a result does not have gold's shape.
+    """
     gold, tolerance = experiment["gold"], experiment["tolerance"]
     groups = [[numbers(gold, one) for one in group] for group in [judged, runs, tolerance["repeats"]]]
     if not groups[0] or any(None in group for group in groups):
@@ -197,7 +200,7 @@ def pool(experiment, judged, runs):
 
 
 def leaves(gold):
-    """Gold's numbers."""
+    """Returns the numbers of a gold result, in order."""
     if isinstance(gold, dict):
         return [one for part in gold.values() for one in leaves(part)]
     if isinstance(gold, list):
@@ -206,27 +209,30 @@ def leaves(gold):
 
 
 def judged_draws(pools, test, settings):
-    """By the experiments' ids, whether they pass. All do together, or those fail that are in no shape to be compared."""
+    """Returns by experiment id whether the experiment passes the permutation test.
+
+    Experiments without a pool fail. One test covers all others, so they pass or fail together.
+    """
     whole = [one for one in pools.values() if one is not None]
     right = not whole or least_p(whole, test["furthest"], settings) > test["level"]
     return {name: one is not None and right for name, one in pools.items()}
 
 
 def verified_draws(experiments, runs, settings):
-    """Experiments that vary on purpose: the runs of the attempt's code against gold's repeats."""
+    """Judges experiments with random results: compares runs of the attempt's code with gold's repeats."""
     pools = {one["id"]: pool(one, runs.get(one["id"], []), []) for one in experiments}
     return judged_draws(pools, settings["verified"], settings)
 
 
 def reported_draws(experiments, runs, settings, reported):
-    """The reported results of experiments that vary on purpose, against the runs of the attempt's code."""
+    """Judges the reported results of experiments with random results: compares them with runs of the attempt's code."""
     given = {one["id"]: [reported[one["key"]]] if one["key"] in reported else [] for one in experiments}
     pools = {one["id"]: pool(one, given[one["id"]], runs.get(one["id"], [])) for one in experiments}
     return judged_draws(pools, settings["reported"], settings)
 
 
 def same(one, other):
-    """Whether two values are equal, where 1 and 1.0 are and True is not."""
+    """Whether two JSON values are equal: 1 equals 1.0, but not True."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -237,7 +243,7 @@ def same(one, other):
 
 
 def number_of(key):
-    """The number in "Experiment 3", "experiment_3", "experiment3" or "3"."""
+    """Returns the number in "Experiment 3", "experiment_3", "experiment3" or "3"; None for other keys."""
     lower = key.strip().lower()
     rest = lower.removeprefix("experiment")
     digits = lower if rest == lower else rest.lstrip(" _-#:")
@@ -247,7 +253,10 @@ def number_of(key):
 
 
 def owner(key, experiments):
-    """Which experiment a key of an answer means: by its key, its id, the key in another spelling, the id in other case."""
+    """Returns the key of the experiment that a key of an answer refers to; None if there is none.
+
+    The answer may use the experiment's key or id, the key in another spelling, or the id in another case.
+    """
     number, lower = number_of(key), key.strip().lower()
     rules = [
         lambda one: one["key"] == key,
@@ -259,7 +268,7 @@ def owner(key, experiments):
 
 
 def placed(answer, experiments):
-    """What an answer holds for each experiment, by its key; nothing where two entries for it differ."""
+    """Returns an answer's results by experiment key, without experiments for which the answer has different results."""
     found = {}
     for key, value in answer.items():
         found.setdefault(owner(key, experiments), []).append(value)
@@ -267,7 +276,7 @@ def placed(answer, experiments):
 
 
 def compiled(expressions):
-    """The task's globs, written as expressions over bytes, as whoever wrote them matches them."""
+    """Compiles the task's globs, which the export has converted to regular expressions over bytes."""
     return [re.compile(expression.encode(), re.DOTALL) for expression in expressions]
 
 
@@ -276,13 +285,13 @@ def protects(globs, path):
 
 
 def folders_of_python():
-    """Where Python's library and the environment are."""
+    """Returns the folders of Python's library and of the environment's packages."""
     paths = sysconfig.get_paths()
     return {Path(paths[kind]) for kind in ["stdlib", "platstdlib", "purelib", "platlib"]}
 
 
 def library():
-    """Names that can be imported from Python's library and the environment, and those that Python imports of itself."""
+    """Returns names of modules in Python's library and the environment, and of modules that Python loads at start."""
     folders = folders_of_python()
     folders |= {folder / "lib-dynload" for folder in folders}
     names = {"sitecustomize", "usercustomize"}
@@ -294,7 +303,7 @@ def library():
 
 
 def imported(line):
-    """The first names that a line imports: `["a", "b"]` for `import a.c as d, b`."""
+    """Returns the top-level modules that a line imports: `["a", "b"]` for `import a.c as d, b`."""
     line = line.split("#")[0].strip()
     if line.startswith("import "):
         modules = [module.strip() for module in line.removeprefix("import ").split(",")]
@@ -302,14 +311,14 @@ def imported(line):
         modules = [line.removeprefix("from ").split(" import")[0].strip()]
     else:
         return []
-    # Prose that begins like an import names what is no module.
+    # A line of prose may begin like an import, but then the rest does not consist of module names.
     if not all(re.fullmatch(r"\w+(\.\w+)*(\s+as\s+\S+)?", module) for module in modules):
         return []
     return [re.split(r"[.\s]", module)[0] for module in modules]
 
 
 def imports(folder):
-    """The first names of what Python files below a folder import, but for modules next to the file that imports them."""
+    """Returns top-level modules that Python files below a folder import, except modules next to the importing file."""
     names = set()
     for beside, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in ASIDE]
@@ -326,28 +335,28 @@ def imports(folder):
 
 
 class Guard:
-    """Which of an attempt's changes are not taken over."""
+    """Decides which of an attempt's changes are ignored."""
 
     def __init__(self, original, globs, left_out):
         self.original, self.globs = original, globs
         python = [path for path in files(original, left_out) if path.endswith(".py")]
         # Protected Python files, without their `.py`.
         self.modules = {path[:-3] for path in python if protects(globs, path)}
-        # Folders from which Python imports.
+        # Folders of top-level modules: the repo's root, and folders of protected files that are not packages.
         folders = {os.path.dirname(module) for module in self.modules}
         self.roots = {""} | {folder for folder in folders if not Path(original, folder, "__init__.py").exists()}
         self.library = library()
 
     @functools.cached_property
     def imported(self):
-        """What the repo's, Python's and the environment's code imports and does not bring along."""
+        """Modules that code of the repo, Python or the environment imports, except modules next to that code."""
         return set().union(*map(imports, {self.original, *folders_of_python()}))
 
     def keeps_out(self, path):
         return protects(self.globs, path) or (not Path(self.original, path).exists() and self.shadows(path))
 
     def shadows(self, path):
-        """Whether Python would import a new file of this path in the place of something else."""
+        """Whether Python would import a new file at this path instead of another module."""
         for module in self.modules:
             rest = path.removeprefix(module)
             if rest == path:
@@ -370,7 +379,7 @@ class Guard:
 
 
 def files(root, left_out):
-    """Regular files by path, without links, and without what is left out: caches, version control, backups."""
+    """Returns regular files by relative path. Skips links, large files, and what `left_out` names, such as caches."""
     endings = tuple(left_out["endings"])
 
     def is_kept(name):
@@ -388,7 +397,7 @@ def files(root, left_out):
 
 
 def changes(guard, workspace, left_out):
-    """What the attempt removed, the files that it changed, and those whose changes are not taken over."""
+    """Returns the files that the attempt removed, those that it changed, and those whose changes are ignored."""
     before, after = files(guard.original, left_out), files(workspace, left_out)
     gone = {path for path in before.keys() - after.keys() - TASK_FILES if not protects(guard.globs, path)}
     changed, ignored = {}, []
@@ -404,7 +413,7 @@ def changes(guard, workspace, left_out):
 
 
 def rebuild(original, gone, changed, left_out, target):
-    """The masked repo with the attempt's changes; paths of those that something protected is in the way of."""
+    """Copies the masked repo to `target` with the attempt's changes; returns the paths that cannot be written."""
     shutil.copytree(original, target, symlinks=True)
     for path in gone:
         Path(target, path).unlink(missing_ok=True)
@@ -422,7 +431,7 @@ def rebuild(original, gone, changed, left_out, target):
 
 
 def hide(root, hidden):
-    """Removes the files that agents never get, which only hidden experiments need."""
+    """Removes the files that only hidden experiments need and that agents never get."""
     for folder, _, names in os.walk(root) if hidden else []:
         for name in names:
             path = os.path.join(folder, name)
@@ -431,7 +440,7 @@ def hide(root, hidden):
 
 
 def again(task, experiment, change, user):
-    """Runs an experiment on a tree of its own, so that the code of one cannot change what the next one runs."""
+    """Runs an experiment in a new copy of the repo, so that an experiment's code cannot change what later ones run."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         root = Path(scratch, "repo")
         ignored = rebuild(*change, task["left_out"], root)
@@ -449,7 +458,7 @@ def again(task, experiment, change, user):
 
 
 def sweep(user):
-    """Ends what the experiments left running: it could still write to the logs."""
+    """Kills all processes that an experiment left running, because they could still write to the logs."""
     for _ in range(100):
         left = []
         for entry in Path("/proc").iterdir():
@@ -471,7 +480,11 @@ def write(logs, verdict, reward):
 
 
 def main(tests, workspace, logs):
-    """Whatever goes wrong is the attempt's loss: a verifier that it can end without a reward would let it choose."""
+    """Verifies the attempt and writes its reward, which is 0 if anything goes wrong.
+
+    The reward of 0 is written first. Otherwise an attempt that expects to fail could make the verification end early,
+    and would be left without a reward instead of with a reward of 0.
+    """
     nothing = {"reward": 0.0, "reported": 0.0, "verified": 0.0}
     write(logs, {"error": "verification did not end"}, nothing)
     try:

@@ -122,8 +122,7 @@ struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Gives a position to each random effect that these samples can identify: of families of tasks, functions and
-    /// papers.
+    /// Gives a position to each random effect that these samples can identify: functions first, then papers.
     fn for_groups(groups: &[&SampleTries<'a>]) -> Self {
         let mut uses: BTreeMap<(&str, usize), usize> = BTreeMap::new();
         let mut papers: BTreeMap<&str, usize> = BTreeMap::new();

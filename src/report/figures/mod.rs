@@ -90,7 +90,7 @@ impl NumberTable {
     }
 }
 
-/// The settings of one agent in a run that figures compare.
+/// The settings of one agent in a run that decide to which curve and position of a figure its results belong.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Condition {
     /// The agent's label without its run and its reasoning setting; the same for all points of a curve.
@@ -108,7 +108,7 @@ impl Condition {
     /// Derives the condition from an agent's label and the run's settings and step limit.
     #[must_use]
     pub fn from_settings(label: &str, agent: &AgentSpec, run: &Settings, steps: u32) -> Self {
-        // Keep the number that distinguishes agents with the same label.
+        // Keep the number at the end of the label that distinguishes agents with otherwise equal labels.
         let number = label.strip_prefix(&agent.label(run)).unwrap_or_default();
         let base = format!("{}{number}", agent.label_without(run, Some("reasoning")));
         let settings = agent.settings(run);
@@ -136,7 +136,8 @@ pub struct FigureInput<'a> {
     pub axis: &'a str,
 }
 
-/// Makes all figures in the paper's order. A figure without data has no chart, but a text that says what is missing.
+/// Makes all figures in the order of the AutoExperiment paper. Instead of a chart, a figure without data has a text
+/// that says what is missing.
 #[must_use]
 pub fn figures(source: &FigureInput<'_>) -> Vec<Figure> {
     let mut all = vec![by_n(source), pass_at_k(source)];

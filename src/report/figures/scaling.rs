@@ -1,8 +1,8 @@
 //! Scaling figures: the share of attempts that pass within a number of interactions or of reasoning tokens.
 //!
-//! One run is enough for a curve, because an attempt that passed with 12 steps stays within any limit from 12 on. The
-//! attempt ran under a different limit, which may have influenced the attempt; the figure's caption says so. If runs
-//! with several limits are compared, as in the paper, the limit is the axis.
+//! One run is enough for a curve, because an attempt that passed with 12 steps counts as passing under every limit of
+//! 12 steps or more. Its actual limit was different and may have influenced the agent; the figure's caption says so. If
+//! runs with several limits are compared, as in the AutoExperiment paper, the limit is the axis.
 
 use std::collections::BTreeMap;
 

@@ -60,7 +60,7 @@ impl PageChunks {
         if self.is_beside || self.bytes > most { self.put_beside(beside) } else { Ok(()) }
     }
 
-    /// Writes all kept chunks next to the page; later chunks will follow them.
+    /// Writes all kept chunks next to the page; chunks that are added later are written there too.
     fn put_beside(&mut self, beside: &WriteFileBeside<'_>) -> Result<()> {
         self.is_beside = true;
         for Chunk { name, packed } in self.kept.drain(..) {

@@ -18,7 +18,7 @@ pub struct Details<'a> {
 }
 
 impl<'a> Details<'a> {
-    /// `of` returns the details of a sample by its index; `samples` is the number of samples.
+    /// Creates the callback: `of` returns the details of a sample by its index; `samples` is the number of samples.
     #[must_use]
     pub fn new(samples: usize, of: &'a (dyn Fn(usize) -> SampleDetails + Sync)) -> Self {
         Self { samples, of }

@@ -1,4 +1,5 @@
-//! Simulated runs of the `mutant:P` baseline, whose rate is known.
+//! Simulated runs of the `mutant:P` baseline, an agent that restores each masked function with probability 1 - P, so
+//! that its true pass rate is known.
 
 use super::IntervalCounts;
 use super::grid::NAMES;
@@ -14,8 +15,8 @@ pub(super) enum RestoreChances {
     /// Each function has a probability between 1 - P and 1, the same in every run, so that some functions are harder
     /// than others.
     Uneven(f64),
-    /// Papers are drawn again for every run: all functions of a paper have the probability 1 - P, or all of them have 1
-    /// - P / 4.
+    /// Papers are drawn again for every run. In each paper, all functions have the same probability, either 1 - P or
+    /// 1 - P / 4.
     NewPapers(f64),
 }
 

@@ -62,7 +62,7 @@ impl Chances {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub papers: usize,
-    /// Samples per paper; with `uneven`, papers have a quarter, half, all or twice as many.
+    /// Samples per paper; with `uneven`, a paper has a quarter of this number, half of it, all of it or twice as many.
     pub samples: usize,
     /// Attempts per sample.
     pub k: usize,

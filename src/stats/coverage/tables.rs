@@ -207,7 +207,8 @@ fn in_threads<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
         for _ in 0..processors {
             scope.spawn(|| {
                 loop {
-                    // The largest shapes come last in the tables, so start from the end.
+                    // Start from the end: the largest shapes come last in the tables, and if one were started last, the
+                    // other threads would have to wait for it.
                     let taken = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some(place) = count.checked_sub(taken + 1) else { break };
                     let value = of(place);

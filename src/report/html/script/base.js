@@ -1,6 +1,9 @@
 // Everything that a model, an agent or a repo wrote is put into the page as text, never as markup.
 
-/** The index as it comes, with the attempts of each sample, which come as numbers: contender, attempt, state, end. */
+/**
+ * Adds `attempts` to each sample of the index: objects made from `tries`, a flat list of numbers (contender, attempt,
+ * state and end of each attempt).
+ */
 const widened = (index) => {
   for (const sample of index.samples) {
     sample.attempts = [];
@@ -11,7 +14,7 @@ const widened = (index) => {
 let index = widened(JSON.parse(document.getElementById('index').textContent));
 const $ = (id) => document.getElementById(id);
 
-/** Text whose characters that turn or hide what stands beside them are written as visible escapes. */
+/** Characters that reverse or hide the text around them; `unhidden` replaces them by visible escapes. */
 const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 const unhidden = (value) => (typeof value === 'string' ? value.replace(HIDDEN, (c) => `\\u{${c.codePointAt(0).toString(16)}}`) : value);
 
@@ -27,13 +30,13 @@ const h = (tag, properties, ...children) => {
   for (const child of children.flat(Infinity)) {
     if (child !== undefined && child !== null && child !== false) element.append(unhidden(child));
   }
-  // What may scroll can be reached by keyboard.
+  // Make elements that may scroll reachable by keyboard.
   if (/\b(scroll|code|text|sides)\b/.test(element.className)) element.tabIndex = 0;
   return element;
 };
-/** A name that may continue on the next line after its joints, so that no word in it is broken unless it is very long. */
+/** Lets a long name wrap after separators such as `/` and `_`, and after 32 characters without a separator. */
 const breakable = (name) => name.split(/(?<=[/_:+=@\-|](?=\p{L})|[^/_:+=@\-|\s]{32})/u).flatMap((part, place) => (place > 0 ? [document.createElement('wbr'), part] : [part]));
-/** Text in which what is between backticks is code; a last backtick without a partner stays. */
+/** Shows text between backticks as code; a last backtick without a closing backtick stays as text. */
 const prose = (value) => value.split('`').map((part, place, all) => (place % 2 === 0 ? part : place + 1 < all.length ? h('code', {}, part) : `\`${part}`));
 const sideways = () => h('p', { class: 'sideways', 'aria-hidden': 'true' }, 'scroll sideways for more →');
 /** Marks the tables that are wider than the window. */
@@ -53,7 +56,7 @@ const say = (what) => {
 const SIGNS = { pass: '✓', fail: '✗', unsupported: '⚠', lost: '∅', begun: '…' };
 const WORDS = { pass: 'pass', fail: 'fail', unsupported: 'unsupported', lost: 'lost to infrastructure', begun: 'not finished' };
 const sign = (state) => h('span', { class: state, title: WORDS[state] || state }, SIGNS[state] || '?');
-/** Names of what a sample withholds, as functions of its paper, without their files. */
+/** Names of the units that a sample withholds, such as masked functions. */
 const unitNames = (sample) => {
   const names = (index.papers[sample.item] || {}).units || {};
   return (sample.units || []).map((place) => names[place]).filter(Boolean);
@@ -64,7 +67,7 @@ const unitsLine = (sample) => {
 };
 const contender = (place) => (index.contenders[place] || { name: '?' }).name;
 
-// Details come packed (raw deflate, base64): from this file, from a file beside it, or from the server.
+// Details are packed (raw deflate, base64) in this file or in files beside it; a server sends them as plain JSON.
 const known = new Map();
 const awaited = new Map();
 window.autoexperimentChunk = (name, packed) => { if (awaited.has(name)) awaited.get(name)(packed); };
@@ -101,8 +104,10 @@ const load = (name) => {
 };
 
 /**
- * What is kept of `id` under a name that holds its place in the index, as `nameOf()` tells it. A server may know more than
- * this page, and a folder beside it may be another page's: what comes says whose it is, and the index is renewed until both agree.
+ * Loads the details of the sample or paper `id`. Their name, which `nameOf()` returns, contains the position of `id` in
+ * the index. The position may be wrong: a server may have a newer index, and a folder beside this page may belong to
+ * another report. So the loaded details contain their own id and contenders. If these do not match, this function
+ * renews the index from the server and tries again.
  */
 const loadOf = async (id, nameOf) => {
   for (let tries = 0; tries < 6; tries++) {
@@ -116,7 +121,7 @@ const loadOf = async (id, nameOf) => {
   throw new Error('the run no longer has it, or changes faster than this page can follow');
 };
 
-/** A sample's details with its trajectories, which may lie elsewhere than the rest. */
+/** Loads a sample's details with its trajectories, which may be stored separately from the other details. */
 const loadSample = async (id) => {
   const named = (letter) => () => {
     const place = index.samples.findIndex((sample) => sample.id === id);

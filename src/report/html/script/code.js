@@ -1,9 +1,12 @@
-// Code: Python coloured, and two texts as one diff.
+// Code: Python with coloured syntax, and the diff of two texts.
 const KEYWORDS = new Set(('False None True and as assert async await break class continue def del elif else except finally for from global if ' +
   'import in is lambda nonlocal not or pass raise return try while with yield').split(' '));
 const TOKEN = /("""|''')|(#.*)|([rbfuRBFU]{0,2}(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?))|(\b\d[\w.]*)|(\w+)|(\s+|.)/g;
 
-/** The pieces of one line; `open` is the quote of a text over several lines that began before it. */
+/**
+ * Returns the coloured pieces of a line, and the quote of the multi-line string that is still open at its end. `open`
+ * is the quote of a multi-line string that began before the line.
+ */
 const highlightLine = (line, open) => {
   const out = [];
   let rest = line;
@@ -58,7 +61,7 @@ const diffLines = (before, after) => {
 
 const CLASSES = { '-': 'cut', '+': 'add', ' ': null, '@': 'place' };
 const diffBlock = (before, after) => {
-  // The two sides are coloured apart: a docstring may end on one of them only.
+  // Track the open string of each text separately, because a docstring may end in only one of them.
   let left = null;
   let right = null;
   return h('div', { class: 'code' }, diffLines(before, after).map(([tag, line]) => {

@@ -1,4 +1,5 @@
-// Two contenders on the samples that both attempted: which flipped, and both trajectories side by side.
+// Comparison of two contenders on the samples that both attempted: samples where their outcomes differ, and both
+// trajectories side by side.
 const firstScored = (sample, c) => sample.attempts.find((one) => one.c === c && one.s !== 'lost' && one.s !== 'begun');
 
 /** One contender's attempts at a sample, one of them shown. */
@@ -23,7 +24,10 @@ const side = (details, c, first) => {
   return h('div', {}, h('h3', {}, contender(c)), mine.length > 0 && choose, holder);
 };
 
-/** With several runs an agent is compared with itself in the next one, where it is there. */
+/**
+ * Index of the contender to compare with by default: the same agent in another run, or else any agent of another run,
+ * or else the first other contender.
+ */
 const partnerOf = (one) => {
   const mine = index.contenders[one];
   const other = (fits) => index.contenders.findIndex((it, c) => c !== one && fits(it));

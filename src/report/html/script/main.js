@@ -1,4 +1,4 @@
-// Which page is shown, and, for a run under way, what has changed.
+// Shows the page that the address names, and updates it while a run is in progress.
 let turn = 0;
 /** The section of the overview that an address names; null if it names none. */
 const sectionOf = (hash) => {
@@ -34,7 +34,7 @@ const route = async () => {
   } catch (error) {
     content = h('p', { class: 'missing' }, `This page cannot be shown: ${error.message}.`);
   }
-  // A later click has overtaken this one.
+  // The user has gone to another page while this page was loading.
   if (mine !== turn) return;
   $('page').replaceChildren(content);
   $('page').hidden = false;
@@ -43,7 +43,10 @@ const route = async () => {
   document.body.dataset.shown = location.hash;
 };
 
-/** All folds below an element under names that stay when the page is drawn anew: their headings, counted where they are the same. */
+/**
+ * All folds (`details` elements) below an element, each with a name that stays the same when the page is drawn again:
+ * heading, section, and a number that distinguishes folds with the same heading.
+ */
 const namedFolds = (root) => {
   const seen = new Map();
   return [...root.querySelectorAll('details')].map((fold) => {
@@ -53,21 +56,21 @@ const namedFolds = (root) => {
   });
 };
 
-/** Draws a part of the page anew and leaves open what was open. */
+/** Draws a part of the page again; folds that were open stay open. */
 const keepingFolds = async (root, draw) => {
   const were = new Map(namedFolds(root).map(([name, fold]) => [name, fold.open]));
   await draw();
   for (const [name, fold] of namedFolds(root)) if (were.has(name)) fold.open = were.get(name);
 };
 
-/** Agents are named by their places in addresses: these follow when an agent appears before others. */
+/** Updates the address, which refers to agents by index, after new agents have shifted the indexes. */
 const renumber = (before) => {
   const names = before.map((one) => one.name);
   const moved = (c) => { const now = index.contenders.findIndex((one) => one.name === names[c]); return now < 0 ? c : now; };
   const parts = location.hash.split('/');
   if (parts[1] === 'sample' && parts[3]) parts[3] = parts[3].replace(/^\d+/, moved);
   if (parts[1] === 'compare') for (const at of [2, 3]) if (parts[at]) parts[at] = moved(parts[at]);
-  // An address may name no attempt: the page shows the first one all the same.
+  // The key of the shown attempt also contains an index, even if the address names no attempt.
   const block = document.querySelector('#page .attempt');
   if (block) block.dataset.key = block.dataset.key.replace(/^\d+/, moved);
   const hash = parts.join('/');
@@ -84,7 +87,7 @@ const renew = async () => {
   const before = index.contenders;
   index = widened(page.index);
   renumber(before);
-  // The server's own markup, in which all texts of strangers are escaped; scripts in it would not run in any case.
+  // This markup comes from the server, which escapes all untrusted text; scripts in it would not run in any case.
   const fresh = new DOMParser().parseFromString(page.overview, 'text/html');
   await keepingFolds($('overview'), () => $('overview').replaceChildren(...fresh.body.childNodes));
   dressTables($('overview'));
@@ -102,7 +105,10 @@ const redraw = async () => {
   scrollTo(left, top);
 };
 
-/** Lists follow. A trajectory that is being read stays as it is, and grows where its attempt is under way. */
+/**
+ * Updates the shown page to the current state of the run. Lists are drawn again. A shown trajectory stays as it is, but
+ * gets new events while its attempt is in progress.
+ */
 const followPage = async (changed) => {
   const page = $('page').firstElementChild;
   const [, kind, id, , sample] = location.hash.split('/');
@@ -119,11 +125,11 @@ const followPage = async (changed) => {
   if (state !== 'begun') return;
   const details = await loadSample(entry.id);
   const one = details.attempts.find((it) => keyOf(it) === key);
-  // It may have ended, or begun again.
+  // Draw everything again if the attempt has ended or was started again.
   if (!one || one.state !== state || !block.querySelector('.conversation').grow(one.events || [])) await redraw();
 };
 
-// The stamp of what the page was drawn from, where a page of its own has renewed the index.
+// Stamp of the index from which the page was drawn. Loading details may renew the index without drawing the page again.
 let shownAs = index.live;
 const follow = async () => {
   try {
@@ -142,7 +148,10 @@ const follow = async () => {
   setTimeout(follow, 2000);
 };
 
-/** A page that was gone to is named in the window's title and read out; within one the focus stays. */
+/**
+ * After a change to another page, `arrive` puts the page's heading into the window's title and focuses it, so that
+ * screen readers read it out. Within a page, the focus stays where it is.
+ */
 const title = document.title;
 const pageOf = () => location.hash.split('/').slice(1, 3).join('/');
 let were = pageOf();
@@ -155,7 +164,7 @@ const arrive = () => {
   heading.focus({ preventScroll: true });
 };
 
-// On paper nothing can be opened.
+// Open all folds for printing, because nobody can open them on paper.
 addEventListener('beforeprint', () => {
   for (const fold of document.querySelectorAll('details:not([open])')) {
     if (fold.classList.contains('lazy') && fold.children.length < 2) continue;

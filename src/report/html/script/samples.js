@@ -10,7 +10,7 @@ const samplesPage = (...wanted) => {
   const byN = select('Which n', [['', 'all n']]);
   const byEnd = select('How attempts ended', [['', 'all ends']]);
   const byAgent = select('Which agent', [['', 'all agents']]);
-  /** Adds the values that have appeared in a run that goes on. */
+  /** Adds options for values that have appeared since the page was built, because the run is in progress. */
   const offer = (where, values) => {
     for (const [value, name] of values) {
       if (![...where.options].some((one) => one.value === String(value))) where.append(h('option', { value }, name));
@@ -26,7 +26,7 @@ const samplesPage = (...wanted) => {
   filters.forEach((one, place) => { one.value = wanted[place] || ''; });
   for (const one of filters) if (one.selectedIndex === -1) one.value = '';
   let most = MOST_ROWS;
-  // By which column, as a key of a sample, and which way.
+  // The column by which the list is sorted, and the direction: 1 for ascending, -1 for descending.
   let sorted = { name: '', way: 1 };
   const passed = (c) => (sample) => { const mine = sample.attempts.filter((one) => one.c === c && one.s !== 'lost'); return mine.length ? mine.filter((one) => one.s === 'pass').length / mine.length : -1; };
   const column = (name, label, of, klass) => h('th', { class: klass, scope: 'col', 'aria-sort': sorted.name === name ? (sorted.way > 0 ? 'ascending' : 'descending') : null },
@@ -51,7 +51,7 @@ const samplesPage = (...wanted) => {
     if (sorted.of) list.sort((a, b) => { const [one, other] = [sorted.of(a), sorted.of(b)]; return sorted.way * (one < other ? -1 : one > other ? 1 : 0); });
     const shown = index.contenders.map((one, c) => ({ name: one.name, c })).filter((one) => !byAgent.value || one.name === byAgent.value);
     head.replaceChildren(h('tr', {}, column('sample', 'sample', (sample) => sample.id), column('n', 'n', (sample) => sample.n, 'number'), shown.map((one) => column(`c${one.c}`, one.name, passed(one.c), 'name'))));
-    // Attempts that ended otherwise stay, so that the marks of a sample remain complete; they are faint.
+    // With a filter by end, attempts with another end are faint but stay, so that each sample's marks are complete.
     const mark = (sample, one) => h('a', { href: `#/sample/${encodeURIComponent(sample.id)}/${one.c}.${one.a}`, class: byEnd.value && one.e !== byEnd.value ? 'faint' : null, title: (one.e || '').replaceAll('_', ' ') }, sign(one.s));
     body.replaceChildren(...list.slice(0, most).map((sample) => h('tr', {},
       h('td', {}, h('a', { href: `#/sample/${encodeURIComponent(sample.id)}` }, breakable(sample.id)), unitsLine(sample)), h('td', { class: 'number' }, sample.n),
@@ -60,7 +60,7 @@ const samplesPage = (...wanted) => {
     more.hidden = list.length <= most;
     requestAnimationFrame(markCut);
   };
-  // The address holds the filters, so that it can be passed on.
+  // Store the filters in the address, so that users can share it.
   const filter = () => {
     const values = filters.map((one) => encodeURIComponent(one.value));
     while (values.length > 0 && values[values.length - 1] === '') values.pop();
@@ -74,7 +74,7 @@ const samplesPage = (...wanted) => {
   const page = h('div', {}, h('h1', {}, 'Samples'), h('div', { class: 'tools' }, filters, count),
     h('p', { class: 'legend' }, Object.entries(WORDS).map(([state, word]) => [sign(state), ` ${word}   `])),
     h('div', { class: 'scroll' }, h('table', { class: 'list' }, head, body)), sideways(), more);
-  // A run that goes on changes the list, not what was typed.
+  // While a run is in progress, draw only the list again, so that the filters that the user has set stay.
   page.renew = draw;
   return page;
 };

@@ -1,10 +1,10 @@
-// Tables: numbers to the right, and buttons that copy them.
+// Tables: right-aligned numbers, sorting by column, and buttons that copy a table.
 const isNumber = (cell) => /^[-+<]?[$]?[\d.,]+%?( \[.*\]| too few)?$/.test(cell);
 
-/** Which columns hold numbers alone, or nothing. */
+/** For each column, whether all cells below its heading are numbers or empty. */
 const numberColumns = (rows) => rows[0].map((_, place) => rows.length > 1 && rows.slice(1).every((row) => row[place] === '' || row[place] === '–' || isNumber(row[place])));
 
-/** A cell's text, without what is there for narrow screens only. */
+/** A cell's text, without parts that are shown only on narrow screens. */
 const cellText = (cell) => {
   if (!cell.querySelector('.narrow')) return cell.textContent.trim();
   const copy = cell.cloneNode(true);
@@ -13,11 +13,11 @@ const cellText = (cell) => {
 };
 const cells = (table) => [...table.rows].map((row) => [...row.cells].map(cellText));
 
-/** By which column tables are sorted, by their section: a page that is drawn anew stays sorted. */
+/** The sorted column and direction of each table by `tableName`, so that tables stay sorted when drawn again. */
 const sortedBy = new Map();
 const tableName = (table) => `${(table.closest('section[id]') || { id: '' }).id} ${cellText(table.rows[0].cells[0])}`;
 
-/** Sorts a table's rows: numbers by their size, cells without one last. */
+/** Sorts a table's rows by a column: numbers by value, and after them cells without a number. */
 const sortTable = (table, { column, way }) => {
   const body = table.tBodies[0];
   const key = (row) => cellText(row.cells[column]);
@@ -44,7 +44,7 @@ const makeSortable = (table) => {
       title: 'Sort',
       onclick: () => {
         const before = sortedBy.get(name);
-        // Numbers are mostly looked for from the top.
+        // The first click sorts numbers in descending order, because readers mostly look for the largest.
         const first = head.classList.contains('number') ? -1 : 1;
         sortedBy.set(name, { column, way: before && before.column === column ? -before.way : first });
         sortTable(table, sortedBy.get(name));
@@ -56,7 +56,7 @@ const makeSortable = (table) => {
 
 const formats = {
   CSV: (rows) => rows.map((row) => row.map((cell) => {
-    // A spreadsheet takes what begins like this for a formula, unless it is a number.
+    // Spreadsheets treat text that begins with one of these characters as a formula, unless the text is a number.
     const safe = /^[=+\-@＝＋－＠]/.test(cell) && !isNumber(cell) ? `'${cell}` : cell;
     return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   }).join(',')).join('\n'),
@@ -78,7 +78,7 @@ const copy = async (what) => {
     await navigator.clipboard.writeText(what);
     return true;
   } catch {
-    // From a file some browsers have no clipboard: the old way.
+    // Some browsers have no clipboard interface for pages opened from a file; use the older command there.
     const area = h('textarea', {});
     area.value = what;
     document.body.append(area);

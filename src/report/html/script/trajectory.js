@@ -24,7 +24,7 @@ const exitWords = (exit) => {
   return `exit ${JSON.stringify(exit)}`;
 };
 
-/** The first lines that say something: headings and blank lines do not. */
+/** The first three lines of a text, without blank lines and the headings `stdout:` and `stderr:`. */
 const beginning = (said, most) => short(said.split('\n').filter((line) => line.trim() && !/^(stdout|stderr):$/.test(line)).slice(0, 3).join(' · '), most);
 
 const WHO = { system: 'System', user: 'Harness', assistant: 'Model', tool: 'Tool' };
@@ -75,7 +75,7 @@ const eventBlock = (event) => {
   }
 };
 
-/** Puts the matches of a lower-case text into marks; tells how many. */
+/** Wraps each match of a lower-case text in a `mark` element; returns the number of matches. */
 const markText = (root, wanted) => {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   const nodes = [];
@@ -94,7 +94,10 @@ const markText = (root, wanted) => {
   return count;
 };
 
-/** A trajectory's section. Its `grow` takes the events as they are now, and tells whether the shown ones are their beginning. */
+/**
+ * Creates a trajectory's section. The section's method `grow` receives all current events and appends the new ones; it
+ * returns false if there are fewer events than shown, because the attempt was then started again.
+ */
 const trajectory = (events, problems) => {
   const list = h('div', { class: 'trajectory' });
   const found = h('span', { class: 'quiet', role: 'status' });

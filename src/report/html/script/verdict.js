@@ -2,12 +2,12 @@
 const plain = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 const shown = (value) => {
   if (value === null || value === undefined) return '–';
-  // Seven digits say enough; all of them are in the tip.
+  // Show seven digits; the tooltip shows all of them.
   const brief = typeof value === 'number' && plain(value).length > 9 ? String(Number(value.toPrecision(7))) : short(plain(value), 40);
   return h('span', { title: brief === plain(value) ? null : short(plain(value), 400) }, brief);
 };
 
-// The bar's full width is 10%, the dashed line in its middle the usual tolerance of 5%.
+// The bar shows the error. Its full width is 10%; the dashed line in the middle marks the usual tolerance of 5%.
 const errorCell = (value) => {
   if (!value) return h('td', { class: 'quiet' }, '–');
   const mark = h('span', { class: value.pass ? 'pass' : 'fail' }, value.pass ? '✓ ' : '✗ ');
@@ -30,7 +30,7 @@ const verdictTable = (details) => {
     const [reported, verified] = sides.map((verdict) => of(verdict, id));
     const paths = [];
     for (const side of [reported, verified]) for (const value of (side && side.values) || []) if (!paths.includes(value.path)) paths.push(value.path);
-    // What fails comes first.
+    // Failed values come first.
     const fails = (path) => [reported, verified].some((side) => ((side && side.values) || []).some((value) => value.path === path && !value.pass));
     paths.sort((a, b) => fails(b) - fails(a));
     const heading = (word, side) => side && [`${word}: `, h('span', { class: side.pass ? 'pass' : 'fail' }, side.pass ? 'pass' : `fail${side.reason ? `: ${side.reason}` : ''}`), ' '];
