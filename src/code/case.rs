@@ -13,8 +13,8 @@ use super::walk;
 pub(crate) struct CasePoint {
     /// Offset in the file's bytes.
     start: usize,
-    /// Number of the case. For a condition, this is the number of the case that it is true; the case that it is false
-    /// has the next number.
+    /// Number of the case. A condition has two cases with consecutive numbers: this number if the condition is true,
+    /// the next number if it is false.
     number: usize,
     kind: CaseKind,
 }
@@ -46,10 +46,13 @@ pub(crate) struct Cases {
 }
 
 impl Module {
-    /// Returns the cases of a function's body: each block of `if`, `elif`, `else`, `for`, `while`, `except` and `case`
-    /// and each body of an inner function runs; the block of an `if` without `else` does not run; each value of a
-    /// conditional expression is evaluated; and each part of a condition with `and` or `or`, and each condition of a
-    /// comprehension, is true and is false.
+    /// Returns the cases of a function's body, which are:
+    ///
+    /// - for each block of `if`, `elif`, `else`, `for`, `while`, `except` and `case`, and each body of an inner
+    ///   function: it runs;
+    /// - for each `if` without `else`: its block does not run;
+    /// - for each of the two values of a conditional expression: it is evaluated;
+    /// - for each operand of `and` or `or`, and each condition of a comprehension: it is true; it is false.
     pub(crate) fn cases(&self, function: usize) -> Cases {
         let within = self.body_code(function);
         let tree = walk::parse(&self.encoding.readable(self.source()));
@@ -118,8 +121,8 @@ impl Module {
                 }
             }
         }
-        // Sort the insertions by offset. Of the case points that begin at one offset, the outer one begins first. Of
-        // those that end at one offset, the inner one ends first.
+        // Sort the insertions by offset. At the same offset, ends come before beginnings; outer case points, which have
+        // smaller numbers, begin before inner ones and end after them.
         insertions
             .sort_by_key(|(at, is_end, number, _)| (*at, !is_end, if *is_end { usize::MAX - number } else { *number }));
         let mut text = self.source().to_vec();

@@ -145,13 +145,14 @@ fn contains(text: &str, part: &str) -> bool {
     })
 }
 
-/// Whether a character counts as a letter. Marks on letters of some scripts are characters of their own.
+/// Whether a character counts as a letter. All non-ASCII characters except white space count, because in some scripts
+/// the marks on letters are separate characters.
 fn is_letter(c: char) -> bool {
     c.is_alphabetic() || (!c.is_ascii() && !c.is_whitespace())
 }
 
-/// Returns a number's text and another number, whose last digit above the exponent differs. Returns `None` for numbers
-/// that have few digits or are well known.
+/// Returns a number's text, and the same number with a different last nonzero digit before the exponent. Returns `None`
+/// for numbers that have few digits or are well known.
 fn number(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
     let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || b"._eE+-".contains(&byte));
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();

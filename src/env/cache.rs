@@ -32,7 +32,7 @@ pub(super) struct CompletionMarker {
     pub(super) variables: BTreeMap<String, String>,
 }
 
-/// The backend of markers that earlier versions wrote, which do not name a backend.
+/// Returns the backend of markers that do not name one, because an earlier version of this program wrote them.
 fn venv() -> String {
     "venv".to_owned()
 }

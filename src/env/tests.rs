@@ -359,8 +359,8 @@ async fn a_new_machine_in_a_lock_gets_the_locked_versions() {
     let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     assert!(lock.has(&here, &platform()) && lock.has(&here, "beos-m68k"));
     assert!(lock.targets.iter().all(|target| target.packages[0].version == "1.15.0"));
-    // If the lock has a section for this machine, locking again may find newer versions, and removes the section of the
-    // other machine because its versions then differ.
+    // Now the lock has a section for this machine, so locking again solves anew and finds a newer version. The section
+    // of the other machine still has the old version, so it is removed.
     Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap();
     let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     assert!(lock.targets.iter().all(|target| target.packages[0].version != "1.15.0"));

@@ -99,8 +99,8 @@ impl Workshop {
             return Ok((0, 0));
         }
         let fail = gates.fail_together(&combinations).await?;
-        // If the package can be imported with all of these functions masked, it can be imported with any of them
-        // masked, so the combinations need not be tried.
+        // If the package can be imported with all of these functions masked, it can also be imported with any
+        // combination of them masked, so do not try to import it with each combination.
         let all: Vec<usize> = passed.iter().map(|(place, _)| *place).collect();
         let all_load = gates.loads(&all).await?;
         let mut failed = 0;

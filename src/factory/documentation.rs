@@ -186,7 +186,8 @@ fn from_rst(text: &str) -> String {
             place += 2;
             continue;
         }
-        // Skip the rule above a heading that also has a rule below.
+        // Skip a line of punctuation (rule) above a heading if the heading also has a rule below it: the rule below
+        // suffices to recognise the heading.
         if is_rule(line) && place + 2 < lines.len() && is_rule(lines[place + 2]) && !next.trim().is_empty() {
             place += 1;
             continue;

@@ -69,7 +69,8 @@ pub(super) fn source_without_outputs(module: &Module) -> Option<(Vec<u8>, usize)
     }
     let mut text = String::with_capacity(source.len());
     let mut removed = 0;
-    // Whether a string at the beginning of the next line is a docstring: after a colon, or before any code.
+    // Whether a string at the beginning of the next line would be a docstring. This is so after a line that ends in a
+    // colon, and before the file's first code.
     let mut expected = true;
     let mut lines = source.split_inclusive('\n').peekable();
     while let Some(line) = lines.next() {

@@ -136,7 +136,8 @@ impl Candidate {
         }
     }
 
-    /// The function as `path.py::Class.method`; the same for all functions of this name in the file.
+    /// The selector without its number (`#2`): `path.py::Class.method`. Several functions of the file may share this
+    /// name.
     pub(super) fn name(&self) -> &str {
         self.at.split('#').next().unwrap_or_default()
     }
@@ -222,7 +223,8 @@ pub(super) fn examine(
     found
 }
 
-/// Whether a test is the doctest in the docstring of the function `name` (`path.py::Class.method`), which agents see.
+/// Whether a test is the doctest in the docstring of the function `name` (`path.py::Class.method`). Agents see such a
+/// doctest, so it is not used as a test of this function.
 fn is_own_doctest(id: &str, name: &str) -> bool {
     let (Some((file, test)), Some((own, function))) = (id.split_once("::"), name.split_once("::")) else {
         return false;
@@ -349,8 +351,8 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> St
     format!("The {kind} \"{words}\"{owner}, without documentation. Signature: `{header}`.{calls}")
 }
 
-/// Orders candidates so that the first ones, however many are taken, are spread over files and over lengths of
-/// functions. `seed` decides among equals.
+/// Orders candidates so that any number of them, taken from the beginning, are spread over files and over lengths of
+/// functions. A hash of `seed` orders candidates of the same file and class of length.
 pub(super) fn spread(mut candidates: Vec<Candidate>, seed: u64) -> Vec<Candidate> {
     let chance = |candidate: &Candidate| hex(&Sha256::digest(format!("{seed}\n{}", candidate.at)));
     candidates.sort_by_cached_key(chance);

@@ -1,4 +1,5 @@
-//! Measures each function: do tests fail without it, and do they notice small changes of it?
+//! Measures each function: do tests fail without it, and do they notice small changes of it? Each such question is a
+//! gate, and a function that does not pass all gates is dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ const UNKNOWN_OVERHEAD: f64 = 60.0;
 /// Size in bytes above which a file counts as data, which does not state any detail of the code.
 const LARGEST_TEXT: u64 = 4 << 20;
 
-/// Measurements of a package's functions.
+/// Runs the measurements of a package's functions.
 pub(super) struct Gates {
     /// Runs the tests.
     pub(super) bench: Arc<Bench>,
@@ -60,10 +61,10 @@ pub(super) struct Gates {
     pub(super) tests: BTreeMap<String, SurveyedTest>,
     /// Seconds that a run takes in addition to its tests.
     pub(super) overhead: f64,
-    /// Tests that do not give their gold results in the runs made here, which are without the guard: each test runs
-    /// only once, because the code is trusted. These tests are not used.
+    /// Tests that do not give their gold results here on the unmasked repo, and so are not used. The runs here are
+    /// without the guard of verification: each test runs only once, because the code is trusted.
     odd: BTreeSet<String>,
-    /// Results of the unmasked repo: outcomes and values of each group.
+    /// Results of the unmasked repo: outcomes and values of all tests, by test id.
     gold: Map<String, Value>,
     values: Map<String, Value>,
     /// Texts that agents see, with single spaces, by file; the path of the paper's own text is empty.
@@ -90,7 +91,7 @@ pub(super) enum Gate {
     Dropped(String),
 }
 
-/// A change of the package, and the tests that should fail with it.
+/// Changed files of the package, and the ids of the tests to run with them.
 struct Variant {
     files: Vec<(PathBuf, Vec<u8>)>,
     ids: Vec<String>,
@@ -165,8 +166,8 @@ impl Gates {
         let odd = BTreeSet::new();
         let mut gates = Self { bench, layout, plan, tests, overhead: UNKNOWN_OVERHEAD, odd, gold, values, visible };
         let all: BTreeSet<String> = gates.tests.keys().cloned().collect();
-        // Use quick tests to measure the time that a run takes in addition to its tests, because slow tests would hide
-        // it.
+        // The time of this run minus the time of its tests is the overhead of a run. Use quick tests, because the times
+        // of slow tests may vary by more than the overhead.
         let quick = Variant { files: Vec::new(), ids: gates.ids_of(&all) };
         let inside = gates.seconds(&quick.ids);
         let first = gates.outcome(&[quick], &json!({ "whole": true })).await?;
@@ -190,7 +191,8 @@ impl Gates {
         Ok(outcome.result.is_ok())
     }
 
-    /// Returns those of the first `count` functions without which the package cannot be imported.
+    /// Returns the functions, among the first `count` of the manifest, without which the package cannot be imported.
+    /// Masks all of them at once and, as long as the import fails, tries each half of the set in the same way.
     ///
     /// # Errors
     /// The errors of trials.
@@ -288,8 +290,8 @@ impl Gates {
         Ok(Gate::Passed(Box::new(Passed { needed_by, ids, evidence })))
     }
 
-    /// Returns for each combination of functions, given with the tests to run: whether tests fail with all functions of
-    /// the combination masked at once.
+    /// Masks all functions of each combination at once, and returns for each combination whether any of its tests
+    /// fails. A combination consists of indices in the manifest and of the ids of the tests to run.
     ///
     /// # Errors
     /// The errors of trials.
@@ -305,7 +307,7 @@ impl Gates {
         Ok(self.bench.loaded().masked(units)?.into_iter().map(|file| (file.path, file.bytes)).collect())
     }
 
-    /// Chooses the quickest tests of each group.
+    /// Chooses the quickest tests of each group, within [`MOST_TESTS`] and [`MOST_SECONDS`].
     fn ids_of(&self, tests: &BTreeSet<String>) -> Vec<String> {
         self.quickest(tests, MOST_TESTS, MOST_SECONDS)
     }
@@ -340,8 +342,8 @@ impl Gates {
         chosen
     }
 
-    /// Runs the tests of a variant, and returns those whose outcome or values differ from gold. Without a result,
-    /// returns all of them.
+    /// Runs the tests of a variant, and returns those whose outcome or values differ from gold. If the run gives no
+    /// result, returns all of the variant's tests.
     async fn failing(&self, variant: Variant) -> Result<BTreeSet<String>> {
         Ok(self.whole_run(variant).await?.failing)
     }
@@ -385,7 +387,8 @@ impl Gates {
         }
     }
 
-    /// Returns the function's file with the body of each of its most similar siblings in place of its own.
+    /// Returns up to [`MOST_SIBLINGS`] versions of the function's file. In each, the body of another similar function
+    /// of the paper's files replaces the function's own body; the most similar ones are used.
     fn with_bodies_of_siblings(&self, module: &Module, function: usize) -> Vec<Vec<u8>> {
         let loaded = self.bench.loaded();
         let others: BTreeMap<&Path, &Module> = (0..loaded.paper.units.len())
@@ -402,15 +405,16 @@ impl Gates {
         found.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// Returns the details of a function's body that are not stated in anything that agents see. An exception must be
-    /// stated in the function's own docstring, description or examples: other functions may raise it for other reasons.
+    /// Returns the details of a function's body that are not stated in anything that agents see. An exception counts as
+    /// stated only in the function's own docstring, description or examples, because elsewhere it may be about other
+    /// functions, which raise it for other reasons.
     fn unstated(&self, unit: usize, candidate: &Candidate) -> Result<Vec<Detail>> {
         let loaded = self.bench.loaded();
         let module = loaded.source(unit);
         let masked: Vec<(PathBuf, String)> =
             self.masked(&[unit])?.into_iter().map(|(path, bytes)| (path, plain(&bytes))).collect();
-        // Other files may contain short details by chance, so only the masked files and the paper's text (whose path is
-        // empty) count as stating these.
+        // Other files may contain a short detail by chance, so a short detail counts as stated only in the masked files
+        // and in the paper's text (whose path is empty).
         let is_stated = |detail: &Detail| {
             let may_state = |path: &PathBuf| !detail.is_short || path.as_os_str().is_empty();
             let is_masked = |path: &PathBuf| masked.iter().any(|(own, _)| own == path);

@@ -127,7 +127,7 @@ pub struct Funnel {
     pub tests_with_values: usize,
     /// Tests left out, by reason.
     pub tests_left_out: BTreeMap<String, usize>,
-    /// Numbers of added tests left out, by reason, and of functions for which none could be made.
+    /// Number of added tests that were left out, and of functions for which no test could be made, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub added_left_out: BTreeMap<String, usize>,
     /// Functions in the package's sources.

@@ -13,7 +13,8 @@ use crate::draft::metadata::PackageFacts;
 use crate::files::toml_string;
 use crate::suite::PartialDate;
 
-/// Relative and absolute tolerance of the sums of floating-point values in the digests of values that the runner makes.
+/// Relative and absolute tolerance for results of tests. The runner summarises the values of a test in a digest, which
+/// contains sums of floating-point numbers; these sums need a tolerance.
 const TOLERANCE: (&str, &str) = ("1e-5", "1e-9");
 
 /// Input of a package's manifest.
@@ -43,8 +44,8 @@ pub(super) struct PackageManifest<'a> {
 /// File that tells the runner which tests to run.
 pub(super) const IDS: &str = "autoexperiment_ids.json";
 
-/// The command that runs the tests listed in [`IDS`] on code that is trusted; if `altered`, also with their
-/// expectations altered in each of the ways of which verification draws one.
+/// The command that runs the tests listed in [`IDS`] without the guard, because the code is trusted. If `altered`, each
+/// test also runs once for each way of altering its expectations; verification draws only one of these ways.
 pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
     let altered = if altered { " --altered" } else { "" };
     format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded{altered}", layout.exports())

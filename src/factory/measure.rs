@@ -29,7 +29,8 @@ use crate::suite::{LoadedPaper, PartialDate, Protocol, Suite};
 /// Configuration files that tests and builds share. They are protected, but never hidden.
 const SHARED: [&str; 6] = ["pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "PKG-INFO", "MANIFEST.in"];
 
-/// Maximum number of times that gold is recorded, because the plan changes when tests turn out to vary.
+/// Maximum number of times that gold is recorded. Gold is recorded again whenever tests vary between its runs, because
+/// the plan then changes.
 const ROUNDS: usize = 6;
 
 impl Workshop {
@@ -82,8 +83,9 @@ impl Workshop {
                     if own > 0 {
                         *entry.funnel.tests_left_out.entry("varies".to_owned()).or_default() += own;
                     }
-                    // If an added test varies, drop all added tests of its function. If that is not enough, drop all
-                    // added tests, because they must not cost a package its tasks.
+                    // If an added test varies, drop all added tests of its function. If some still vary shortly before
+                    // the last round, drop all added tests, so that a package does not lose its tasks only because of
+                    // added tests.
                     let unsteady: BTreeSet<&str> =
                         failed.iter().chain(&varying).filter_map(|test| added_tests_of_function(test)).collect();
                     let is_last = round + 2 >= ROUNDS && !unsteady.is_empty();
@@ -136,8 +138,8 @@ impl Workshop {
         examine(&repo, &prepared.layout, &hidden, &entering(tests), earlier, documented)
     }
 
-    /// Adds tests with more inputs to those of the package: writes their files into the repo, and adds those that can
-    /// be trusted to `tests`. `surveyed` is the package in the state in which its own tests were surveyed.
+    /// Makes tests with more inputs than those of the package: writes their files into the repo, and adds the tests
+    /// that can be trusted to `tests`. `surveyed` is the package as it was prepared for the survey of its own tests.
     async fn add_inputs(
         &self,
         prepared: &Prepared,

@@ -1,4 +1,5 @@
-//! Tasks from any Python package with tests, without a person or a model: `autoexperiment factory`.
+//! Makes tasks from any Python package that has tests, without the work of a person or a model: the command
+//! `autoexperiment factory`.
 //!
 //! [`Factory::make`] takes packages and makes a suite; `workshop` has what they share. For each package (`package`), it
 //! gets the sources (`source`, `index`, `archive`), finds out what the tests need (`requirements`) and how the package
@@ -79,8 +80,9 @@ pub struct Factory {
 impl Factory {
     /// Opens or creates the suite's folder. `packages` is the number of packages that will be made.
     ///
-    /// # Errors Kind `Usage` if the folder holds a suite that this verb did not make with these settings; `Machine` if
-    /// the suite cannot be written or another process is making it.
+    /// # Errors
+    /// Kind `Usage` if the folder holds a suite that this command did not make, or made with other settings; `Machine`
+    /// if the suite cannot be written or another process is making it.
     pub fn open(
         folder: &Path,
         settings: FactorySettings,
@@ -132,8 +134,9 @@ impl Factory {
     /// Makes the tasks of these packages. Those that are in the list already are not made again. After each package,
     /// the list is written and the package's entry is passed to `on_done`.
     ///
-    /// # Errors Kind `Machine` if the list cannot be written. A package that gives no tasks is not an error; the reason
-    /// is in its entry.
+    /// # Errors
+    /// Kind `Machine` if the list cannot be written. A package that gives no tasks is not an error; the reason is in
+    /// its entry.
     pub async fn make(
         mut self,
         asked: &[String],
@@ -207,7 +210,7 @@ impl Factory {
                 Err(error) => without.push(format!("{name}: {}", error.message)),
             }
         }
-        // This is set only once, because a factory makes one list only.
+        // Ignore the result: a second call could not replace the value, but a factory makes one list only.
         let _ = self.workshop.earlier.set(earlier);
         (asked, without)
     }

@@ -15,8 +15,8 @@ use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 
 impl Workshop {
-    /// Makes the tasks of a package. An error becomes the entry's reason. The flag is false if another try may succeed,
-    /// because the error is not the package's fault.
+    /// Makes the tasks of a package. An error is recorded in the returned entry, as the reason why there are no tasks.
+    /// The returned flag is false if another try may succeed, because the error is not the package's fault.
     pub(super) async fn make(&self, asked: &str, observer: &dyn Observer) -> (PackageEntry, bool) {
         let begun = Instant::now();
         let mut entry = PackageEntry { package: asked.to_owned(), ..PackageEntry::default() };

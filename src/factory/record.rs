@@ -18,19 +18,19 @@ use crate::run::round;
 use crate::score::score_experiment;
 use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
-/// Runs that are made in parallel.
+/// Numbers of runs that are made in parallel.
 struct Step {
     /// Guarded runs of each group, that is, runs as in verification: each test runs in several processes, in some of
     /// them altered so that it must fail.
     guarded: usize,
     /// Runs of all tests without the guard: each test runs once.
     unguarded: usize,
-    /// How many of these also run each test with its expectations altered, in all ways.
+    /// Number of unguarded runs that, in addition, run each test once for each way of altering its expectations.
     altered: usize,
 }
 
-/// Ten runs in all. The first step finds most tests that vary. If it finds any, the plan changes and the second step is
-/// skipped.
+/// Ten runs of each test in all: three guarded and seven unguarded ones. The first step finds most tests that vary. If
+/// it finds any, the plan changes and the second step is skipped.
 const STEPS: [Step; 2] = [Step { guarded: 1, unguarded: 2, altered: 1 }, Step { guarded: 2, unguarded: 5, altered: 0 }];
 
 /// Time limit in seconds of a run.
@@ -48,11 +48,11 @@ pub(super) enum Recorded {
 /// Results of the runs so far.
 #[derive(Default)]
 struct Runs<'a> {
-    /// Results and wall time in seconds of the guarded runs, by the group's place.
+    /// Results and wall time in seconds of the guarded runs, by the group's index in the list of experiments.
     guarded: BTreeMap<usize, Vec<(Value, f64)>>,
-    /// First values of each test.
+    /// Values of each test in the first run that it passed, with which the values of later runs are compared.
     values: BTreeMap<&'a String, Value>,
-    /// First outcome of each altered form of a test.
+    /// First outcome of each altered form of a test, with which later outcomes are compared.
     canaries: BTreeMap<String, Value>,
     /// Tests that did not pass, or whose altered forms vary.
     failed: BTreeSet<String>,

@@ -127,8 +127,8 @@ impl Requirements {
         all
     }
 
-    /// Drops requirements named like a module of the sources, such as a `versioneer.py` that the package brings along:
-    /// the env would hold a second copy.
+    /// Drops requirements that are named like a module of the sources, such as a `versioneer.py` that the package
+    /// brings along. Otherwise, the env would contain a second copy of the module.
     pub(super) fn drop_modules_of(&mut self, sources: &Path) {
         for list in [&mut self.tests, &mut self.own] {
             let dropped = list.extract_if(.., |one| has_module(sources, &name_of(one).replace('-', "_")));

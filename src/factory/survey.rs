@@ -26,7 +26,8 @@ const LARGEST: u64 = 512 << 20;
 /// File into which the runner writes a survey.
 const OUTPUT: &str = ".autoexperiment-survey.json";
 
-/// Processes that keep all cores busy during one of the surveys.
+/// Shell code that starts one process per core to keep all cores busy during one of the surveys. Tests that depend on
+/// timing may then give other results.
 const LOAD: &str = "for core in $(seq \"$(nproc)\"); do python -c 'import time\nend = time.time() + 900\nwhile time.time() < end: pass' & done; ";
 
 /// Relative difference up to which numbers in two surveys count as equal.
@@ -98,7 +99,8 @@ pub(super) struct SurveyOptions {
 pub(super) struct StableTests {
     /// Tests that pass in every survey, as reported by the first survey.
     pub(super) kept: BTreeMap<String, SurveyedTest>,
-    /// Kept tests whose values vary.
+    /// Kept tests of which only the outcome is compared with gold: tests for which the package returned different
+    /// values in different surveys, and added tests (see [`super::inputs`]).
     pub(super) without_values: BTreeSet<String>,
     /// Number of tests left out, by reason.
     pub(super) left_out: BTreeMap<String, usize>,
@@ -120,8 +122,8 @@ pub(super) async fn survey(
     let doctests = if options.doctests { " --doctests" } else { "" };
     let added = if options.only_added { " --added" } else { "" };
     let seconds = options.seconds;
-    // Redirect the output of the processes that keep the machine busy; otherwise they would keep the command's output
-    // open.
+    // Redirect the output of the processes that keep the machine busy: if they inherited the command's output, it would
+    // stay open until they end.
     let line = format!(
         "{exports}\n{{ {load}true; }} >/dev/null 2>&1 </dev/null\npython -B -I {RUNNER} survey --seconds {seconds} --output {OUTPUT}{doctests}{added}{draws} >/dev/null\n\
          status=$?\nkill $(jobs -p) 2>/dev/null\nexit $status"

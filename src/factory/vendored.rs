@@ -47,8 +47,9 @@ pub(super) async fn vendor(
     Ok(Some(unpacked.record))
 }
 
-/// Returns the requirements of the package in a source archive: those in the metadata that a build has written, if
-/// there is any. A `requirements.txt` is used only without such metadata, because it may list a developer's tools.
+/// Returns the requirements of the package in a source archive, from the metadata that a build has written. Other
+/// files, such as `requirements.txt`, are used only if there is no such metadata, because they may list a developer's
+/// tools.
 fn needed(folder: &Path, name: &str) -> Vec<String> {
     let listed = walkdir::WalkDir::new(folder).max_depth(2).into_iter().flatten();
     let mut infos = listed.filter(|entry| entry.file_name().to_string_lossy().ends_with(".egg-info"));

@@ -24,7 +24,8 @@ pub(super) struct Workshop {
     pub(super) fetcher: Fetcher,
     /// Number of trials of one package at once.
     pub(super) slots: usize,
-    /// Locking and building of environments, one at a time: pip and the network are the limit.
+    /// Permit for locking or building an environment. There is only one permit, because pip and the network are the
+    /// bottleneck.
     pub(super) envs: Semaphore,
     /// Sources of older versions, by the package that is compared with them.
     pub(super) earlier: OnceLock<BTreeMap<String, SourceRecord>>,

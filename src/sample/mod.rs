@@ -92,7 +92,7 @@ pub struct Withheld {
 }
 
 impl Withheld {
-    /// Creates the sample of a family in which n is the number of units, in this cluster.
+    /// Creates the sample of this family and cluster that withholds these units. Its n is the number of units.
     #[must_use]
     pub fn sample(&self, family: &str, cluster: &str) -> Sample {
         Sample::new(family, &self.item, cluster, self.to_string(), self.units.len())

@@ -2,7 +2,8 @@
 
 use super::Units;
 
-/// Steps in order, each with the earlier steps that it needs. The allowed sets are the up-sets of this partial order.
+/// Steps in order, each with the earlier steps that it needs. The allowed sets are the up-sets of this partial order:
+/// with each step, a set also contains all steps that need it.
 #[derive(Debug, Clone)]
 pub struct UpSets {
     /// For each step, a bit set of all steps that it needs directly or indirectly.

@@ -24,8 +24,8 @@ pub const BUNDLED: PackedSuite = PackedSuite(&SUITE);
 /// A suite with one small paper, as the start of a user's own suite.
 pub const STARTER: PackedSuite = PackedSuite(include_bytes!(concat!(env!("OUT_DIR"), "/starter.tar.gz")));
 
-/// The archive is stored in a separate linker section. By the name of the section, the module `sandbox` recognises
-/// program files that contain a suite, and hides them.
+/// The archive of the bundled suite, in a separate linker section. The module `sandbox` recognises program files that
+/// contain a suite by the name of this section, and hides them from agents.
 #[allow(unsafe_code, reason = "the name of a section is the linker's business alone")]
 #[unsafe(link_section = ".autoexperiment")]
 static SUITE: [u8; include_bytes!(concat!(env!("OUT_DIR"), "/suite.tar.gz")).len()] =

@@ -9,12 +9,13 @@ use super::written::{NumberInText, result_numbers, roundings, written_numbers};
 use super::{Gold, LoadedPaper};
 use crate::error::Error;
 
-/// Highest probability with which gold values in a paper's text may be there by chance and are still reported. The
-/// probability is high, because the text can always be reworded, and a result in the text spoils every sample.
+/// Numbers in a paper's text that agree with gold values are reported if the probability that at least this number of
+/// values agrees by chance is below this limit. The limit is high, because the text can always be reworded, and a
+/// result in the text spoils every sample.
 pub const CHANCE_IN_PROSE: f64 = 0.5;
 
-/// Highest probability with which gold values in a file of the repo may be there by chance and are still reported. The
-/// probability is low, because a false alarm in a data file cannot be resolved: data must not be changed.
+/// Same as [`CHANCE_IN_PROSE`], for files of the repo. The limit is low, because a false alarm in a data file cannot be
+/// resolved: data must not be changed.
 const CHANCE_IN_FILES: f64 = 0.01;
 
 /// A paper's gold values.
@@ -80,7 +81,8 @@ impl GoldValues {
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        // Repeat this, because after the replacements other numbers may no longer count as there by chance.
+        // Repeat this until nothing is found. The replacements leave fewer numbers in the text, so that chance alone
+        // may no longer explain why one of the other numbers agrees with a gold value.
         loop {
             let numbers = written_numbers(&text, 3);
             let found = roundings(&numbers, &self.values, CHANCE_IN_PROSE);

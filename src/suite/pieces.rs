@@ -34,12 +34,12 @@ impl Piece {
 pub(super) struct PaperSources {
     /// The files that contain units, without duplicates.
     pub modules: Vec<Module>,
-    /// For each unit, the index of its module, and the part of that module.
+    /// For each unit, the index of its module in `modules`, and the part of that module that the unit consists of.
     pub places: Vec<(usize, Piece)>,
 }
 
 impl PaperSources {
-    /// Returns a unit's module, and the part of it.
+    /// Returns a unit's module, and the part of that module that the unit consists of.
     pub(super) fn unit(&self, unit: usize) -> (&Module, &Piece) {
         let (module, piece) = &self.places[unit];
         (&self.modules[*module], piece)

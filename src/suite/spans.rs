@@ -20,7 +20,7 @@ pub(super) enum ManifestPart {
     Protected(usize),
     /// A glob of hidden files.
     Hidden(usize),
-    /// The settings of the repo's build: `build`, or else `abi`.
+    /// The key `build` or, in a manifest without this key, `abi`.
     Build,
 }
 

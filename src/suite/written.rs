@@ -1,8 +1,8 @@
 //! Finds numbers in a text, and decides which of them are roundings of known values.
 //!
-//! In a few sentences, a number of three digits that rounds a result is that result. In a table of a thousand numbers,
-//! some agree with a result by chance. So [`roundings`] weighs the hits in a text against the number of hits that its
-//! other numbers of the same precision make likely.
+//! If a few sentences contain a three-digit number that is a rounding of a result, it is almost certainly that result.
+//! In a table of a thousand numbers, some numbers agree with a result by chance. So [`roundings`] compares the number
+//! of hits in a text with the number of hits to expect by chance, given the text's other numbers of the same precision.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub struct NumberInText<'text> {
     pub written: WrittenNumber,
 }
 
-/// Precision of numbers with more digits than results reproduce.
+/// Precision that is assigned to all numbers with more than [`MOST_DIGITS`] digits.
 const CAPPED: i32 = i32::MIN;
 
 impl WrittenNumber {
@@ -179,8 +179,8 @@ fn push<'text>(
 }
 
 /// Calls `found` for all numbers of a result that identify it in a text. Skips small whole numbers, such as counts,
-/// because they occur in texts for other reasons. Also skips what runners of hidden tests count, and the numbers in a
-/// digest of values, which `factory/package_tests.py` writes, because they are weighted sums that no text states.
+/// because they occur in texts for other reasons. Also skips the counts in a report of hidden tests, and the numbers in
+/// digests of values (written by `factory/package_tests.py`), which are weighted sums that no text states.
 pub fn result_numbers(value: &Value, found: &mut impl FnMut(f64)) {
     match value {
         Value::Number(number) => {
@@ -213,8 +213,9 @@ fn capped_reach() -> f64 {
     0.5 * 10_f64.powi(1 - MOST_DIGITS)
 }
 
-/// Returns the numbers of one text that are roundings of one of these values, each with the value's index. The hits of
-/// a precision are left out if that many hits occur by chance with a probability of `chance` or more.
+/// Returns the numbers of one text that are roundings of one of these values (hits), each with the value's index. The
+/// hits of each precision are judged separately: they are left out if at least that many hits would occur by chance
+/// with a probability of `chance` or more.
 ///
 /// For each precision and value, let m be the number of different numbers in the text, hits excluded, that differ from
 /// the value by at most half of the value. This range consists of cells as wide as the last digit's unit. If the m

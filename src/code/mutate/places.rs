@@ -276,7 +276,7 @@ impl<'source> MutationWalk<'source> {
             [start, stop, ..] => (Some(*start), *stop),
             [] => return,
         };
-        // Literal integers are changed by `number` instead.
+        // Skip integer literals, because `number` already makes mutants of them.
         let written = |node: Node<'_>| node.kind() == "integer";
         match start {
             None => self.wrap(MutantKind::Boundary, stop, "1, ", ""),

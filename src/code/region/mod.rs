@@ -63,8 +63,9 @@ pub enum Bounds<'text> {
     Statements {
         /// Text with which the first statement begins. Any amount of white space counts as one space.
         first: &'text str,
-        /// Text with which the last statement begins: the next statement of the same block that begins so. If `None`,
-        /// the region is the first statement alone.
+        /// Text with which the last statement begins. The search starts at the region's first statement and stays in
+        /// its block; a statement that consists of exactly this text is preferred. If `None`, the region is the first
+        /// statement alone.
         last: Option<&'text str>,
         /// Number (from 1) of the first statement among all statements with the same beginning; `None` if there is only
         /// one.

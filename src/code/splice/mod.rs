@@ -391,8 +391,8 @@ fn bare_body(text: &str, header: &str) -> Option<FunctionFromReply> {
     None
 }
 
-/// Whether the first function's own statements compute or return something. A word of prose can be parsed as Python,
-/// but does neither.
+/// Whether the first function's own statements compute or return something. This excludes prose: a single word parses
+/// as Python, but does neither.
 fn does_something(tree: &Tree) -> bool {
     let body = tree.root_node().named_child(0).and_then(|function| function.child_by_field_name("body"));
     body.is_some_and(|body| {

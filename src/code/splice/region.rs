@@ -164,8 +164,8 @@ fn plain(line: &str) -> &str {
     end.map_or(line, |end| line[..end].trim_end())
 }
 
-/// Parses a text of statements as the body of a function with this header. Refuses statements that do nothing: a word
-/// of prose can be parsed, too.
+/// Parses a text of statements as the body of a function with this header. Refuses a text whose statements do nothing,
+/// because it may be prose: a single word also parses as a statement.
 fn statements(text: &str, header: &str) -> Option<FunctionFromReply> {
     if let Some(taken) = bare_body(text, header) {
         return Some(taken);

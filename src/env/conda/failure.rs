@@ -20,7 +20,8 @@ pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static
              damaged; lock the env again only if the channel replaced the package",
         );
     }
-    // Hashes are compared after unpacking, so a damaged archive already fails when it is unpacked.
+    // The library compares hashes only after unpacking. So for a damaged archive, it reports that the archive cannot be
+    // unpacked, and not that the hash differs.
     if holds(&["failed to fetch"]) && is_unreadable(&error) && !holds(&["response body", "sending request"]) {
         return Error::suite(format!("{what}: a download is damaged, so its hash cannot match"))
             .because(error)

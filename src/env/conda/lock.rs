@@ -117,7 +117,7 @@ impl CondaLock {
     /// Returns the packages for a platform.
     ///
     /// # Errors
-    /// Kind `Suite` if the lock has none for it.
+    /// Kind `Suite` if the lock has no packages for this platform.
     pub(super) fn section(
         &self,
         platform: Subdir,
