@@ -101,7 +101,7 @@ impl Children {
         }
     }
 
-    /// Stops all processes, so that files do not change while they are read.
+    /// Pauses all processes with SIGSTOP, so that files do not change while they are read, until [`Self::go_on`].
     pub(super) fn stop(&self) {
         self.stopped.set(true);
         for _ in 0..1000 {

@@ -70,7 +70,7 @@ pub(super) async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
         let ended = match bench.run(&Trial { files: &[], experiment: task }).await {
             Ok(outcome) if agrees(bench, experiment, &outcome) => Ok(()),
             Ok(outcome) => {
-                // The experiment gave its gold in one run and another value in this one, so its result is random.
+                // This run gave another value than gold. If `confirm` then gets gold in new runs, the result is random.
                 let gave =
                     outcome.result.is_ok() && !bench.loaded().paper.experiments[experiment].tolerance.is_stochastic();
                 confirm(bench, experiment, task)
@@ -151,8 +151,8 @@ async fn one(bench: &Bench, experiment: usize, ask: &[TracedFunction]) -> Result
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);
     }
-    // A fork that failed may have changed something that it shares with the original process, such as a file. Trace
-    // again without forks.
+    // The tracer forks the process to test the effect of an error in a function. Such a fork may have changed something
+    // that it shares with the original process, such as a file. Trace again without forks.
     let mut seen = trace(bench, task, &[]).await?;
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);

@@ -1,4 +1,4 @@
-//! Skips measurements if their digest shows that nothing they depend on has changed.
+//! Reuses a paper's stored measurements if a digest shows that nothing they depend on has changed.
 
 use std::path::Path;
 
@@ -11,11 +11,12 @@ use crate::files::hex;
 use crate::suite::{LoadedPaper, PaperEvidence};
 use crate::workspace::repo_digest;
 
-/// Version of the measurement. Change it when the measurement changes in a way that nothing else in the digest shows.
+/// Version of the measurement, part of the digest. Change it when the measuring code changes such that stored results
+/// are no longer valid: the digest covers the inputs of the measurement, but not the code.
 const FORMAT: &[u8] = b"autoexperiment evidence 1\n";
 
 /// Returns the digest of everything that a paper's evidence depends on: its repo, the functions and experiments in the
-/// manifest, its text, gold, the env's files, and the drawn mutants. `None` for measurements without mutants.
+/// manifest, its text, gold, the env's files, and the drawn mutants. `None` if `measures` runs no mutants.
 ///
 /// # Errors
 /// Returns the errors of the repo's digest and of drawing mutants; kind `Machine` if a file cannot be read.

@@ -8,7 +8,8 @@
 //! - for a function that it enters, a fork of the traced run shows whether an error there would end the process. We
 //!   trust this if the whole experiment is that one process ([`believes`]), and we test it: each function and each
 //!   experiment has at least one real masked run. If one contradicts the trace, all pairs of that experiment run.
-//! - in every other case we make the masked run. That includes regions, because their function may not reach them.
+//! - in every other case we make the masked run. That includes regions (maskable parts of the code that are not whole
+//!   functions), because a call of the surrounding function may not reach the region.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -126,7 +127,8 @@ impl Matrix {
 /// Indices of an experiment and a function in the manifest.
 type ExperimentAndFunction = (usize, usize);
 
-/// Returns the place of a function in the manifest, or of the function that contains a region.
+/// Returns the location, as in traces, of a function, or of the function that contains a region. `unit` is an index in
+/// the manifest.
 fn place(loaded: &LoadedPaper, unit: usize) -> Option<TracedFunction> {
     loaded.function_of(unit).map(|index| TracedFunction::locate(loaded.source(unit), index))
 }

@@ -81,7 +81,7 @@ impl Mutation {
         self.errors + self.timeouts + self.values
     }
 
-    /// Copies the figures to the evidence to be stored.
+    /// Copies these results into `evidence`, which is stored in `evidence.json`.
     pub(super) fn write_to(&self, evidence: &mut FunctionEvidence) {
         evidence.mutants = self.made;
         evidence.killed = self.killed();
@@ -130,7 +130,8 @@ pub fn by_kind(loaded: &LoadedPaper, evidence: &PaperEvidence) -> Result<BTreeMa
     Ok(kinds)
 }
 
-/// Returns the mutants of a function that were run for its evidence, of the kinds that were known then.
+/// Returns the mutants that were run for a function's stored evidence. Leaves out kinds of mutants that were added
+/// after the evidence was measured.
 pub(super) fn drawn(
     loaded: &LoadedPaper,
     evidence: &PaperEvidence,
@@ -238,8 +239,8 @@ impl Mutation {
     }
 }
 
-/// Returns the number of a function's mutants, and those to run: in the order of [`choose`], until enough of them are
-/// not marked as equivalent.
+/// Returns the number of possible mutants of a function, and the mutants to run. Takes mutants in the order of
+/// [`choose`] until `draw.mutants` of them are not marked as equivalent.
 pub(super) fn pick(loaded: &LoadedPaper, function: usize, draw: MutantDraw) -> Result<(usize, Vec<Mutant>)> {
     let all = loaded.mutants(function)?;
     require_known(loaded, function, &all)?;

@@ -25,9 +25,9 @@ pub struct RecheckShare {
 /// How measuring a part of a paper's evidence again compares with the stored files.
 #[derive(Debug)]
 pub struct RecheckResult {
-    /// Number of pairs of an experiment and a function.
+    /// Number of pairs of an experiment and a function that were measured again.
     pub pairs: usize,
-    /// Number of mutants.
+    /// Number of mutants that were run again.
     pub mutants: usize,
     /// Differences from the stored files.
     pub disagreements: Vec<Error>,

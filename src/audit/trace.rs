@@ -68,7 +68,7 @@ pub struct Trace {
 
 impl Trace {
     /// Whether this function may have been called. For a generator or coroutine this is `true` as soon as its file was
-    /// imported, because a call enters nothing before the first step.
+    /// imported: calling it only creates an object and runs none of its code, so the tracer does not see the call.
     #[must_use]
     pub(super) fn may_call(&self, module: &Module, function: usize) -> bool {
         let place = TracedFunction::locate(module, function);
@@ -84,7 +84,7 @@ fn file_itself(place: TracedFunction) -> TracedFunction {
 }
 
 /// Runs an experiment of the unmasked repo once with the tracer, and determines the effect of an error in each of
-/// `ask`.
+/// the functions `ask`.
 ///
 /// # Errors
 /// Returns the errors of [`Bench::run`]; a failing experiment is not an error.

@@ -181,8 +181,8 @@ impl Bench {
         experiments.iter().find(|one| one.id == trial.experiment.id).map_or(1, runs)
     }
 
-    /// Same as [`Bench::run`], but also reads the files that are then in `folder`, relative to the repo's root, without
-    /// its subfolders.
+    /// Same as [`Bench::run`], but also reads the files that are in `folder` after the run, without subfolders. The
+    /// folder is relative to the repo's root.
     ///
     /// # Errors
     /// Returns the errors of [`Bench::run`].

@@ -53,7 +53,7 @@ pub(super) struct EpisodeOptions {
     /// Reward of an episode: 1 if the attempt passes (`pass`), or the share of its checks that pass (`share`).
     #[arg(long, value_enum, default_value = "pass", help_heading = "Episodes")]
     reward: Reward,
-    /// Tools that clients call.
+    /// Set of tools that clients call.
     #[arg(long, value_enum, default_value = "autoexperiment", help_heading = "Episodes")]
     tools: ToolChoice,
     /// Step limit per episode.

@@ -88,7 +88,8 @@ pub struct RecordedCalls<'a> {
 pub type WatchedFunctions = BTreeMap<String, Option<BTreeSet<String>>>;
 
 impl ExpectedCall {
-    /// Whether a constant sets an argument that is not free. Then every right program has to make the call.
+    /// Whether a constant sets an argument that is not free, that is, may not have any value. If so, every right program
+    /// has to make the call.
     #[must_use]
     pub fn is_required(&self, free: Leeway<'_>) -> bool {
         self.set.keys().any(|name| name != "self" && !free.has(name))
@@ -109,8 +110,8 @@ impl ExpectedCall {
         self.function == call.function && self.arguments().all(|(name, _)| self.agrees(name, call, free))
     }
 
-    /// Whether a recorded call agrees with the expected one in an argument. If the right program leaves the argument at
-    /// its default, an object does not agree with the default.
+    /// Whether a recorded call agrees with the expected one in an argument. A recorded object agrees with any value that
+    /// the right program sets, because its contents cannot be compared, but does not agree with a default.
     fn agrees(&self, name: &str, call: &FunctionCall, free: Leeway<'_>) -> bool {
         let Some(got) = call.set.get(name) else { return free.has(name) };
         let is_set = self.set.get(name).is_some_and(|right| is_same(right, got, name, free));
@@ -269,7 +270,8 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
 /// Comparison of a program's calls with the right program's.
 #[derive(Debug, Default)]
 pub struct CallComparison {
-    /// Verdicts on expected calls decided by constants, and on other calls that override a default.
+    /// Verdicts on the expected calls that were made or made with other arguments, and on wrong calls that the program
+    /// made in addition.
     pub values: Vec<ValueVerdict>,
     /// Number of expected calls that were made.
     pub made: usize,
@@ -311,13 +313,13 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
         }
     }
     // Each of the program's own calls of these functions must be one that the right program makes: a program that tries
-    // several settings has not decided on the right one. For functions without decisive constants, this compares the
-    // defaults.
+    // several settings has not decided on the right one. If the right program sets no argument of a function by a
+    // constant, this checks that the arguments left at their defaults have their defaults here, too.
     for call in calls.iter().filter(|call| call.direct) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };
-        // Skip an object that the program makes but does not use in this state. For example, a program may make a
-        // default recipe, change it, and use only the changed recipe.
+        // Skip the creation of an object that the program never passes on as created. For example, a program may create
+        // a default recipe, change it, and use only the changed recipe.
         let is_used = call.object.as_ref().is_some_and(|object| got.used.contains(object));
         if call.is_construction() && !is_used && rights.iter().any(|one| one.is_required(free)) {
             continue;

@@ -171,7 +171,7 @@ pub(super) async fn noticed_by(
     }))
 }
 
-/// Variants of a text that names a file: the same text with the name of another file in that folder, at most three.
+/// Returns variants of a text that is the path of a file: the paths of other files in the same folder, at most three.
 fn siblings(root: &Path, text: &str) -> Vec<String> {
     let path = root.join(text);
     let Some(folder) = path.parent().filter(|_| path.is_file()) else { return Vec::new() };

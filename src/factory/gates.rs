@@ -82,7 +82,7 @@ pub(super) struct Passed {
     pub(super) evidence: FunctionEvidence,
 }
 
-/// Result of measuring a function.
+/// Whether a function becomes a task, from running its tests on the original code and on changes of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Gate {
     /// The function passes all gates.

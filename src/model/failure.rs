@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn permanent_failures_are_denied_under_any_status() {
+    fn errors_that_another_try_cannot_avoid_count_as_denied_whatever_their_status() {
         for status in [301, 401, 402, 403, 404, 405] {
             let failure = FailedTry::from_status(status, "no", None, false);
             assert!(matches!(failure.error, ModelError::Denied(_)), "{status}");

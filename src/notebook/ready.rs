@@ -330,7 +330,7 @@ impl Ready for ReadyTask {
         }
     }
 
-    /// Only a passing attempt is worth repeating.
+    /// Whether to run the agent's cells again: only if the attempt passes, because other attempts fail anyway.
     fn repeats(&self, staged: &Staged<'_>, evidence: &AttemptOutput<'_>, results: &Map<String, Value>) -> bool {
         let findings = ScoringInput { answer: evidence.answer, observed: &evidence.work.observed, results };
         !self.item.is_trial()

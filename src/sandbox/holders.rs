@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_distributions_and_unpacked_suites_are_found_at_any_depth() {
+    fn places_that_hold_this_program_its_packages_or_an_unpacked_suite_are_found_at_any_depth() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("local/bin");
         std::fs::create_dir_all(&folder).unwrap();

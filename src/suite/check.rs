@@ -67,7 +67,8 @@ fn functions(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
         if protected.is_match(loaded.source(place).path()) {
             problems.push(Problem::error(
                 Error::suite(format!("{kind} `{}` is in a protected file", unit.at)).at(&manifest, None).hint(
-                    "an agent's changes to protected files are not taken over: unprotect it or leave the function out",
+                    "verification ignores an agent's changes to protected files: take the file out of `protected`, or leave the \
+                     function out",
                 ),
             ));
         }

@@ -242,7 +242,7 @@ pub enum ResultRule {
     Regex(BTreeMap<String, String>),
 }
 
-/// The only stream from which a JSON line can be read.
+/// The stream from which a JSON line is read, as written in a manifest; only `stdout` is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stdout {

@@ -39,7 +39,8 @@ fn programs() -> Vec<(String, String)> {
     programs
 }
 
-/// Runs one part of the programs, or only one program of that part in a sample.
+/// Runs one of the [`PARTS`] parts of the programs, or only the middle program of that part unless all cases were asked
+/// for.
 async fn run(fixture: &mut Fixture<'_>, part: usize) -> Outcome {
     let all = programs();
     ensure!(all.len() >= 120, "only {} programs", all.len());

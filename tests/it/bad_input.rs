@@ -392,13 +392,13 @@ fn check_names_a_function_in_a_protected_file_and_continues_with_the_next_paper(
       warning: [lab]/papers/tiny/gold.json: no gold of the full protocol of `means`: `run --full` needs it
         hint: record it with `autoexperiment gold tiny --full`
       error: [lab]/papers/tiny/paper.toml: function `tiny/means.py::arithmetic` is in a protected file
-        hint: an agent's changes to protected files are not taken over: unprotect it or leave the function out
+        hint: verification ignores an agent's changes to protected files: take the file out of `protected`, or leave the function out
       error: [lab]/papers/tiny/paper.toml: function `tiny/means.py::geometric` is in a protected file
-        hint: an agent's changes to protected files are not taken over: unprotect it or leave the function out
+        hint: verification ignores an agent's changes to protected files: take the file out of `protected`, or leave the function out
       error: [lab]/papers/tiny/paper.toml: function `tiny/spread.py::Spread.variance` is in a protected file
-        hint: an agent's changes to protected files are not taken over: unprotect it or leave the function out
+        hint: verification ignores an agent's changes to protected files: take the file out of `protected`, or leave the function out
       error: [lab]/papers/tiny/paper.toml: function `tiny/spread.py::Spread.variance.square` is in a protected file
-        hint: an agent's changes to protected files are not taken over: unprotect it or leave the function out
+        hint: verification ignores an agent's changes to protected files: take the file out of `protected`, or leave the function out
       warning: [lab]/papers/tiny/evidence.json: mutants have not been measured
         hint: measure it with `autoexperiment verify tiny`
     "#);

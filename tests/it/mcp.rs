@@ -165,12 +165,12 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
 }
 
 #[test]
-fn an_assistant_of_the_revision_without_sessions_attempts_a_sample() {
+fn an_assistant_that_speaks_the_revision_of_mcp_without_sessions_attempts_a_sample() {
     an_assistant_attempts_a_sample(true);
 }
 
 #[test]
-fn an_assistant_of_earlier_revisions_attempts_a_sample() {
+fn an_assistant_that_speaks_an_earlier_revision_of_mcp_attempts_a_sample() {
     an_assistant_attempts_a_sample(false);
 }
 

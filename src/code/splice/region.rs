@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_statements_are_taken_alone_from_the_function_or_from_its_body() {
+    fn a_reply_may_hold_the_statements_alone_or_the_whole_function_or_its_whole_body() {
         let wanted = with("        square = x ** 2\n        total += square\n");
         for reply in [
             "```python\nsquare = x ** 2\ntotal += square\n```",

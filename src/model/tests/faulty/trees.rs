@@ -6,7 +6,7 @@ use super::super::server::{CannedAnswer, TestServer};
 use super::bytes::events;
 use super::{ProtocolCase, hold, protocols, request};
 
-/// Values to replace a part with.
+/// Values that replace a part of a server's reply, to make it faulty.
 fn others() -> [Value; 6] {
     [json!(null), json!("\u{1b}[31mx"), json!(-1), json!(u64::MAX), json!({"a": [{"b": null}]}), json!([7, [], null])]
 }
