@@ -39,8 +39,8 @@ fn programs() -> Vec<(String, String)> {
     programs
 }
 
-/// Runs one of the [`PARTS`] parts of the programs, or only the middle program of that part unless all cases were asked
-/// for.
+/// Runs one of the [`PARTS`] parts of the programs, or only the middle program of that part, unless all programs were
+/// asked for.
 async fn run(fixture: &mut Fixture<'_>, part: usize) -> Outcome {
     let all = programs();
     ensure!(all.len() >= 120, "only {} programs", all.len());
