@@ -33,8 +33,9 @@ pub struct RecheckResult {
     pub disagreements: Vec<Error>,
 }
 
-/// Measures a random part and all containments again, and compares them with the stored files. The bench should [use no
-/// cache](Bench::without_memory), because cached results would not be measured again.
+/// Measures a random part of the pairs and mutants again, and for every function the share of its body that appears
+/// elsewhere, and compares the results with the stored files. The bench should [use no cache](Bench::without_memory),
+/// because cached results would not be measured again.
 ///
 /// # Errors
 /// Kind `Suite` if nothing is stored or it belongs to another repo; the errors of the baseline; or the error of a

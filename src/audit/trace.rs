@@ -62,7 +62,7 @@ pub struct Trace {
     pub fails: BTreeSet<TracedFunction>,
     /// Number of traced Python processes.
     pub processes: usize,
-    /// Why functions may have been entered unseen, if so.
+    /// Why the trace may lack functions that were entered; `None` if it is complete.
     pub blind: Option<String>,
 }
 

@@ -121,7 +121,8 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Whether two programs were started with the same arguments: in any order, but with the same value after each option.
+/// Whether two programs were started with the same arguments. The order of the arguments does not matter, except that
+/// each option must be followed by the same value.
 #[must_use]
 pub fn is_same(right: &StartedProgram, got: &StartedProgram) -> bool {
     let is_option = |word: &str| word.starts_with('-') && word.parse::<f64>().is_err();

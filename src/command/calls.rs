@@ -88,8 +88,8 @@ pub struct RecordedCalls<'a> {
 pub type WatchedFunctions = BTreeMap<String, Option<BTreeSet<String>>>;
 
 impl ExpectedCall {
-    /// Whether a constant sets an argument that is not free, that is, may not have any value. If so, every right program
-    /// has to make the call.
+    /// Whether the right program sets, by a constant, an argument that is not free (must have this value). If so, every
+    /// right program has to make the call.
     #[must_use]
     pub fn is_required(&self, free: Leeway<'_>) -> bool {
         self.set.keys().any(|name| name != "self" && !free.has(name))
@@ -110,8 +110,8 @@ impl ExpectedCall {
         self.function == call.function && self.arguments().all(|(name, _)| self.agrees(name, call, free))
     }
 
-    /// Whether a recorded call agrees with the expected one in an argument. A recorded object agrees with any value that
-    /// the right program sets, because its contents cannot be compared, but does not agree with a default.
+    /// Whether a recorded call agrees with the expected one in an argument. A recorded object is accepted in place of a
+    /// constant that the right program sets (see [`is_same`]), but not in place of a default.
     fn agrees(&self, name: &str, call: &FunctionCall, free: Leeway<'_>) -> bool {
         let Some(got) = call.set.get(name) else { return free.has(name) };
         let is_set = self.set.get(name).is_some_and(|right| is_same(right, got, name, free));
@@ -270,8 +270,7 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
 /// Comparison of a program's calls with the right program's.
 #[derive(Debug, Default)]
 pub struct CallComparison {
-    /// Verdicts on the expected calls that were made or made with other arguments, and on wrong calls that the program
-    /// made in addition.
+    /// Verdicts on the required calls whose functions were called, and on the program's own calls with wrong arguments.
     pub values: Vec<ValueVerdict>,
     /// Number of expected calls that were made.
     pub made: usize,
@@ -318,7 +317,7 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
     for call in calls.iter().filter(|call| call.direct) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };
-        // Skip the creation of an object that the program never passes on as created. For example, a program may create
+        // Skip the creation of an object that no call receives in its initial state. For example, a program may create
         // a default recipe, change it, and use only the changed recipe.
         let is_used = call.object.as_ref().is_some_and(|object| got.used.contains(object));
         if call.is_construction() && !is_used && rights.iter().any(|one| one.is_required(free)) {

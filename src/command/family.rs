@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::run::family::{Family, Item, MeasureFacts, ScoringBasis, Words};
 use crate::sample::{COMMAND, Sample};
 
-/// The family of instructions to commands.
+/// The family of tasks in which an agent turns an instruction into a command.
 #[derive(Debug, Clone, Copy)]
 pub struct Commands;
 

@@ -2,7 +2,8 @@
 
 use crate::run::family::MeasureFacts;
 
-/// All measures: our own first, then the published ones, the kinds of errors, and the evidence for arguments.
+/// All measures of this family, in the order of reports: our own, ML-Bench's as published, the kinds of errors, and how
+/// the program's arguments were found.
 pub const MEASURES: [MeasureFacts; 24] = [
     MeasureFacts::share("verified_kind", "the program is of the kind that was asked for"),
     MeasureFacts::share("verified_ran", "it ends with exit code 0"),

@@ -1,9 +1,10 @@
 //! Runs a program in a sandbox and records everything that is judged: how it ended, the arguments parsed by its
 //! parsers, the functions it called with their arguments, the programs it started, and its result.
 //!
-//! The recorder runs inside the program's own Python processes, so a program written against it can forge a record.
-//! Therefore a record counts only for the files and functions that the right program uses, and only in a repo whose
-//! files are unchanged. The result is compared as well, also in a second run with an argument changed (see [`Shift`]).
+//! The recorder runs inside the program's own Python processes, so a program written for this purpose can forge a
+//! record. Three measures make this harder: a record counts only for the files and functions that the right program
+//! uses; it counts only in a repo whose files are unchanged; and the program's result is compared as well, also in a
+//! second run with an argument changed (see [`Shift`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

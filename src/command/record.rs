@@ -153,9 +153,9 @@ async fn shifted(
 }
 
 /// Candidates for run-time changes: requested numbers that a parser gave, and fractions and seeds passed to functions.
-/// Other numbers, such as counts, are not used, because changing one may affect two right programs differently. After
-/// a call with the count, one program may repeat the original count, while another reads the changed one from the
-/// object that the call returned.
+/// Other numbers, such as counts, are not used, because changing one may affect two right programs differently: one
+/// program may write the original count a second time, another may read the changed count from the object that was
+/// created with it.
 fn shifts(gold: &GoldRun) -> Vec<Shift> {
     let parsed = gold.calls.iter().flat_map(|call| call.parsed.iter().map(|entry| (&call.file, entry)));
     let set = gold.functions.iter().filter(|_| gold.calls.is_empty());

@@ -69,8 +69,8 @@ impl SolutionPool {
         Ok(Self { attempts, notes: Vec::new() })
     }
 
-    /// Adds the solutions of agents in a stored run: of every finished attempt at this paper that changed something. As
-    /// in verification, changes to protected files are left out.
+    /// Adds agents' solutions from a stored run: one for every finished attempt at this paper that changed a file.
+    /// Changes to protected files are left out, as in verification.
     ///
     /// # Errors
     /// Kind `Store` if the run cannot be read.

@@ -42,7 +42,7 @@ const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
 /// Goal and limits of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchGoal {
-    /// Minimum of precision and of recall, both unweighted.
+    /// The value that precision and recall (both unweighted) must each reach, 0 to 1.
     pub goal: f64,
     /// CPU seconds. Once they are used up, no more solutions are run in full. Cached results cost nothing.
     pub budget: f64,

@@ -27,7 +27,8 @@ pub fn yml(id: &str, python: &str, requirements: &[String]) -> String {
     text
 }
 
-/// Splits a list of requirements, such as `numpy==2.2.6,scipy>=1.10,<2`, at those commas that a package's name follows.
+/// Splits a list of requirements, such as `numpy==2.2.6,scipy>=1.10,<2`, at each comma before the name of a package. A
+/// comma before a version constraint such as `<2` is part of a requirement.
 #[must_use]
 pub fn split(list: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();

@@ -71,7 +71,7 @@ pub struct TurnRow {
     pub kept_tokens: Option<u64>,
     /// Number of that step's ids that this prompt does not repeat, null if unknown; 0 if the conversation continues.
     pub dropped_tokens: Option<u64>,
-    /// Reason why ids were dropped: how the agent changed the conversation, or that the server wrote it differently.
+    /// Why the prompt lacks those ids: the agent changed the conversation, or the server tokenised it differently.
     pub dropped_by: Option<String>,
     /// 1 if the attempt passes, 0 if not; null if it was lost or stopped.
     pub reward: Option<f64>,

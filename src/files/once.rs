@@ -21,8 +21,8 @@ pub fn write_once(path: &Path, bytes: &[u8], is_durable: bool) -> Result<bool> {
     let linked = std::fs::hard_link(draft.path(), path);
     match linked {
         Ok(()) => {}
-        // The temporary file has two links: a file server made the second link, but the server's reply was lost, and
-        // the repeated request failed.
+        // The link was made if the temporary file has two links now. The error then comes from a network file system:
+        // the server's first reply was lost, and the repeated request failed because the link existed already.
         Err(_) if draft.as_file().metadata().is_ok_and(|about| about.nlink() == 2) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error),

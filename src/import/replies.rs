@@ -67,7 +67,7 @@ pub struct ModelReplies {
     pub file: PathBuf,
     /// Number of replies.
     pub replies: usize,
-    /// Number of replies to the snippet with most of them.
+    /// Largest number of replies to a single snippet.
     pub attempts: u32,
     /// Papers with a reply.
     pub papers: BTreeSet<String>,

@@ -233,8 +233,8 @@ async fn more_runs(ready: &ReadyPaper, place: usize, first: Value, machine: &Mac
     Ok(runs)
 }
 
-/// Compares the runs of an experiment with its gold, for the baseline and `verify`. An experiment that varies on
-/// purpose is compared at a level at which the unmasked repo fails once in a thousand times.
+/// Compares the runs of an experiment with its gold, for the baseline and `verify`. For an experiment that varies on
+/// purpose, the comparison is a statistical test that fails the unmasked repo by chance once in a thousand times.
 #[must_use]
 pub fn verdict(experiment: &Experiment, gold: &GoldResult, runs: &[Value]) -> ExperimentVerdict {
     let tolerance = experiment.bounds(Some(gold));

@@ -49,7 +49,7 @@ pub(super) fn patched(patch: &str, path: &str, before: &str) -> Result<String, S
 /// The lines of a patch about this file, without the first one.
 fn section<'patch>(patch: &'patch str, path: &str) -> Option<Vec<&'patch str>> {
     let heading = format!("diff --git a/{path} b/{path}");
-    // Lines of hunks begin with a sign, so no line of a file can look like a heading.
+    // Lines of hunks begin with `+`, `-`, a space or a backslash, so no line of a file can look like a heading.
     let mut lines = patch.split('\n').skip_while(|line| *line != heading);
     lines.next()?;
     Some(lines.take_while(|line| !line.starts_with("diff --git ")).collect())

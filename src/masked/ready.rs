@@ -210,8 +210,8 @@ pub fn task_experiments(loaded: &LoadedPaper, protocol: Protocol) -> Result<Vec<
         .collect()
 }
 
-/// The experiment's description for agents. If the shown shape of a long answer is cut, the description says which file
-/// has the whole shape.
+/// Returns the experiment's description for agents. `shape` is the structure of an answer that is too long to be shown
+/// in full; if given, the description names the file that contains the whole structure.
 fn described(experiment: &Experiment, shape: Option<&str>) -> String {
     let text = experiment.description.trim();
     match shape {

@@ -35,7 +35,7 @@ pub struct PermittedChanges {
 }
 
 impl PermittedChanges {
-    /// Parses parts; a file without a function may be changed as a whole.
+    /// Parses permitted parts. A part that names only a file, or a glob of files, permits any change of these files.
     ///
     /// # Errors
     /// Kind `Suite` for a broken glob.

@@ -70,8 +70,8 @@ impl Item for TaskItem {
         judge::verified(&self.loaded, self.rule, &self.blocks(sample)?, findings)
     }
 
-    /// Prepares the task without a baseline: whether gold is reached on this machine is shown by the agent `gold`, and
-    /// by `autoexperiment verify --family notebook`.
+    /// Prepares the task without running the gold cells as a baseline. The agent `gold` and the command `autoexperiment
+    /// verify --family notebook` show whether these cells give the gold answer on this machine.
     async fn prepare(self: Arc<Self>, machine: &Machine, _: bool, observer: &dyn Observer) -> Result<Box<dyn Ready>> {
         Ok(Box::new(ReadyTask::prepare(self, machine, observer).await?))
     }

@@ -55,7 +55,7 @@ pub struct LoadedTask {
     pub record: Option<GoldRecord>,
     /// Parts of the repository that a solution may change.
     pub permitted: PermittedChanges,
-    /// The order of the blocks.
+    /// Which blocks need which earlier blocks; decides which sets of blocks a sample may withhold.
     pub order: UpSets,
     /// Folder of the repo.
     pub repo_dir: PathBuf,

@@ -149,7 +149,7 @@ pub enum Category {
     Configuration,
     /// Data in another place or form.
     Data,
-    /// Bugs.
+    /// Bugs of the repository that must be mended (SUPER calls them issues).
     Issue,
     /// The cells run the experiment that the task is about.
     Goal,
@@ -236,8 +236,8 @@ impl TaskManifest {
             }
         }
         self.landmark_faults(&earlier, &mut faults);
-        // A block that another block needs must have a landmark of its own. Every sample that withholds it also
-        // withholds the other block, so nothing else would show that this block matters.
+        // A block that another block needs must have a landmark of its own. Every sample that withholds the needed
+        // block also withholds the other one, so without a landmark nothing would show that the needed block matters.
         let is_needed = |id: &String| self.blocks.iter().any(|block| block.needs.contains(id));
         let is_seen = |id: &String| self.landmarks.iter().any(|landmark| landmark.block == *id);
         for block in self.blocks.iter().filter(|block| is_needed(&block.id) && !is_seen(&block.id)) {
@@ -281,7 +281,7 @@ impl TaskManifest {
         }
     }
 
-    /// Returns the order of the blocks.
+    /// Returns the order of the blocks that follows from [`CellBlock::needs`].
     #[must_use]
     pub fn order(&self) -> UpSets {
         let place = |id: &String| self.blocks.iter().position(|block| block.id == *id).unwrap_or_default();

@@ -73,8 +73,8 @@ impl ReadyTask {
         &self.item.loaded
     }
 
-    /// Returns the parts of the repo that a solution changed, and the changes that were left out; or an error if the
-    /// solution's code contains gold values.
+    /// Returns the parts of the repo that a solution changed, and `left`, the changed files of packages whose changes
+    /// verification does not use; or an error if the solution's code contains gold values.
     fn changes(&self, evidence: &AttemptOutput<'_>, patches: &Map<String, Value>, left: &[String]) -> Measurement {
         let (task, tree) = (self.task(), self.snapshot.tree());
         let parts = changes::changed_parts(tree, evidence.changes, patches);
@@ -198,7 +198,8 @@ impl ReadyTask {
             Err(lost) => return Err(lost),
         };
         for (number, cell) in work.cells.iter().filter(|cell| cell.by == CellAuthor::Agent).enumerate() {
-            // A cell that was interrupted in the attempt gets ten times the time that it had, at least a minute.
+            // A cell may take ten times as long as in the attempt, and at least a minute. Then it is interrupted, which
+            // is an error only if the cell finished in the attempt.
             let patience = Duration::from_secs_f64((10.0 * cell.seconds).max(60.0));
             let mut shown = kernel.run(&cell.code, patience, &mut host).await?;
             if shown.state == CellState::Running {
@@ -330,7 +331,7 @@ impl Ready for ReadyTask {
         }
     }
 
-    /// Whether to run the agent's cells again: only if the attempt passes, because other attempts fail anyway.
+    /// Whether to run the agent's cells again: only for a passing attempt with such cells, and never for a trial.
     fn repeats(&self, staged: &Staged<'_>, evidence: &AttemptOutput<'_>, results: &Map<String, Value>) -> bool {
         let findings = ScoringInput { answer: evidence.answer, observed: &evidence.work.observed, results };
         !self.item.is_trial()

@@ -1,5 +1,5 @@
 //! Shows that a task is sound: the gold cells pass in full three times, an attempt that does nothing passes nothing, a
-//! forger passes nothing by our measures, no cell hits a landmark before its block, and every block matters.
+//! forger passes nothing by our measures, no landmark is reached before its block is run, and every block matters.
 
 use std::path::Path;
 use std::sync::Arc;

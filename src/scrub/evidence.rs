@@ -22,7 +22,8 @@ pub(super) type Decision = Option<(bool, ScrubRule, Option<String>)>;
 /// Maximum distance of a word in tokens.
 const FAR: usize = 30;
 
-/// Minimum weight of a single word for a result, outside sections of results.
+/// Outside of sections of results, a number counts as a result only if a single word or sign near it has at least this
+/// weight.
 const LEAST_SPOKEN: f64 = 0.35;
 
 /// Decides on all numbers that no rule has settled.
@@ -359,7 +360,8 @@ impl Scale<'_> {
         let back = |by: usize| first.checked_sub(by).unwrap_or(usize::MAX);
         let inside = |sign: char| (first..=last + 1).any(|at| prose.sign(at) == Some(sign));
         if inside('%') || prose.word(last + 1) == "percent" {
-            // A single digit with a percent sign, such as 9%, weighs as much as longer numbers.
+            // The form of a single digit counts more against a result than that of a longer whole number (see
+            // `form`). The larger weight here makes up for the difference, so that 9% and 12% are judged alike.
             self.add(if self.is_digit() && !self.is_decimal() { 3.0 } else { 1.2 }, "%");
         }
         if prose.sign(back(1)) == Some('(') && self.is_decimal() {

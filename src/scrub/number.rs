@@ -69,8 +69,8 @@ pub(super) fn at(text: &str, start: usize) -> Option<(usize, NumberForm)> {
     Some((at, form))
 }
 
-/// Length in bytes of a sign at `start` that belongs to the following digits: one that doesn't follow a word, number or
-/// bracket.
+/// Length in bytes of the sign at `start` if it belongs to the number after it, otherwise 0. A sign directly after a
+/// word, a number or a closing bracket is a hyphen or an operator and does not belong to the number.
 fn sign(text: &str, start: usize) -> usize {
     let rest = &text[start..];
     let length = match rest.chars().next() {

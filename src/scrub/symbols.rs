@@ -29,7 +29,8 @@ impl Prose<'_> {
         if relation(before) && before > 0 {
             let name = self.symbol(before - 1);
             if name.is_some_and(words::is_statistic) {
-                // Statistics have decimals: `kappa = 0` is a setting that means no shrinkage.
+                // Measured statistics have decimals. So keep a single digit after a Greek letter, as in `kappa = 0`,
+                // which is a setting. All other values of statistics are left undecided here.
                 let is_bound = self.form(at).is_some_and(|form| form.decimals == 0 && form.digits <= 1 && !form.signed);
                 return (is_bound && name.is_some_and(is_greek)).then_some((false, ScrubRule::Symbol));
             }

@@ -71,7 +71,8 @@ impl TableReader<'_> {
         &self.text[token.start..token.end]
     }
 
-    /// Judges one cell: by `rule` if there is one; otherwise its numbers are results, except those in names.
+    /// Judges one cell: by `rule` if there is one. Otherwise, prose in the cell is judged like other sentences, and the
+    /// numbers of any other cell are results, except unambiguous ones such as parts of names.
     fn cell(&self, cell: &TableCell, rule: Option<ScrubRule>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
         if let Some(rule) = rule {
             judged.extend(keep_all(self.text, cell.range.clone(), rule));

@@ -34,7 +34,7 @@ pub struct PassingRows {
     pub arguments: usize,
     /// Number of rows whose program is of the requested kind.
     pub kind: usize,
-    /// Number of rows with a single reply for which both hold.
+    /// Number of rows in which one and the same reply passes both checks.
     pub both: usize,
 }
 
