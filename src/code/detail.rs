@@ -37,7 +37,7 @@ const OF_PYTHON: [&str; 10] =
 /// The exception that a changed body raises instead of its own.
 const OTHER_EXCEPTION: &str = "NotImplementedError";
 
-/// A detail of a function's body.
+/// A word, number or exception in a function's body, which an agent can know only if something that it sees states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Detail {
     /// Parts of the detail's text, in which each stretch of white space is a single space. A description states the

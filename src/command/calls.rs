@@ -270,7 +270,8 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
 /// Comparison of a program's calls with the right program's.
 #[derive(Debug, Default)]
 pub struct CallComparison {
-    /// Verdicts on the required calls whose functions were called, and on the program's own calls with wrong arguments.
+    /// Verdicts on arguments: of each required call whose function was called, and of calls that the program makes itself
+    /// with wrong arguments.
     pub values: Vec<ValueVerdict>,
     /// Number of expected calls that were made.
     pub made: usize,

@@ -68,7 +68,7 @@ pub struct ProgramRecord {
     /// Digests of the objects that were passed to calls, if the call came from the program itself.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub used: BTreeSet<String>,
-    /// The programs that the program started, if these are compared.
+    /// Other programs that the program started, if the instruction's verdict compares them with the right program's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
     /// The program's result.

@@ -169,7 +169,7 @@ pub fn refuse_scripts(wanted: &[RequestedExperiment], tree: &Path) -> Result<()>
         let mut words = one.command.split_whitespace();
         let name = words.find(|word| word.split_once('=').is_none_or(|(name, _)| name.contains(['/', '.', '-'])))?;
         let hint = call_of(name, tree)?;
-        Some(Error::usage(format!("experiment `{}` begins with `{name}`, which does not exist", one.id)).hint(hint))
+        Some(Error::usage(format!("experiment `{}` runs `{name}`, which does not exist", one.id)).hint(hint))
     });
     Error::all(faults.collect()).map_or(Ok(()), Err)
 }
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(script("sh: 1: other: not found", root), None);
         let wanted = |command: &str| [crate::draft::command::parse(&format!("one={command}")).unwrap()];
         let refused = refuse_scripts(&wanted("A=1 dig --deep"), root).unwrap_err();
-        assert_eq!(refused.message, "experiment `one` begins with `dig`, which does not exist");
+        assert_eq!(refused.message, "experiment `one` runs `dig`, which does not exist");
         assert!(refuse_scripts(&wanted("python dig.py"), root).is_ok());
         assert_eq!(step("inner.gone"), "`src/inner` is in the repo, but has no `inner.gone`");
         assert_eq!(step("tests.tools"), "`tests` was left out of the repo: include it with `--keep tests`");

@@ -74,7 +74,7 @@ type StoredRecord = (AttemptRecord, oneshot::Sender<()>);
 pub struct HostOptions {
     /// Longest time between two calls of a client.
     pub idle: Duration,
-    /// Difficulties that a curriculum begins with.
+    /// Difficulties of functions known from earlier runs, with which a curriculum begins.
     pub known: KnownDifficulty,
 }
 

@@ -181,8 +181,8 @@ impl Workshop {
         if over > 0 {
             entry.funnel.added_left_out.insert(over_budget(), over);
         }
-        // Do not compare the values that the package returns to added tests: these tests themselves check what matters
-        // about a value, and the rest, such as its class, may not matter.
+        // Added tests check by themselves what matters about a value that the package returns to them. Do not compare
+        // such values in other ways, because the rest of a value, such as its class, may not matter.
         tests.without_values.extend(found.kept.keys().cloned());
         tests.kept.append(&mut found.kept);
         made.files = remove_unused(&repo, made.files, tests)?;

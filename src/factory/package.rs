@@ -110,7 +110,7 @@ impl Workshop {
         let Some(earlier) = self.earlier.get().and_then(|all| all.get(asked)) else { return Ok(None) };
         if record.released.is_none() {
             return Err(Error::suite("the package index does not say when this version was released")
-                .hint("an index that follows PEP 700 does"));
+                .hint("use an index that follows PEP 700, which says when each file was uploaded"));
         }
         let source = PackageSource::parse(&earlier.package)?;
         let found = self.fetcher.get(&source, into, Some(earlier)).await?;

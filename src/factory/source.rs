@@ -196,7 +196,7 @@ impl Fetcher {
                 "the sources of `{}` have the digest {}, but the list of packages says {expected}",
                 found.record.package, found.record.sha256
             ))
-            .hint("the list was made from other sources"));
+            .hint("the list was made from another file of this version: make the list again, or use an index that has that file"));
         }
         Ok(found)
     }

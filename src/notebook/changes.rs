@@ -20,7 +20,8 @@ use crate::workspace::{ChangeKind, Changes};
 pub(super) const CHANGES: &str = "changes";
 /// Prefix of files of installed packages.
 pub(super) const PACKAGES: &str = "site-packages/";
-/// Name of the code of a file outside of its functions; as a permission, it includes [`IMPORTS`].
+/// Name for the code of a file that is outside of its functions. A task that permits changes of this part also permits
+/// changes of [`IMPORTS`].
 const MODULE: &str = "<module>";
 /// Name of a file's import statements outside of functions. They form a part of their own, because other changed code
 /// often needs a new import, while other statements outside of functions set the values that the program computes with.

@@ -212,11 +212,7 @@ impl RunContext {
                 Err(fault) => ended = fault.into(),
             }
         }
-        if let Some(since) = context.signalled
-            && is_stopping(since, cancel).await
-        {
-            ended = End::Cancelled.into();
-        }
+        let signalled = context.signalled;
         record.answer = context.answer.take();
         record.observed.clone_from(&work.observed);
         record.rounds = review.rounds();
@@ -252,6 +248,11 @@ impl RunContext {
             } else if is_stopping(since, cancel).await {
                 ended = End::Cancelled.into();
             }
+        } else if let Some(since) = signalled
+            && !ended.end.is_infrastructure()
+            && is_stopping(since, cancel).await
+        {
+            ended = End::Cancelled.into();
         }
         if ended.end != before {
             trajectory.push(&Event::Ended { end: ended.end, detail: ended.detail.clone() });

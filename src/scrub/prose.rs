@@ -127,7 +127,7 @@ impl Prose<'_> {
         }
         let before = at - 1;
         match self.tokens[before].kind {
-            // A LaTeX command directly before a number in a formula isn't part of a name.
+            // A word directly before a number makes both a name, such as `F1`. A LaTeX command in a formula does not.
             TokenKind::Word => {
                 !self.tokens[at].formula.is_some_and(|_| self.text[..self.tokens[before].start].ends_with('\\'))
             }

@@ -367,7 +367,8 @@ mod tests {
         close(half, 64.79, 0.01);
         let interval = interval.unwrap();
         assert!(interval.low < half && half < interval.high, "{interval:?}");
-        // At the bounds, the sum differs from 0 by exactly the critical value.
+        // At the interval's bounds, the linear predictor differs from 0 by exactly the critical value times its standard
+        // error.
         for bound in [interval.low, interval.high] {
             let (sum, _) = fit.sum(&[(0, 1.0), (1, bound)], 0.95);
             close((sum / fit.variance(&[(0, 1.0), (1, bound)]).sqrt()).abs(), 1.959_964, 1e-5);

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn if_all_or_none_pass_the_trials_are_the_samples_or_papers() {
+    fn if_all_or_no_samples_pass_the_interval_counts_each_sample_or_paper_as_one_trial() {
         let all = suite(&rates("a", &[1.0; 20]), 5.0);
         assert_eq!(all, wilson(20.0, 20.0, 0.95).unwrap());
         assert_eq!(suite(&rates("a", &[0.0; 20]), 5.0).high.to_bits(), wilson(0.0, 20.0, 0.95).unwrap().high.to_bits());

@@ -34,7 +34,7 @@ pub struct TaskExperiment {
 }
 
 impl TaskExperiment {
-    /// Returns the command to run and the rule for its result.
+    /// Returns the experiment as a check: its command, its time limit, and where the result is read from.
     #[must_use]
     pub fn check(&self) -> Check {
         Check {

@@ -53,7 +53,7 @@ async fn calls_are_run_in_order_in_every_set_of_tools_and_each_is_answered() {
 }
 
 #[tokio::test]
-async fn calls_that_are_written_into_the_text_are_run_in_order_too_and_each_says_which_it_is() {
+async fn calls_that_are_written_into_the_text_are_run_in_order_too_and_each_result_names_its_call() {
     let reply = "Two at once.\n```bash\necho one > log.txt\n```\nThen:\n```json\n{\"name\": \"nope\", \"arguments\": {}}\n```\n\
                  ```bash\necho two >> log.txt; cat log.txt\n```";
     let json = r#"{"name": "command_line", "arguments": {"command": "echo three >> log.txt"}}

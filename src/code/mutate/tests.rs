@@ -288,7 +288,7 @@ fn searches_in_sorted_values_take_the_other_side() {
 }
 
 #[test]
-fn counts_lose_one_and_deviations_become_those_of_a_sample() {
+fn mutants_divide_by_a_count_less_one_and_take_deviations_of_a_sample() {
     assert_eq!(mutants_of(MutantKind::Degree, "return a / len(b)"), ["return a / (len(b) - 1)"]);
     assert_eq!(mutants_of(MutantKind::Degree, "return np.divide(a, b.size)"), ["return np.divide(a, (b.size - 1))"]);
     assert_eq!(mutants_of(MutantKind::Degree, "return a / n_points"), ["return a / (n_points - 1)"]);

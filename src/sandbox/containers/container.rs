@@ -347,7 +347,7 @@ impl Sandbox for Container {
     }
 }
 
-/// Removes a container when dropped, in the background and for as long as the removal takes.
+/// Removes a container when dropped: in the background and without a time limit.
 struct Removal {
     engine: Arc<Engine>,
     id: Option<String>,

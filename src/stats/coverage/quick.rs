@@ -1,4 +1,4 @@
-//! A quick form of the tables, run on every change.
+//! Tests of the intervals' coverage in a few cells of the tables that [`super::tables`] simulates in full.
 
 use super::baseline::{Baseline, RestoreChances};
 use super::grid::{Chances, Estimand, Pairing, Shape, differences, simulate};

@@ -65,9 +65,9 @@ pub(super) struct Meter<'a> {
     queue: VecDeque<AgentCall>,
     /// Names of request features that were not passed on to the model.
     not_passed: HashSet<String>,
-    /// Reasoning of earlier replies with tool calls. It is added to a request whose program did not keep it. Each entry
-    /// has two keys: the id of the reply's first tool call, and the contents of that call, because some programs change
-    /// ids. Values: the call's original id and the reasoning.
+    /// Reasoning of earlier replies with tool calls. It is added to a request whose program did not keep it. Each
+    /// reply is stored twice, under the id of its first tool call and under the contents of that call, because some
+    /// programs change ids. Values: the call's original id and the reasoning.
     thoughts: HashMap<String, (String, Vec<Thought>)>,
     record: RequestRecord,
     refusals: u32,
