@@ -71,10 +71,17 @@ impl Context<'_> {
             Err(_) => begun.elapsed(),
         };
         self.budget.charge_time(took);
-        if exec.as_ref().is_ok_and(|exec| exec.exit.is_by_signal()) {
-            self.signalled = Some(Instant::now());
+        if let Ok(exec) = &exec {
+            self.note_exit(exec.exit);
         }
         exec
+    }
+
+    /// Notes the time if a signal ended a command or process of the agent.
+    pub fn note_exit(&mut self, exit: Exit) {
+        if exit.is_by_signal() {
+            self.signalled = Some(Instant::now());
+        }
     }
 
     /// Reads a regular file of at most `limit` bytes.

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::support::Lab;
+use crate::support::episodes::descendants;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -172,28 +173,6 @@ fn ctrl_c_stops_cleanly_and_explains_how_to_resume() {
     assert!(lab.records("r").iter().all(|record| record["agent"] == "noop" || record["end"] == "cancelled"));
 }
 
-/// Returns the processes that this process has started, and those that they have started.
-fn descendants(ancestor: Pid) -> Vec<Pid> {
-    let mut found = vec![ancestor];
-    let parents: Vec<(Pid, Pid)> = fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|entry| {
-            let pid = entry.file_name().to_string_lossy().parse().ok()?;
-            let status = fs::read_to_string(entry.path().join("status")).ok()?;
-            let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())?;
-            Some((Pid::from_raw(pid), Pid::from_raw(parent)))
-        })
-        .collect();
-    let mut seen = 0;
-    while seen < found.len() {
-        let above = found[seen];
-        found.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
-        seen += 1;
-    }
-    found.split_off(1)
-}
-
 /// A batch system, or a machine that shuts down, sends SIGTERM to all processes of a job. An experiment may get it some
 /// time before the program does, and then ends without a result.
 #[test]
@@ -212,8 +191,8 @@ fn a_right_solution_whose_experiment_gets_the_stop_signal_before_the_program_is_
         let experiment = loop {
             assert!(begun.elapsed() < Duration::from_mins(1), "no experiment was verified");
             std::thread::sleep(Duration::from_millis(20));
-            let all = descendants(harness);
-            let is_experiment = |pid: &Pid| {
+            let all = descendants(child.id());
+            let is_experiment = |pid: &u32| {
                 let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
                 String::from_utf8_lossy(&command).contains("-m\0tiny\0table")
             };
@@ -224,7 +203,7 @@ fn a_right_solution_whose_experiment_gets_the_stop_signal_before_the_program_is_
         // Let Python import the code, which then sleeps.
         std::thread::sleep(Duration::from_millis(400));
         for pid in experiment.into_iter().rev() {
-            let _ = kill(pid, signal);
+            let _ = kill(Pid::from_raw(pid.cast_signed()), signal);
         }
         std::thread::sleep(Duration::from_millis(delay));
         kill(harness, signal).unwrap();

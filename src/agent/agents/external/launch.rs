@@ -2,7 +2,7 @@
 //! the model through the gateway, an HTTP server in this process that passes model calls on to the [`Meter`].
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -121,9 +121,7 @@ pub(super) async fn run(
         Err(fault) => return fault.into(),
     };
     record(&exec, tool_time, context);
-    if exec.exit.is_by_signal() {
-        context.signalled = Some(Instant::now());
-    }
+    context.note_exit(exec.exit);
     if cancel.is_cancelled() {
         return End::Cancelled.into();
     }

@@ -57,6 +57,7 @@ pub(super) async fn run(
     let last = session.converse(&mut child, first, context).await;
     let is_stopped = matches!(last, FunctionEnd::Stopped(_));
     let (exit, printed) = child.finish(is_stopped).await;
+    context.note_exit(exit);
     context.trajectory.push(&Event::Program {
         exit,
         stdout: String::new(),
