@@ -191,17 +191,21 @@ pub fn sign_flip(differences: &[f64]) -> f64 {
     if seen == 0 {
         return 1.0;
     }
-    let mut chances = vec![0.0; 2 * reach + 1];
-    chances[reach] = 1.0;
+    // Surround the chances of the sums from -reach to reach with zeros, so that no neighbour is out of bounds.
+    let margin = counts.iter().copied().max().unwrap_or(0);
+    let sums = 2 * reach + 1;
+    let mut chances = vec![0.0; sums + 2 * margin];
+    chances[margin + reach] = 1.0;
     let mut next = chances.clone();
     for count in counts {
-        for (place, chance) in next.iter_mut().enumerate() {
-            let at = |place: Option<usize>| place.and_then(|place| chances.get(place)).copied().unwrap_or_default();
-            *chance = f64::midpoint(at(place.checked_sub(count)), at(place.checked_add(count)));
+        let below = &chances[margin - count..][..sums];
+        let above = &chances[margin + count..][..sums];
+        for ((chance, below), above) in next[margin..][..sums].iter_mut().zip(below).zip(above) {
+            *chance = 0.5 * (below + above);
         }
         std::mem::swap(&mut chances, &mut next);
     }
-    let beyond: f64 = chances.iter().skip((reach + seen).min(chances.len())).sum();
+    let beyond: f64 = chances[margin..][..sums].iter().skip((reach + seen).min(sums)).sum();
     (2.0 * beyond).clamp(1e-17, 1.0)
 }
 
