@@ -2,10 +2,15 @@
 //! cache below an interpreter's prefix, this program in `/usr/local/bin`.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use autoexperiment_init::shown_to_all;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::holders;
 use crate::error::Error;
@@ -51,11 +56,13 @@ pub(super) fn system() -> impl Iterator<Item = &'static Path> {
 /// resolved, and a hidden folder is also found through another mount of its file system. Hidden folders that do not
 /// exist are ignored.
 pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[PathBuf]) -> Vec<Exposure> {
-    let mounts = Mount::all();
-    let own = std::env::current_exe().ok().filter(|path| holders::holds(path));
+    /// This program, if it contains a suite.
+    static OWN: LazyLock<Option<PathBuf>> =
+        LazyLock::new(|| std::env::current_exe().ok().filter(|path| holders::holds(path)));
+    let mounts = MountTable::current();
     let hidden: Vec<(&PathBuf, Vec<PathBuf>)> = hidden
         .iter()
-        .chain(&own)
+        .chain(&*OWN)
         .filter_map(|path| Some((path, aliases(&path.canonicalize().ok()?, &mounts))))
         .collect();
     let mut found = Vec::new();
@@ -95,6 +102,39 @@ fn aliases(real: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
     all
 }
 
+/// The mounts of this process's namespace, which are only read again after one was added, changed or removed. A table
+/// can have thousands of lines, and each sandbox that starts needs it.
+struct MountTable {
+    /// The open table. The kernel reports on it that the mounts changed since it was opened.
+    file: File,
+    mounts: Arc<[Mount]>,
+}
+
+impl MountTable {
+    /// Returns the current mounts, or none if the table cannot be read.
+    fn current() -> Arc<[Mount]> {
+        static LAST: Mutex<Option<MountTable>> = Mutex::new(None);
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_ref().is_none_or(Self::has_changed) {
+            *last = Self::read().ok();
+        }
+        last.as_ref().map(|table| table.mounts.clone()).unwrap_or_default()
+    }
+
+    fn read() -> io::Result<Self> {
+        let mut file = File::open("/proc/self/mountinfo")?;
+        let mut lines = String::new();
+        file.read_to_string(&mut lines)?;
+        Ok(Self { file, mounts: lines.lines().filter_map(Mount::parse).collect() })
+    }
+
+    /// Whether the mounts changed since the table was opened, see proc(5).
+    fn has_changed(&self) -> bool {
+        let mut asked = [PollFd::new(self.file.as_fd(), PollFlags::POLLPRI)];
+        poll(&mut asked, PollTimeout::ZERO) != Ok(0)
+    }
+}
+
 /// A mount of this process's namespace.
 struct Mount {
     /// Major and minor number of the file system's device, such as `8:1`.
@@ -106,11 +146,6 @@ struct Mount {
 }
 
 impl Mount {
-    fn all() -> Vec<Self> {
-        let lines = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        lines.lines().filter_map(Self::parse).collect()
-    }
-
     /// Parses a line of `/proc/self/mountinfo`, see proc(5).
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split(' ').skip(2);
@@ -155,6 +190,21 @@ mod tests {
         assert!(exposures(once(suite.as_path()), std::slice::from_ref(&shown)).is_empty(), "the other way around");
         assert!(exposures(once(suite.as_path()), std::slice::from_ref(&suite))[0].is_whole());
         assert!(exposures(once(shown.as_path()), &[shown.join("none")]).is_empty());
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn a_mount_that_was_made_since_is_in_the_table() {
+        let place = tempfile::tempdir().unwrap();
+        let point = place.path().canonicalize().unwrap();
+        let is_known = || MountTable::current().iter().any(|mount| mount.point == point);
+        assert!(!is_known());
+        nix::mount::mount(Some("none"), &point, Some("tmpfs"), nix::mount::MsFlags::empty(), None::<&str>).unwrap();
+        assert!(is_known());
+        nix::mount::umount(&point).unwrap();
+        assert!(!is_known());
+        let before = MountTable::current();
+        assert!(Arc::ptr_eq(&before, &MountTable::current()), "read again without a change");
     }
 
     #[test]

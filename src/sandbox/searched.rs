@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::files::WholeFile;
@@ -64,7 +65,8 @@ impl Searched {
         let is_same = |(folder, then): &(PathBuf, FolderState)| {
             symlink_metadata(folder).is_ok_and(|about| about.is_dir() && state(&about) == *then)
         };
-        (stored.format == FORMAT && stored.root == root && stored.folders.iter().all(is_same)).then_some(stored)
+        let are_same = || stored.folders.par_iter().with_min_len(FEWEST).all(is_same);
+        (stored.format == FORMAT && stored.root == root && are_same()).then_some(stored)
     }
 
     /// Stores the result of a search that began at `begun`, if it can be trusted later. If the result cannot be
