@@ -1,6 +1,9 @@
 //! Decides which record of each attempt counts.
 
-use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use super::AttemptRecord;
 use crate::agent::End;
@@ -58,16 +61,27 @@ impl TryRecord for AttemptRecord {
 /// last one not lost to infrastructure counts; if all were lost, the last one.
 #[must_use]
 pub fn counting<T: TryRecord>(records: &[T]) -> Vec<bool> {
-    let mut last: HashMap<_, usize> = HashMap::with_capacity(records.len());
-    for (index, record) in records.iter().enumerate() {
-        let one = record.which();
-        let counts = last.entry((one.agent, one.model, one.sample, one.attempt)).or_insert(index);
-        if !one.is_lost || records[*counts].which().is_lost {
-            *counts = index;
+    let hasher = RandomState::new();
+    let key = |index: usize| {
+        let one = records[index].which();
+        (one.agent, one.model, one.sample, one.attempt)
+    };
+    // The index of the record that counts, for each attempt. The keys stay in the records, so the table is small.
+    let mut last: HashTable<usize> = HashTable::with_capacity(records.len());
+    for index in 0..records.len() {
+        let own = key(index);
+        let is_same = |known: &usize| key(*known) == own;
+        match last.entry(hasher.hash_one(own), is_same, |known| hasher.hash_one(key(*known))) {
+            Entry::Vacant(place) => drop(place.insert(index)),
+            Entry::Occupied(mut place) => {
+                if !records[index].which().is_lost || records[*place.get()].which().is_lost {
+                    *place.get_mut() = index;
+                }
+            }
         }
     }
     let mut flags = vec![false; records.len()];
-    for index in last.into_values() {
+    for index in last {
         flags[index] = true;
     }
     flags
