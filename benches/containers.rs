@@ -44,7 +44,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
-/// Connects to the same engine without this program.
+/// Connects to the same engine directly, without this program's backend.
 async fn bare(engine_kind: EngineKind) -> Docker {
     let (variable, usual) = match engine_kind {
         EngineKind::Docker => ("DOCKER_HOST", "unix:///run/docker.sock"),
@@ -140,7 +140,7 @@ async fn measure(engine_kind: EngineKind, growth: usize) {
         limits: SandboxLimits::default(),
         gpu: None,
     };
-    // The first start also installs the init's volume.
+    // The first start also fills the volume with the sandboxes' init.
     let first = workspace();
     backend.start(&spec(&first)).await.unwrap().destroy().await.unwrap();
 

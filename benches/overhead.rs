@@ -2,12 +2,12 @@
 //!
 //! Makes attempts of `react` with a scripted model at samples of k-means++, 32 at once, in local sandboxes, storing
 //! trajectories, diffs and records. This is the real path of a run, without its baseline and without verification, so
-//! that no Python runs. Each step is `echo`, and every observation is read back and compared. In the same run, bare
-//! spawns of the same shell command alternate with it, because the speed of a shared machine varies.
+//! that no Python runs. Each step is `echo`, and every observation is read back and compared. Bare spawns of the same
+//! shell command are measured in alternation with the attempts, because the speed of a shared machine varies.
 //!
-//! Every measurement runs in a process of its own, whose CPU time and memory are measured, and the CPU time of its
-//! child processes. Also measures what watching four computing sandboxes costs, and the times of `autoexperiment list`,
-//! of a draw out of 10^12 combinations, and of a large repo's workspace.
+//! Every measurement runs in its own process, so that the CPU time and memory of this process, and the CPU time of its
+//! child processes, can be measured. Also measures what watching four computing sandboxes costs, and the times of
+//! `autoexperiment list`, of a draw out of 10^12 combinations, and of a large repo's workspace.
 //!
 //! With `--short`, only compares attempts with bare spawns, and fails if the harness is slow. A program that is not
 //! optimised, as `cargo test --bench overhead -- --short` builds it, has another limit. With `--readme`, writes
@@ -54,9 +54,9 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_autoexperiment");
 const ROUNDS: usize = 5;
 /// `--short` fails if the rate of calls is less than this share of the rate of bare spawns.
 const LEAST_RATIO: f64 = 0.8;
-/// In a program that is not optimised, `--short` instead fails if the CPU time is more than this multiple of that of
-/// bare spawns. Such a program cannot keep up with bare spawns, and its rate depends on what else runs; its CPU time
-/// hardly does.
+/// In a program that is not optimised, `--short` instead fails if the CPU time is more than this multiple of the bare
+/// spawns' CPU time. Such a program cannot keep up with bare spawns, and its rate depends on what else runs on the
+/// machine, but its CPU time hardly does.
 const MOST_CPU_UNOPTIMISED: f64 = 4.0;
 const AT_ONCE: usize = 32;
 /// Argument that makes this program run one measurement and print it as JSON.
@@ -486,8 +486,8 @@ fn check(store: &Store, attempts: usize, calls: usize) {
     }
 }
 
-/// Runs `sandboxes` sandboxes that compute for `seconds` seconds. Measures this process and their first processes, but
-/// not their commands.
+/// Runs `sandboxes` sandboxes whose commands compute for `seconds` seconds. Measures the CPU time of this process and
+/// of the sandboxes' first processes, but not that of the commands.
 async fn watched(sandboxes: usize, seconds: usize) -> Measured {
     let backend = choose(SandboxKind::Local).await.unwrap();
     let place = tempfile::tempdir().unwrap();
@@ -524,7 +524,8 @@ async fn watched(sandboxes: usize, seconds: usize) -> Measured {
     Measured { wall, own, children, peak: 0.0 }
 }
 
-/// Returns the CPU seconds of each sandbox's first process: the only child of a child of this process.
+/// Returns the CPU seconds of each sandbox's first process. It is a child of the sandbox's guardian, which is a child
+/// of this process.
 fn of_inits() -> BTreeMap<i32, f64> {
     let table = autoexperiment_init::processes::table();
     let own = std::process::id() as i32;

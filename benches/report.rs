@@ -25,7 +25,8 @@ fn main() {
     // An attempt of this shape takes about 4 kB in the store.
     let many = Shape { agents: 2, papers: 10, ns: 5, samples: 200, k: 5, values: 8 };
     many.write(&at("many"));
-    // Files that changed within the last two seconds are compared by a checksum instead of their times of change.
+    // The program compares files that changed within the last two seconds by a checksum instead of their times of
+    // change, which takes longer. Wait, so that this is not measured.
     std::thread::sleep(std::time::Duration::from_secs(3));
     measure_first("`status`, 100,000 attempts, 0.4 GB, for the first time", &at("many"), &["status", "many"]);
     measure("the same, again", &at("many"), &["status", "many"], &[]);
@@ -56,7 +57,7 @@ fn main() {
     }
 }
 
-/// Same as [`measure`], but each time without the outcomes that an earlier command saved beside the records.
+/// Same as [`measure`], but each time without the cached outcomes that an earlier command saved beside the records.
 fn measure_first(what: &str, run: &Path, arguments: &[&str]) {
     let first = || {
         let _ = std::fs::remove_file(run.join("outcomes.cache"));

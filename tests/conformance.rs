@@ -1,9 +1,10 @@
 //! Hostile cases that every sandbox backend must withstand, written once against the `Backend` trait.
 //!
 //! Each case starts sandboxes of a backend and attacks from inside them. Afterwards, none of the case's processes may
-//! be alive on the host. Cases that a weaker backend cannot meet are listed in `weaker` by name, with the reason, and
-//! are printed. This test has its own `main` instead of the usual test harness, because the same program also runs
-//! inside the sandboxes: as `conformance hostile ACTION` it does what no shell command can.
+//! be alive on the host. Cases that a weaker backend cannot meet are listed by name, with the reason, in the function
+//! `weaker` of `conformance/runner.rs`, and are printed. This test has its own `main` instead of the usual test
+//! harness, because the same program also runs inside the sandboxes: as `conformance hostile ACTION` it does what no
+//! shell command can.
 //!
 //! `cargo test --test conformance` runs all cases in local sandboxes, `-- --ignored` in containers,
 //! `-- --include-ignored` in both; `-- WORD` runs only cases whose name contains the word, and `-- docker` (`podman`,
@@ -43,9 +44,9 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-/// Returns the kinds of sandbox to test, in addition to the words of the command line; empty if all kinds are tested,
-/// or if the words already name some. Like other tests that need an engine, containers are only tested with the flags
-/// that ask the usual test harness for ignored tests.
+/// Returns the kinds of sandbox to test, as further words for the command line. Returns none if its words already name
+/// a kind, or if all kinds are to be tested. Containers need an engine. Like ignored tests of the usual test harness,
+/// they are therefore only tested with `--ignored` or `--include-ignored`.
 fn kinds(words: &[&str]) -> &'static [&'static str] {
     if words.iter().any(|word| ["local", "docker", "podman"].contains(word)) || words.contains(&"--include-ignored") {
         &[]

@@ -101,7 +101,8 @@ impl Shape {
         }
     }
 
-    /// Makes a verdict on all values, grouped into experiments of at most 15 values, and the results that it is about.
+    /// Makes a verdict on all values, grouped into experiments of at most 15 values, and the results that the verdict
+    /// is about.
     fn verdict(&self, pass: bool, random: &mut Random) -> (Verdict, serde_json::Map<String, Value>) {
         let (mut experiments, mut results) = (Vec::new(), serde_json::Map::new());
         let mut left = self.values;

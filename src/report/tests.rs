@@ -75,7 +75,7 @@ fn options(ks: &[usize]) -> SummaryOptions {
     SummaryOptions { ks: ks.to_vec(), ..SummaryOptions::default() }
 }
 
-/// Two agents, three n, ten samples each, five attempts per sample.
+/// Returns the outcomes of two agents at three n, with ten samples for each n and five attempts per sample.
 fn whole_run() -> Vec<Outcome> {
     let mut records = Vec::new();
     for (agent, skill) in [("fixed", 2), ("react", 5)] {
@@ -367,7 +367,8 @@ fn passing_all_of_k_attempts_is_rarer_than_passing_one() {
     }
     let row = &summarise(&records, &options(&[1, 2, 4])).rows[0];
     let rates = |rates: &[PassAt]| rates.iter().map(|at| (at.k, at.rate.unwrap())).collect::<Vec<_>>();
-    // By sample: C(3, 2) / C(4, 2) and 1 for k = 2; 0 (3 < 4 passes) and 1 for k = 4.
+    // pass^k is the mean over the two samples. For k = 2, they have C(3, 2) / C(4, 2) and 1; for k = 4, 0 (only 3 of 4
+    // attempts pass) and 1.
     assert_eq!(rates(&row.pass_all), [(2, 0.75), (4, 0.5)]);
     assert_eq!(rates(&row.pass_at), [(1, 0.875), (2, 1.0), (4, 1.0)]);
     assert!(row.pass_all.iter().all(|at| at.interval.is_none() && at.samples == 2));
@@ -439,7 +440,7 @@ fn the_report_does_not_depend_on_the_order_of_the_records() {
     assert_eq!(json(&summarise(&records, &options(&[1, 5]))).unwrap(), json(&first).unwrap());
 }
 
-/// A record in which every text tries to control the terminal or to be a formula.
+/// Returns a record in which every text tries to control the terminal or to be a formula.
 pub(crate) fn hostile() -> AttemptRecord {
     let evil = "=cmd|'/c calc'!A1\u{1b}[31m\u{9b}2J\u{202e}\r\n\u{7}\"";
     let raw = json!({"Experiment 1": {"a": evil, "b": -1.5, "\u{1b}]0;x\u{7}": 1}}).to_string();

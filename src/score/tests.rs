@@ -62,7 +62,8 @@ fn the_published_rule_passes_wrong_answers_and_fails_right_ones_as_measured_and_
 #[test]
 fn the_reference_rule_has_the_habits_of_the_python_code() {
     let reference = |gold: Value, answer: &str| both(gold, answer).0;
-    // A missing key counts as 0: loss 1, which is just tolerable among 20 values but not among 19.
+    // A missing key counts as 0, which is a loss of 1. The mean loss is then just tolerable for 20 values, but not for
+    // 19.
     assert!(!reference(json!({"a": 1}), "{}"));
     for (count, passes) in [(20, true), (19, false)] {
         let one_missing = numbered(count, |i| (i != 7).then_some(0.5)).to_string();
@@ -159,7 +160,7 @@ fn a_gold_value_that_is_not_finite_is_a_marker_that_only_the_same_number_equals(
     }
     let reported = "{\"Experiment 1\": {\"a\": NaN, \"b\": [-Infinity, 1], \"c\": Infinity}}";
     assert!(score_answer(Rule::Strict, &[expected(1, gold)], Some(reported), &ExperimentRuns::new()).pass);
-    // Nothing could be compared with markers alone.
+    // If gold consists of markers such as NaN alone, there is no value to compare.
     let only = json!({"a": ["NaN", "Infinity"]});
     assert_eq!(check_gold(&only), Err("the gold result has no finite value".into()));
     assert!(!strict(only.clone(), only).pass);
@@ -194,7 +195,8 @@ fn five_percent_is_inclusive_and_nothing_beyond_it_passes() {
 fn five_percent_in_decimal_passes_and_the_next_decimal_fails_for_every_gold() {
     let decimal = |digits: i64| format!("{digits}e-5").parse::<f64>().unwrap();
     for gold in (1..100_000_i64).step_by(7) {
-        // Gold has two decimals, so gold plus or minus 5% has four; one step further has five.
+        // Gold has two decimals, so gold plus or minus 5% has at most four. The next number tried has five and lies
+        // just beyond.
         let (digits, five_percent) = (gold * 1000, gold * 50);
         for sign in [1, -1] {
             let score = |got: i64| strict(decimal(sign * digits).into(), decimal(sign * got).into()).pass;

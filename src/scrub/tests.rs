@@ -14,7 +14,7 @@ fn markdown(text: &str) -> String {
     scrub(text, &options(MarkupFormat::Markdown)).text
 }
 
-/// Generates the pieces of which random papers are made; their order is what varies.
+/// Generates a piece of text. Random papers consist of such pieces in any order.
 fn piece() -> impl Strategy<Value = String> {
     let pieces = [
         "an accuracy of 93.4% ",
@@ -221,7 +221,7 @@ fn numbers_of_a_large_table_stay_if_they_may_agree_with_gold_by_chance() {
         (0..60).map(|row| format!("| {row} | 0.{} | 0.{} |\n", 110 + 7 * row, 530 + 3 * row)).collect();
     let rows = rows.concat();
     let text = format!("| Task | Learning rate | Momentum |\n|---|---|---|\n{rows}");
-    // 40 values, plus one that rounds to a setting.
+    // 40 values, plus 0.1102, which rounds to the setting 0.110 of the table.
     let gold: Vec<f64> = (0..40).map(|place| 0.801_5 + 0.005 * f64::from(place)).chain([0.110_2]).collect();
     assert_eq!(scrub(&text, &ScrubOptions { format: MarkupFormat::Markdown, gold: &gold }).removed(), 0);
     // In a text with few numbers, the same value is a leak.

@@ -4,7 +4,7 @@ fn close(got: f64, wanted: f64, within: f64) {
     assert!((got - wanted).abs() <= within, "got {got}, wanted {wanted}");
 }
 
-/// 1 - C(n-c, k) / C(n, k) by enumerating all subsets, for small numbers.
+/// Computes 1 - C(n-c, k) / C(n, k) by enumerating all subsets, for small numbers.
 fn pass_by_counting(n: usize, c: usize, k: usize) -> f64 {
     let subsets = (0_u32..1 << n).filter(|set| set.count_ones() as usize == k);
     let (mut all, mut passing) = (0, 0);
@@ -93,7 +93,7 @@ fn pass_all_k_is_the_share_of_k_subsets_that_pass_whole() {
 #[test]
 fn mcnemar_gives_published_p_values() {
     // Fagerland et al. (2013): airway hyper-responsiveness before and after transplantation, 1 and 7 discordant pairs,
-    // exact p = 0.070. The other values by counting.
+    // exact p = 0.070. The other values are computed by counting.
     close(mcnemar(Discordant { first: 1, second: 7 }), 0.070_312_5, 1e-12);
     close(mcnemar(Discordant { first: 9, second: 3 }), 2.0 * 299.0 / 4096.0, 1e-12);
     close(mcnemar(Discordant { first: 0, second: 0 }), 1.0, 0.0);
@@ -123,8 +123,8 @@ fn a_paired_interval_is_narrower_than_that_of_two_independent_runs() {
     // 100 samples: both runs pass the same 45, and the second passes 10 more, so 10 of 100 differences are 1.
     let differences: Vec<f64> = (0..100).map(|i| f64::from(u8::from(i < 10))).collect();
     let interval = difference_interval(&at(&differences), 1.0, Intervals::default()).unwrap();
-    // The two added samples differ by 1 in either direction: (100 * 10 / 99 * 0.9 + 2) / 102^2, and t with 99 degrees
-    // of freedom.
+    // The interval is computed after adding two samples with differences of 1 and -1. So the variance of the mean is
+    // (100 * 10 / 99 * 0.9 + 2) / 102^2, and t has 99 degrees of freedom.
     let half = 1.984_217 * ((100.0 * 0.1 * 0.9 * 100.0 / 99.0 + 2.0) / 102.0_f64.powi(2)).sqrt();
     close(interval.low, 0.1 - half, 1e-6);
     close(interval.high, 0.1 + half, 1e-6);
@@ -150,7 +150,7 @@ fn two_runs_that_never_differ_still_have_an_interval() {
     assert_eq!((widest.low, widest.high), (-1.0, 1.0));
 }
 
-/// The share of all sign assignments whose sum is at least as far from 0, computed by trying all of them.
+/// Returns the share of all sign assignments whose sum is at least as far from 0, computed by trying all of them.
 fn flips_by_counting(differences: &[f64]) -> f64 {
     let seen = differences.iter().sum::<f64>().abs();
     let all = 1_u32 << differences.len();

@@ -39,8 +39,8 @@ fn programs() -> Vec<(String, String)> {
     programs
 }
 
-/// Runs one of the [`PARTS`] parts of the programs, or only the middle program of that part, unless all programs were
-/// asked for.
+/// Runs the programs of one of the [`PARTS`] parts. Unless all programs were requested ([`is_whole`]), runs only the
+/// one in the middle of this part.
 async fn run(fixture: &mut Fixture<'_>, part: usize) -> Outcome {
     let all = programs();
     ensure!(all.len() >= 120, "only {} programs", all.len());

@@ -222,15 +222,15 @@ crate::cases! {
     }
 
     a_workspace_with_too_much_to_list_is_still_read_at_the_end(fixture) {
-        // Empty files count towards this limit, too.
+        // Raise the disk limit, because empty files count towards it, too.
         fixture.limits.disk = 2048 * MIB;
         // The init of a container lists at most 100,000 new files, so exceed this number. For other workspaces, no such
         // list is made.
         let crowd = if fixture.backend.layers() == LayersKind::Image { 105_000 } else { 15_000 };
         let mut inside = fixture.start().await?;
         let written = inside.written.clone();
-        // By name, `crowd` comes before the changed file `hello.txt`. Three more files have paths that are too long for
-        // any system call.
+        // In the order of names, `crowd` comes before the changed file `hello.txt`, which must be read all the same.
+        // Three more files have paths that are too long for any system call.
         let script = format!("bash -ec 'echo kept > hello.txt; mkdir crowd; cd crowd; seq 1 {crowd} | xargs touch; cd ..
             name=$(printf a%.0s $(seq 250)); for i in $(seq 90); do mkdir $name; cd -P $name; done; touch 1 2 3'");
         // Creating this many files takes more than the usual 20 s on a busy machine.

@@ -92,8 +92,8 @@ pub fn starved(folder: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Checks that a sandbox lost to a limit on processes that was set outside of it counts as the machine's fault. Returns
-/// the failures.
+/// Checks that the loss of a sandbox counts as the machine's fault if it was caused by a limit on processes that was
+/// set outside of the sandbox. Returns the failures.
 pub fn starve(words: &[&str], modes: &[ConfinementMode]) -> Vec<String> {
     const NAME: &str = "a_limit_of_processes_from_outside_is_not_the_attempt_s";
     let folder = Path::new("/sys/fs/cgroup/pids").join(format!("conformance.{}", std::process::id()));

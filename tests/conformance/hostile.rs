@@ -251,8 +251,8 @@ pub const FORBIDDEN: &[&str] = &[
     "foreign-numbers",
 ];
 
-/// More forbidden system calls, which must fail with EPERM or ENOSYS, because without a filter they would succeed or
-/// fail by accident.
+/// More forbidden system calls. Each must fail with EPERM or ENOSYS: without the sandbox's filter, it would succeed, or
+/// fail with another error that its arguments happen to cause.
 pub const BY_PERMISSION: &[&str] = &[
     "unshare-user",
     "clone3",

@@ -235,7 +235,7 @@ fn attempt(name: &str) -> io::Result<()> {
             // FS_IOC_SETFLAGS with FS_IMMUTABLE_FL, FS_APPEND_FL.
             "immutable-file" => ioctl(0x4008_6602, [0x10, 0, 0, 0, 0, 0, 0, 0]),
             "append-only-file" => ioctl(0x4008_6602, [0x20, 0, 0, 0, 0, 0, 0, 0]),
-            // FS_IOC_FSSETXATTR with another project, by which quotas are counted.
+            // FS_IOC_FSSETXATTR, which moves the file to another project; quotas are counted per project.
             "project-of-a-file" => ioctl(0x401c_5820, [0, 0, 0, 4711, 0, 0, 0, 0]),
             "huge-pages" => {
                 let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB;
@@ -318,7 +318,8 @@ fn attempt(name: &str) -> io::Result<()> {
                         .map(|kind| check(libc::socket(family, kind, 0)))
                 }))
             }
-            // All protocols but routes and addresses: auditing, device events, packet filters, network keys.
+            // All netlink protocols except that for routes and addresses: auditing, device events, packet filters,
+            // network keys.
             "netlink-of-the-kernel" => {
                 any((1..32).map(|protocol| check(libc::socket(libc::AF_NETLINK, libc::SOCK_RAW, protocol))))
             }
@@ -464,7 +465,8 @@ crate::cases! {
 
     a_process_whose_first_thread_has_ended_is_killed_at_its_time_limit(fixture) {
         let mut inside = fixture.start().await?;
-        // A process of an earlier command must survive, so start one to check that not all processes are killed.
+        // Start a process of an earlier command, which must survive. The time limit therefore cannot simply end all
+        // processes, but has to find those of the second command.
         inside.sh("sleep 1000 >/dev/null 2>&1 &").await?;
         let begun = std::time::Instant::now();
         let script = format!("'{}' hostile undead {}; sleep 1000", fixture.exe.display(), fixture.marker);

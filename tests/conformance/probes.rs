@@ -1,5 +1,6 @@
-//! Hundreds of probes: every operation on every target by every path. A probe may fail or seem to succeed. Only the
-//! state of the host afterwards, the bytes that were read, and whether the sandbox still works count.
+//! Hundreds of probes: every operation on every target by every path. Whether a probe itself fails or seems to succeed
+//! does not matter. The tests check the state of the host afterwards, which bytes were read, and whether the sandbox
+//! still works.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;

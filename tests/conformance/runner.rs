@@ -139,8 +139,8 @@ async fn run_case(backend: &dyn Backend, case: &Case, exe: &Path) -> Result<(), 
 async fn run_backend(backend: Arc<dyn Backend>, label: &str, words: &[&str], exe: &Path) -> Vec<String> {
     let begun = Instant::now();
     let (mut passed, mut failures, mut weak) = (0, Vec::new(), 0);
-    // Without a cgroup and without a user namespace, sandboxes share one limit of processes, and would disturb each
-    // other.
+    // Without a cgroup and without a user namespace, all sandboxes share one limit of processes. They would disturb
+    // each other, so only one case runs at a time.
     let share = backend.warnings().iter().any(|warning| warning.contains("share one limit"));
     let places = Arc::new(Semaphore::new(if share { 1 } else { AT_ONCE }));
     let mut tasks = JoinSet::new();
@@ -215,7 +215,7 @@ pub fn run(words: &[&str]) -> ExitCode {
                     let backend = Arc::new(LocalBackend::with_mode(mode));
                     failures.extend(run_backend(backend, &label, &words, &own).await);
                 }
-                // The switch for machines that cannot mount overlays.
+                // A machine that cannot mount overlays fails this test, unless this variable is set.
                 Err(reason) if mode == ConfinementMode::Overlay && std::env::var_os(WITHOUT_OVERLAY).is_some() => {
                     println!("{label}: ignored, {WITHOUT_OVERLAY} is set: {reason}");
                 }
@@ -230,7 +230,8 @@ pub fn run(words: &[&str]) -> ExitCode {
             {
                 match ContainerBackend::open(engine_kind, None).await {
                     Ok(backend) => {
-                        // Building the first image may take minutes, which must not count for a case.
+                        // Building the first image may take minutes, which must not count towards the time limit of a
+                        // case.
                         let begun = Instant::now();
                         let mut folders = vec![own.clone()];
                         let mut built = backend.build(&folders, &[], None).await;
@@ -259,7 +260,8 @@ pub fn run(words: &[&str]) -> ExitCode {
     failures.extend(harness::run(&words, &working, &engines));
     failures.extend(harness::starve(&words, &working));
     if !is_wanted("local") {
-        // Engines run everything as the same user anyway.
+        // The user who starts containers makes no difference inside them, so they are not tested again as an ordinary
+        // user.
     } else if nix::unistd::getuid().is_root() {
         failures.extend(as_ordinary_user(&own, &words));
     } else if std::env::var_os(ORDINARY).is_none() {

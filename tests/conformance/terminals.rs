@@ -49,7 +49,7 @@ crate::cases! {
         ensure!(own == "0\n1\nptmx" || own.contains("Permission denied"), "{own}");
         let seen = other.say("ls /dev/pts").await?;
         ensure!(seen == "ptmx" || seen.contains("Permission denied"), "{seen}");
-        // Landlock does not hide the names, but it refuses to open the terminals.
+        // Landlock alone does not hide the names of terminals, but it refuses to open them.
         let host_s = nix::unistd::ttyname(&host.slave).map_err(|error| error.to_string())?;
         for path in ["/dev/pts/0", "/dev/pts/1", "/dev/console", &host_s.display().to_string()] {
             let said = other.say(&format!("(: < {path}) && echo opened; (: > {path}) && echo opened")).await?;
@@ -70,7 +70,7 @@ crate::cases! {
             "{said} {:?} {}", done.exit, String::from_utf8_lossy(&done.stderr)
         );
         inside.works().await?;
-        // All of them are free again.
+        // After the first command has ended, all its terminals are free, so a second command gets as many.
         let again = inside.hostile(&["terminals", "hoard"], limits(20.0)).await?;
         ensure!(again.exit == done.exit && again.stdout == done.stdout, "{again:?}");
         inside.end().await?;
@@ -100,7 +100,7 @@ crate::cases! {
     }
 }
 
-/// Does the action on terminals that has this name.
+/// Runs the action on terminals that has this name.
 pub fn act(way: &str) -> ExitCode {
     let result = match way {
         "talk" => talk(),
@@ -157,7 +157,7 @@ fn talk() -> io::Result<()> {
     }
 }
 
-/// Waits for a child that has its own session and terminal, and that ignores HUP, TERM and INT.
+/// Starts a child that has its own session and terminal and ignores HUP, TERM and INT, and waits for it.
 fn stay() -> io::Result<()> {
     // SAFETY: this process has one thread.
     if let ForkptyResult::Parent { child, master } = unsafe { forkpty(None, None) }? {
@@ -200,7 +200,8 @@ fn hoard() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Makes requests that push input into a terminal, reach the console or load modules, and one that programs need.
+/// Makes requests that must be refused, because they push input into a terminal, reach the console or load modules, and
+/// one request that programs need. Prints the results.
 pub fn request() -> ExitCode {
     let pair = match openpty(None, None) {
         Ok(pair) => pair,
@@ -209,7 +210,8 @@ pub fn request() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // The slave becomes the terminal that controls this session, so that input could be pushed without a privilege.
+    // Make the slave the terminal that controls this session, because pushing input into this terminal needs no
+    // privilege.
     let _ = nix::unistd::setsid();
     let terminal = File::from(pair.slave);
     let ask = |request: libc::Ioctl, value: *const libc::c_void| {

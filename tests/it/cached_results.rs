@@ -1,4 +1,4 @@
-//! Results that are kept from run to run: those of checks and, on request, a model's replies.
+//! Results that are cached from run to run: those of verification's checks and, on request, a model's replies.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::ledger::counting_server;
 use crate::support::{Lab, Ran};
 
-/// Makes a lab with a cache of its own that takes only envs from the shared cache, so that results can be cached.
+/// Makes a lab with its own cache of results, into which only the envs of the shared cache are linked.
 fn lab() -> Lab {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("cache")).unwrap();
@@ -28,7 +28,7 @@ fn ok(lab: &Lab, arguments: &[&str]) -> Ran {
     ran
 }
 
-/// Counts the checks of an agent's attempts that were run, and those whose result was known.
+/// Returns how many checks of an agent's attempts were run, and how many had a cached result.
 fn checks(lab: &Lab, run: &str, agent: &str) -> (usize, usize) {
     let (mut ran, mut known) = (0, 0);
     for record in lab.records(run).iter().filter(|record| record["agent"] == agent) {
@@ -66,7 +66,7 @@ fn the_same_code_is_verified_once_and_recorded_as_cached() {
         ok(&lab, &[common.as_slice(), more].concat());
     };
     run("a", &[]);
-    // The second attempt at each sample left the same code as the first.
+    // The second attempt at each sample left the same code as the first, so the results of its checks were cached.
     let (ran, known) = checks(&lab, "a", "gold");
     assert!(ran > 0 && ran == known, "{ran} run, {known} known");
     // Failing checks are run every time.
@@ -85,7 +85,7 @@ fn the_same_code_is_verified_once_and_recorded_as_cached() {
     let sample = lab.records("b")[0]["sample"].as_str().unwrap().to_owned();
     let shown = ok(&lab, &["show", "b", &sample, "--agent", "gold", "--no-pager"]).stdout;
     assert!(shown.contains("known from the same code"), "{shown}");
-    // If gold's repeats differ, a result is one draw of several and is not reused.
+    // If gold's repeats differ, the experiment is random. A result is then one draw of several and is not reused.
     let gold = lab.read("papers/tiny/gold.json");
     assert!(gold.contains("\"spread\": 0.0"));
     lab.write("papers/tiny/gold.json", &gold.replace("\"spread\": 0.0", "\"spread\": 0.001"));

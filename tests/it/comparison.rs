@@ -16,7 +16,8 @@ fn runs_are_compared_on_the_samples_that_both_have() {
     let row = &rows[0];
     assert_eq!((row["samples"].as_u64(), row["unmatched"].as_u64()), (Some(4), Some(5)));
     assert_eq!((row["difference"].as_f64(), row["only_first"].as_u64()), (Some(-1.0), Some(4)));
-    // In all four pairs the same run is better, so p is 2 / 2^4.
+    // The same run is better in all four pairs. Of the 2^4 assignments of signs, only two are as extreme, so p is
+    // `2 / 2^4`.
     assert!((row["p"].as_f64().unwrap() - 0.125).abs() < 1e-12);
 
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--steps", "7", "--name", "other-budget"]);
@@ -119,7 +120,7 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
 #[test]
 fn functions_have_the_names_of_their_own_run_s_suite() {
     let (one, other) = (Lab::new(), Lab::new());
-    // The first suite lacks the paper; the second run's suite has it.
+    // After the runs, the paper is removed from the first run's suite. The second run's suite still has it.
     one.ok(&["run", "-n", "1", "--agent", "noop", "--name", "a"]);
     other.ok(&["run", "-n", "1", "--agent", "noop", "--name", "b"]);
     std::fs::rename(one.path("papers/tiny"), one.path("papers/moved")).unwrap();
@@ -166,8 +167,8 @@ fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
         assert!(commands.iter().any(|(what, _)| what.starts_with(part)), "{part} has a command");
     }
     let lab = Lab::new();
-    // Replies that submit the answer in the ways of the different sets of tools, one after another, so that every agent
-    // ends.
+    // Each set of tools has its own call that submits the answer. These replies make all of these calls in turn, so
+    // that every agent ends.
     let answer = r#"{"Experiment 1": {"arithmetic": 1}}"#;
     let call = |name: &str, arguments: Value| serde_json::json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}], "cost": 0.001});
     let printed = format!("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{answer}'");

@@ -1,5 +1,5 @@
-//! Conda envs from the command line, from a channel that is made here of the machine's own Python: successes, and the
-//! messages of failures.
+//! Conda envs from the command line, from a local channel that is made of the machine's own Python: builds that
+//! succeed, and the messages of those that fail.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -486,7 +486,8 @@ fn a_channel_that_never_answers_is_given_up_and_auto_takes_a_venv() {
     assert!(ran.stderr.contains("results may differ in the last digits"), "{}", ran.stderr);
     assert!(ran.stdout.trim().ends_with("/venv"), "{}", ran.stdout);
     assert!(took < Duration::from_mins(1), "{took:?}");
-    // With the channel back, conda's env is used, without the notice.
+    // When the channel answers again, the conda env is used instead of the venv, without the notice that results may
+    // differ.
     conda.alias = file(channels);
     let ran = conda.ok(&["env", "build", "tiny"]);
     assert!(

@@ -174,11 +174,11 @@ fn ctrl_c_stops_cleanly_and_explains_how_to_resume() {
 }
 
 /// A batch system, or a machine that shuts down, sends SIGTERM to all processes of a job. An experiment may get it some
-/// time before the program does, and then ends without a result.
+/// time before the program does, and then ends without a result. The attempt must not fail because of this.
 #[test]
 fn a_right_solution_whose_experiment_gets_the_stop_signal_before_the_program_is_not_failed() {
     let lab = Lab::new();
-    // The last experiment is slow.
+    // With this code, the last experiment is slow enough to be stopped.
     let body = r#"    import sys, time; time.sleep(2 * ("table" in sys.argv)); return sum(values) \/ len(values)"#;
     let write = format!("sed -i 's/    raise NotImplementedError/{body}/' tiny/means.py");
     let agent = lab.scripted("steps", &[json!({"tool": "command_line", "arguments": {"command": write}})]);
@@ -200,7 +200,7 @@ fn a_right_solution_whose_experiment_gets_the_stop_signal_before_the_program_is_
                 break all;
             }
         };
-        // Let Python import the code, which then sleeps.
+        // Wait until Python has imported the code and sleeps in it.
         std::thread::sleep(Duration::from_millis(400));
         for pid in experiment.into_iter().rev() {
             let _ = kill(Pid::from_raw(pid.cast_signed()), signal);

@@ -1,4 +1,4 @@
-//! The settings of dynamic agents on the tiny suite, end to end, in the sandbox of normal runs.
+//! Settings of the dynamic agent `react` on the tiny suite, end to end, in the sandbox that runs use by default.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -23,8 +23,8 @@ fn said(text: &str) -> Value {
     json!({ "text": text })
 }
 
-/// Runs `react` with these settings and replies on `tiny_0`, the sample without the arithmetic mean. Returns the
-/// observations.
+/// Runs `react` with these settings and these replies of the model on `tiny_0`, the sample that lacks the arithmetic
+/// mean. Returns the observations.
 fn run(settings: &str, replies: &[Value]) -> Vec<String> {
     let lab = Lab::new();
     run_by(&lab, settings, replies, |arguments| lab.run(arguments))

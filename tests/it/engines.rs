@@ -52,7 +52,7 @@ fn scripted(lab: &Lab, script: &str) -> String {
     format!("scripted:{}", lab.path("agent").display())
 }
 
-/// Returns all trajectories of a run as one text, including those of lost tries.
+/// Returns all trajectories of a run as one text, including those of tries that were lost and repeated.
 fn trajectories(lab: &Lab, name: &str) -> String {
     let folder = lab.path(&format!("runs/{name}/trajectories"));
     let files = walkdir::WalkDir::new(folder).into_iter().flatten().filter(|entry| entry.file_type().is_file());
@@ -93,7 +93,8 @@ fn a_disk_that_is_full_is_no_fault_of_the_agent_s(kind: Kind) {
     let data = disk.path().join("data");
     let engine = Engine::start_with(kind, Some(&data), &[]);
     let (lab, _) = ready(&engine);
-    // The first attempt also installs the init's volume.
+    // Make an attempt before the disk is full, because the first attempt also creates the volume with the sandboxes'
+    // init.
     ok(&lab, &engine, &["run", "--sample", "tiny_0", "--agent", "noop", "--sandbox", "docker", "--no-baseline"]);
     let agent = scripted(&lab, "head -c 200000000 /dev/zero > large && echo written || echo FAILED");
     // Fill the disk except for 60 MiB: enough for a container, but not for the 200 MB that its agent writes.
@@ -149,7 +150,7 @@ fn a_container_that_vanishes_is_never_shown_to_the_agent(kind: Kind) {
     };
     std::thread::sleep(Duration::from_millis(1500));
     assert!(init > 0);
-    // Another user of the engine kills the container, which the engine reports.
+    // Kill the container through the engine, as another user of the engine might do. The engine reports this.
     let id = engine.say(&["ps", "-q"]);
     engine.say(&["kill", &id]);
     assert!(child.wait().unwrap().success());
@@ -234,7 +235,8 @@ fn verification_has_a_fresh_container_of_the_same_image(kind: Kind) {
     std::thread::sleep(Duration::from_secs(1));
     let said = watch.said();
     let made: Vec<(&str, &str)> = said.lines().filter_map(|line| line.split_once(' ')).collect();
-    // Count the containers over the repo's image. One more container, over the base image, installs the init's volume.
+    // Count only the containers made from the repo's image. There is one more, made from the base image, which fills
+    // the volume with the sandboxes' init.
     let over_repo: Vec<_> =
         made.iter().filter(|(image, _)| Some(*image) == images.last().map(String::as_str)).collect();
     // One container for the attempt, and one for each verified experiment.
@@ -280,7 +282,7 @@ fn attempts_leave_nothing_in_an_engine(kind: Kind) {
 
 fn a_storage_driver_that_can_holds_a_container_to_its_size_and_another_is_not_asked_twice(kind: Kind) {
     for (system, driver) in [("btrfs", "btrfs"), ("xfs", "overlay2")] {
-        // This xfs is mounted without project quotas: it looks as if it supported quotas, and refuses them.
+        // The xfs is mounted without project quotas. It looks as if it supported size limits, but refuses them.
         let disk = Disk::new(system, 8 << 30, "loop");
         let data = disk.path().join("data");
         let engine = Engine::start_with(kind, Some(&data), &["--storage-driver", driver]);
@@ -296,7 +298,8 @@ fn a_storage_driver_that_can_holds_a_container_to_its_size_and_another_is_not_as
         let id = engine.say(&["ps", "-q"]);
         let size = engine.say(&["inspect", "--format", "{{index .HostConfig.StorageOpt \"size\"}}", &id]);
         assert!(child.wait().unwrap().success());
-        // On btrfs the kernel's limit is higher than the watched limit of 4 GiB: by an eighth, and by 64 MiB.
+        // On btrfs, the engine's limit is higher than the limit of 4 GiB that the program watches: by an eighth, and by
+        // 64 MiB. On xfs, the engine has no limit.
         let expected = if system == "btrfs" { ((4_u64 << 30) / 8 * 9 + (64 << 20)).to_string() } else { String::new() };
         assert_eq!(size.replace("<no value>", ""), expected, "{system}");
         assert!(trajectories(&lab, "r").contains("\"observation\""), "{system}");
@@ -436,8 +439,8 @@ fn the_python_session_of_super_lives_in_containers_from_call_to_call(kind: Kind)
     assert_eq!(engine.say(&["ps", "-aq"]), "", "{}", kind.name());
     println!("{}: the session lived", kind.name());
 
-    // The session also survives feedback, for which the files are copied out of the container and verified in fresh
-    // ones.
+    // The Python session also survives feedback, for which the files are copied out of its container and verified in
+    // fresh containers.
     let mut again = crate::support::session::replies("    return math.fsum(values)", answer);
     let right = json!({"path": "tiny/means.py", "old_lines": "    return math.fsum(values)",
         "new_lines": "    return math.fsum(values) / len(values)"});

@@ -118,7 +118,7 @@ fn inspect_view_shows_every_sample_in_a_browser() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let browser = Browser::start().await;
-        // The page only contains what fits into the window.
+        // Make the window large, because the page only contains what fits into it.
         browser.look(1400, 6000, false).await;
         // Inspect's page does not signal when it has changed its view.
         let go = async |hash: String| browser.run(&format!("location.hash = {hash:?}")).await;
@@ -287,7 +287,8 @@ fn harbor_reads_the_tasks_and_the_trajectories() {
         toml::from_str::<Value>(&ran().read("harbor-read/tasks/tiny_0/task.toml")).unwrap()["schema_version"],
         "1.4"
     );
-    // Harbor's own rules, such as that the verifier shares nothing with the agent, and that tests are not in its image.
+    // Check Harbor's own rules, such as that the verifier shares nothing with the agent, and that tests are not in its
+    // image.
     let folders = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let linted = readers.program("harbor").arg("lint").args(folders).output().unwrap();
     let (said, why) = (String::from_utf8_lossy(&linted.stdout), String::from_utf8_lossy(&linted.stderr));
@@ -303,7 +304,7 @@ fn harbor_task(lab: &Lab, sample: &str) -> PathBuf {
     let task = lab.path("harbor/tasks").join(sample.replace(',', "-"));
     std::fs::create_dir(lab.path("bin")).unwrap();
     std::os::unix::fs::symlink(python, lab.path("bin/python")).unwrap();
-    // Experiments run as nobody, who must reach the interpreter but must not read gold.
+    // Experiments run as the user `nobody`, who must reach the interpreter but must not read gold, which is in `tests`.
     for (path, mode) in [(lab.path(""), 0o755), (lab.path("bin"), 0o755), (task.join("tests"), 0o700)] {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
     }
@@ -329,7 +330,7 @@ fn a_harbor_task_of_a_function_and_a_region_is_described_and_verified() {
     let region = "\n[[region]]\nname = \"sum\"\nat = \"tiny/means.py::arithmetic\"\nfirst = \"for value in values:\"\n\
                   description = \"Adds all values.\"\npassages = [\"Means\"]\n";
     lab.write("papers/tiny/paper.toml", &(lab.read("papers/tiny/paper.toml") + region));
-    // If it was not measured which experiments need the region, all experiments count.
+    // Remove the measurements of which experiments need the region. Without them, all experiments count.
     std::fs::remove_file(lab.path("papers/tiny/dependencies.json")).unwrap();
     let task = harbor_task(&lab, "tiny_1,4");
     let told = std::fs::read_to_string(task.join("instruction.md")).unwrap();
@@ -381,7 +382,7 @@ fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_cod
     lab.edit("gold/answer.json", "4.16", "5.16");
     assert_eq!(reward(&gold), json!({ "reward": 0.0, "reported": 0.0, "verified": 1.0 }));
 
-    // Keys of answers may be spelled in other ways, but must not have two meanings.
+    // An answer may spell the name of an experiment in other ways, but must not give two results for one experiment.
     let answer = lab.read("gold/answer.json").replace("5.16", "4.16");
     for (from, to) in [("Experiment 1", "experiment_1"), ("Experiment 1", "1"), ("Experiment 2", "Experiment #2 ")] {
         assert!(answer.contains(from), "{answer}");
@@ -667,7 +668,8 @@ fn an_agent_with_two_models_has_files_for_each() {
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/two"));
     let mut records = lab.records("two");
     records.retain(|record| record["agent"] == "react" && record["attempt"] == 0);
-    // Two models may have the same name in file names: both are kept.
+    // In file names, the names of the first two models become the same: the files of both are kept. The other two
+    // records have the same model.
     for (record, model) in records.iter_mut().zip(["openai:a/b", "openai:a-b", "other", "other"]) {
         record["model"] = json!(model);
     }
@@ -843,14 +845,14 @@ fn the_documented_columns_are_those_that_are_written_in_their_order() {
 /// formula.
 const HOSTILE: &str = "=cmd|' /C calc'!A0 \u{0}\u{7}\u{1b}[31m\u{1b}]0;x\u{7}\r\n\u{85}\u{2028}\u{202e}\u{feff}\u{fffe}\u{10ffff} \"\\ <script>alert(1)</script> ../../outside";
 
-/// Makes a run whose model and agent were hostile, as a store may contain it.
+/// Makes a run and fills its store with hostile text, as a hostile model and agent could.
 fn hostile_run(lab: &Lab) {
     let long = HOSTILE.to_owned() + &"\u{1F9EA}x".repeat(1 << 18);
     lab.write("replies.jsonl", &replies());
     lab.ok(&["run", "-n", "1", "--agent", "react", "--model", "scripted:replies.jsonl", "--name", "r"]);
     let mut records = lab.records("r");
     for (place, record) in records.iter_mut().enumerate() {
-        // A text of a megabyte is enough once, because the speed of readers is not tested here.
+        // Use the text of a megabyte only once, because the speed of readers is not tested here.
         let long = if place == 0 { long.as_str() } else { HOSTILE };
         record["model"] = json!(format!("openai:../../{HOSTILE}"));
         record["answer"] = json!(long);
@@ -897,7 +899,8 @@ fn hostile_run(lab: &Lab) {
             }
             if let Some(list) = fields.get_mut("tool_calls").and_then(Value::as_array_mut) {
                 for call in list {
-                    // All calls of a reply have the same id, and arguments that are not an object.
+                    // All calls of a reply have the same id and deeply nested arguments; those of the first call are
+                    // not an object.
                     *call = json!({ "id": "same", "name": HOSTILE, "arguments": if calls == 0 { deep.clone() } else { json!({ HOSTILE: deep }) } });
                     calls += 1;
                 }
@@ -914,7 +917,7 @@ fn hostile_run(lab: &Lab) {
         lab.write(&format!("runs/r/diffs/react/tiny_{place}.0.patch"), &patch);
     }
     std::fs::write(lab.path("runs/r/diffs/react/tiny_1.0.patch"), b"+\xff\xfe").unwrap();
-    // Text that JSON cannot represent ends the readable part of a trajectory.
+    // A lone surrogate is not valid Unicode, so this line cannot be read, and ends the readable part of the trajectory.
     let cut = lab.read("runs/r/trajectories/react/tiny_2.0.jsonl")
         + "{\"at\": 1, \"event\": \"answer\", \"raw\": \"\\ud800\"}\n";
     lab.write("runs/r/trajectories/react/tiny_2.0.jsonl", &cut);

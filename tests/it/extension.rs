@@ -13,7 +13,7 @@ on_engines! {
     podman: what_was_built_in_a_container_is_shown_in_the_others_and_no_change_of_it_counts;
 }
 
-/// Does what `setup.py build_ext --inplace` does, without packages.
+/// Build command that does what `setup.py build_ext --inplace` does, without needing packages.
 const BUILD: &str = "cc -shared -fPIC -O1 $(python -c \"import sysconfig as s; print('-I' + s.get_path('include'))\") \
                      ring/_step.c -o ring/_step$(python -c \"import sysconfig as s; print(s.get_config_var('EXT_SUFFIX'))\")";
 
@@ -88,7 +88,8 @@ fn line(lab: &Lab, begin: &str) -> String {
     lab.read("papers/ring/paper.toml").lines().find(|line| line.starts_with(begin)).unwrap().to_owned()
 }
 
-/// Returns the folders of this lab's finished builds in the cache of all labs. They contain the lab's path.
+/// Returns the folders of this lab's finished builds. All labs share a cache; the built files of this lab contain its
+/// path.
 fn builds(lab: &Lab) -> Vec<PathBuf> {
     let command = lab.command(&[]);
     let (_, cache) = command.get_envs().find(|(name, _)| *name == "AUTOEXPERIMENT_CACHE").unwrap();
@@ -289,7 +290,8 @@ fn a_build_that_is_killed_is_made_again() {
 #[test]
 fn compiled_code_that_stands_in_for_a_masked_file_is_found() {
     let lab = paper();
-    // Cython puts the name of the Python file into its output like this.
+    // Make the C file look as if Cython had made it from `ring/walk.py`: Cython puts the name of the Python file into
+    // its output like this.
     lab.edit("repos/ring/ring/_step.c", "\"Of ", "\"ring/walk.py Of ");
     lab.ok(&["gold", "ring"]);
     let verified = lab.run(&["verify", "ring"]);

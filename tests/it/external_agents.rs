@@ -21,12 +21,14 @@ use serde_json::{Value, json};
 /// Command that writes the function that sample `tiny_1` lacks.
 pub const SOLVE: &str = "sed -i 's/raise NotImplementedError.*/return math.exp(arithmetic([math.log(v) for v in values]))/' \
                      tiny/means.py";
-/// Command that runs the experiment and reports its result; without `$(...)`, which Gemini CLI takes for an injection.
+/// Command that runs the experiment and reports its result; without `$(...)`, which Gemini CLI takes for an injected
+/// command.
 pub const REPORT: &str = "python -m tiny means --power 1 | tail -1 | sed 's/^/{\"Experiment 1\": /; s/$/}/' \
                           > /tmp/agent/answer.json";
 
-/// A provider that records requests and plays replies. The reply depends on the length of the conversation, so that an
-/// agent may ask other things in between, and the last reply is repeated for ever.
+/// A server in place of a model's provider, which records requests and plays back replies. The number of assistant
+/// messages in the conversation decides which reply is sent, so that an agent may ask other things in between. The last
+/// reply is repeated for ever.
 pub struct Upstream {
     pub url: String,
     pub asked: Arc<Mutex<Vec<Value>>>,
@@ -120,7 +122,8 @@ impl Upstream {
     }
 }
 
-/// Tokens of messages for a server that returns ids: a number for the role, the bytes of the text, a zero.
+/// Returns token ids of messages, for a server that returns ids: for each message, a number for the role, the bytes of
+/// the text, and a zero.
 fn token_ids(messages: &[Value]) -> Vec<u32> {
     let ids = messages.iter().flat_map(|message| {
         let role = 1000 + u32::from(message["role"].as_str().unwrap_or_default().as_bytes()[0]);
@@ -187,7 +190,7 @@ fn install(lab: &Lab, agent: &str) {
     lab.ok(&["env", "build", folder.to_str().unwrap()]);
 }
 
-/// Writes an agent of the test's own, a Python script.
+/// Writes the agent `own`, which runs [`PRELUDE`] and then this Python script. Returns its name for `--agent`.
 pub fn own_agent(lab: &Lab, script: &str) -> &'static str {
     let manifest = format!(
         "command = ['python3', '{{scratch}}/agent.py']\nanswer = 'file'\nvariables = {{ BASE = '{{openai_url}}', KEY = '{{key}}', \
@@ -275,7 +278,8 @@ fn aider_solves_a_paper_by_an_edit_and_reports_what_the_experiments_printed() {
     let edit = "I write it.\n\ntiny/means.py\n```python\n<<<<<<< SEARCH\n    raise NotImplementedError\n=======\n    return math.exp(arithmetic([math.log(v) for v in values]))\n>>>>>>> REPLACE\n```\n";
     let lab = Lab::new();
     install(&lab, "aider");
-    // The agent's second conversation begins anew, with the output of the experiments.
+    // The agent asks twice: first for the edit and then, in a new conversation that shows the output of the
+    // experiments, for the answer. The reply to the second request is found by the text of its prompt.
     let gold: Value = serde_json::from_str(&lab.read("papers/tiny/gold.json")).unwrap();
     let result = &gold["results"]["curtailed"]["means"]["result"];
     let upstream = Upstream::new(vec![text(edit)]);
@@ -487,8 +491,8 @@ fn an_agent_finds_no_network_but_the_gateway() {
 #[test]
 fn an_agent_that_eats_the_disk_ends_at_the_disk_limit() {
     let lab = Lab::new();
-    // The agent reserves disk space without writing bytes. If the disk limit is only watched, the disk is checked
-    // during the sleep.
+    // The agent reserves disk space without writing bytes. If the kernel does not enforce the disk limit, the harness
+    // checks the disk from time to time, and notices this during the sleep.
     let script = "call()\nimport os, time\nfor number in range(100):\n    with open(f'{number}.bin', 'wb') as file:\n        \
                   os.posix_fallocate(file.fileno(), 0, 64 << 20)\ntime.sleep(60)\n";
     let upstream = Upstream::new(vec![text("no")]);
@@ -680,7 +684,7 @@ post('/chat/completions', {'messages': [{'role': 'user', 'content': 'hi'}], 'n':
 fn a_reply_cut_by_the_run_is_marked_as_cut_for_the_agent() {
     let lab = Lab::new();
     let agent = own_agent(&lab, "print(call()[1]['choices'][0]['finish_reason'])\n");
-    // The replies have 100 tokens.
+    // A reply with as many tokens as the run allows counts as cut. The replies here have 100 tokens.
     for (most, said) in [("100", "length\n"), ("101", "stop\n")] {
         let upstream = Upstream::new(vec![text("no")]);
         let ran = run(&lab, agent, &upstream, &["--max-tokens", most, "--name", "r"]);
@@ -719,7 +723,8 @@ fn ctrl_c_during_an_attempt_records_output_time_and_cost_of_the_last_call() {
 fn without_a_sandbox_a_killed_run_leaves_no_files_that_the_next_one_does_not_sweep() {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("temporary")).unwrap();
-    // The agent's process ends by itself after a short time, because nothing ends it when the run is killed.
+    // Without a sandbox, nothing ends the agent's process when the run is killed, so this process ends by itself after
+    // a short time.
     let agent = own_agent(&lab, "call()\ntime.sleep(15)\n");
     let upstream = Upstream::new(vec![text("no")]);
     let arguments = ["--agent", agent, "--model", "m", "--base-url", &upstream.url, "--price", "0,0", "--name", "r"];

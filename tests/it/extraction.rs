@@ -48,7 +48,7 @@ for path in paths:
 print("LOOKED at", looked, "found", found)
 "#;
 
-/// Returns what the hunt through these folders prints in an attempt.
+/// Runs [`HUNT`] on these folders in an attempt, and returns what it prints.
 fn hunt(lab: &Lab, name: &str, folders: &str, sandbox: &[&str], adjust: impl FnOnce(&mut Command)) -> String {
     let command = format!("cat > hunt.py <<'END'\n{HUNT}\nEND\npython hunt.py {folders} 2>&1; rm -r planted hunt.py");
     let steps = [
@@ -76,8 +76,8 @@ fn the_bundled_suite_cannot_be_extracted_from_what_an_agent_can_read() {
     // Search all folders except those with the gigabytes of the system's own libraries and data.
     let folders = "$(ls -d /* | grep -vE '^/(usr|lib.*|proc|sys)$') /usr/local /usr/bin /usr/sbin";
     is_clean(&hunt(&lab, "local", folders, &[], |_| ()));
-    // Check that the script can find the suite at all: outside of a sandbox it can read the program, and finds the
-    // suite in it.
+    // Check that the script can find the suite at all: outside of a sandbox, it can read the program, in which the
+    // suite is.
     let place = lab.path("hunted");
     std::fs::create_dir(&place).unwrap();
     std::os::unix::fs::symlink(PROGRAM, place.join("program")).unwrap();

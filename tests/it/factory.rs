@@ -1,4 +1,5 @@
-//! `factory`: suites from packages of our own, as folders and behind an index of our own on this machine.
+//! `factory`: suites made from the tests' own packages, which are folders or come from a package index that the tests
+//! run on this machine.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -61,9 +62,10 @@ const TESTS: &str = "import pytest\nfrom means import clip, mean, quiet\n\n\n\
     class TestEmpty:\n    def test_clip(self):\n        assert clip([], 0, 1) == []\n\n\n\
     def test_nothing_is_checked():\n    quiet([1])\n";
 
-/// Functions whose tests need a detail: a text that the README states; a text and a number that only examples of calls
-/// state; and, in functions without examples, a fraction that only another file contains, and an exception that nothing
-/// states. The condition in one function has a second part that no test tries.
+/// Functions whose tests need a detail that must be stated outside of the body: `shares` a text that the README states;
+/// `scaled` a text, and `metres` a number, that only examples of calls state. `faded` needs a fraction that only
+/// another file contains, and `joined` an exception that nothing states; both get no examples, because they take
+/// functions. The condition in `middle` has a second part that no test tries.
 const SHARES: &str = r#"
 
 def shares(values):
@@ -174,8 +176,8 @@ fn sdist(top: &str, files: &BTreeMap<String, String>) -> Vec<u8> {
     archive.into_inner().unwrap().finish().unwrap()
 }
 
-/// An index on this machine: pages and files by their path. Of a file whose name contains `half`, only the first half
-/// is sent.
+/// Starts an index on this machine, which serves these pages and files by their path. Of a file whose name contains
+/// `half`, it sends only the first half.
 fn index(files: BTreeMap<String, Vec<u8>>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -238,8 +240,8 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
         files.get_mut(path).unwrap().push_str(more);
     }
     files.insert("src/means/limits.py".to_owned(), "LIMITS = 0.7, 24\n".to_owned());
-    // A file that is too large for the runner of the tests to keep in memory. The runner removes this file from the
-    // disk.
+    // The runner of the tests keeps files in memory, but copies files as large as this one from the disk. This file
+    // must be kept in memory all the same, because the runner removes it from the disk together with the tests.
     files.insert("tests/large.txt".to_owned(), "x".repeat(5_000_000));
     write(&lab, "package", &files);
     lab.ok(&["factory", "package", "-o", "tasks"]);
@@ -270,7 +272,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
     let added = added.values().next().unwrap().as_str().unwrap();
     assert!(added.contains("'clip'") && !added.contains("'least'") && !added.contains("'unneeded'"), "{added}");
     assert_eq!(entry["funnel"]["tests_added"], added.matches("\ndef test_").count());
-    // Neither the text nor the code shows what an example prints.
+    // The examples in the text and in the code do not show the results that they would print.
     let text = lab.read("tasks/papers/means-of-lists/paper.md");
     assert!(text.contains(">>> mean([7])") && !text.contains("7.0"), "{text}");
     assert!(!lab.read("tasks/repos/means-of-lists/src/means/__init__.py").contains("\n    1.5\n"));
@@ -447,7 +449,7 @@ fn functions_that_a_newer_version_brings_carry_its_date_and_are_drawn_alone() {
         ]
     );
     lab.ok(&["check", "--suite", "new"]);
-    // Only samples are drawn whose functions are all younger than the date.
+    // `--after` only draws samples whose functions are all younger than the date.
     let drawn = lab.ok(&["sample", "--suite", "new", "-n", "1..3", "--after", "2026-06-01"]);
     assert_eq!(drawn.stdout.lines().count(), 1, "{}", drawn.stdout);
     assert!(drawn.stdout.contains(&format!("\"{name}_2\"")), "{}", drawn.stdout);

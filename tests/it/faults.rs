@@ -32,8 +32,8 @@ const HARNESS: Duration = Duration::from_secs(8);
 const LOCAL_HARNESS: Duration = Duration::from_secs(3);
 /// Number of times that the daemon is killed. Limited, so that a run also finishes on a slow machine.
 const DAEMONS: u64 = 4;
-/// Minimum time between the deaths of a daemon and a harness. A container that begins while both are killed is known to
-/// neither (DESIGN.md).
+/// Minimum time between the deaths of a daemon and a harness. If both are killed while a container begins, neither
+/// knows this container afterwards (docs/containers.md).
 const APART: Duration = Duration::from_secs(4);
 /// Number of times that the harness is killed; the next one runs to the end.
 const HARNESSES: u32 = 4;
@@ -89,7 +89,7 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
     };
     if let Some(engine) = engine {
         engine.give_base();
-        // An object that does not belong to this program.
+        // A volume that does not belong to this program, and which must not be removed.
         engine.say(&["volume", "create", "precious"]);
         let built = command(&["image", "build", "--engine", sandbox, "tiny"]).output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -174,7 +174,8 @@ fn outlive(sandbox: &str, engine: Option<&Engine>, each: usize, kill_every: Dura
                 break;
             }
             let said = || fs::read_to_string(lab.path("log")).unwrap_or_default();
-            // `resume` handles attempts lost after all tries, and a daemon that is down; nothing else may fail.
+            // `resume` continues a run that lost attempts after all tries, or that ended because the daemon was down.
+            // The run may not fail in any other way.
             let code = status.map(|status| status.code());
             assert!(code.is_none_or(|code| matches!(code, Some(8 | 5 | 12))), "{code:?}\n{}", said());
             assert!(begun.elapsed() < Duration::from_mins(25), "{}", said());
@@ -297,7 +298,7 @@ fn a_sweep_and_a_prune_touch_nothing_that_is_not_labelled(kind: Kind) {
     assert!(!others.0.is_empty() && others.1.contains("stranger"), "{name}: {others:?}");
 }
 
-/// Returns the owner label of a process of this machine that has ended.
+/// Returns an owner label that names a process of this machine that has ended.
 fn dead() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let machine = Some(read("/etc/machine-id")).filter(|id| !id.is_empty());

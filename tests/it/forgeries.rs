@@ -1,4 +1,4 @@
-//! Attempts to pass without doing the work. None passes, in any sandbox.
+//! Forgers: agents that try to pass without doing the work. No forger passes, in any sandbox.
 //!
 //! The forgers of [`ASIDE`] know gold, which no agent is given, and leave the masked function as it is: they plant
 //! files, leave processes behind, and shadow or replace whatever the experiment reads, runs or imports. The forgers of
@@ -284,7 +284,8 @@ fn code(body: &str) -> String {
     )
 }
 
-/// Writes the forgers as scripted agents that answer with gold if they know it. Returns their options for `run`.
+/// Writes the forgers as scripted agents. Each runs its script and then submits gold as its answer, so that only
+/// verification can tell that the work was not done. Returns their options for `run`.
 fn agents(lab: &Lab) -> Vec<String> {
     let answer = json!({ "Experiment 1": gold(lab, "means"), "Experiment 2": gold(lab, "spread") });
     let mut options = Vec::new();
@@ -346,7 +347,7 @@ fn no_forgery_passes_locally() {
     no_forgery_passes(&Lab::new(), "local", |_| ());
 }
 
-/// The same forgers as clients of `serve`: each gets a reward of 0.
+/// Runs the same forgers as clients of `serve`: no forger passes or gets the full reward.
 #[test]
 #[ignore = "takes a minute"]
 fn no_forgery_is_rewarded_by_a_server_of_episodes() {
@@ -395,7 +396,7 @@ fn no_forgery_passes_without_namespaces() {
     });
 }
 
-/// Runs as an ordinary user, in own namespaces.
+/// Runs the program as an ordinary user, whose sandboxes have their own namespaces.
 #[test]
 #[ignore = "needs root, and takes a minute"]
 fn no_forgery_passes_as_an_ordinary_user() {

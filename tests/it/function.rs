@@ -1,4 +1,4 @@
-//! Agents that are Python functions: what they can do, and how failing ones end.
+//! Agents that are Python functions: what they can do, and how their attempts end if they fail.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -53,7 +53,8 @@ fn a_function_that_fails_or_is_killed_has_failed() {
         ("crashes", "gave_up", "its process died of signal 11"),
         ("talks_nonsense", "gave_up", "message 1 does not follow the protocol"),
         ("returns_nothing", "gave_up", "it returned no answer"),
-        // The agent's process may have killed itself, so the attempt is not lost to infrastructure.
+        // The agent may have killed its own process, so signal 9 counts as its failure and not as a loss to
+        // infrastructure.
         ("is_killed", "gave_up", "its process died of signal 9"),
         ("is_killed_once", "gave_up", "its process died of signal 9"),
         ("sleeps", "time_limit", ""),
@@ -107,7 +108,8 @@ fn model_calls_are_metered_and_a_reached_limit_raises_an_exception() {
         .filter(|event: &Value| event["event"] == "asked")
         .collect();
     assert_eq!(asked.len(), 3);
-    // Each call records only what it adds to the conversation.
+    // The record of a call contains only the messages that the call adds, and the number of earlier messages that it
+    // keeps.
     assert_eq!((&asked[2]["kept"], &asked[2]["messages"][0]["content"]), (&json!(4), &json!("More.")));
 }
 

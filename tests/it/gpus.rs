@@ -1,5 +1,5 @@
-//! Graphics processors that are given to one attempt each. The devices are made up; the test checks which attempt is
-//! told to use which device.
+//! Graphics processors, each of which is given to one attempt at a time. The devices are made up: the tests check which
+//! device each attempt gets.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};

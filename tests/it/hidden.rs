@@ -1,4 +1,4 @@
-//! Hidden files and hidden experiments: what agents get, and what verification has.
+//! Hidden files and hidden experiments: agents must not see them, and verification uses them.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! The runner of imported tests: honest code passes, and code that forges a pass does not. The forgers know the
-//! runner's language and its public behaviour; they must pass in every run, and do not guess what a single run draws at
-//! random.
+//! The runner of imported tests: right code passes, and wrong code that forges a pass does not. The forgeries rely on
+//! the runner's language and on its public behaviour, which are the same in every run. They do not guess what a run
+//! draws at random.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -49,10 +49,11 @@ if __name__ == '__main__':
 /// Code that is right.
 const RIGHT: &str = "def double(x):\n    return x + x\n\n\nclass Box:\n    def size(self, x):\n        return 1 + x\n";
 
-/// Code whose functions are wrong; forgers begin with it.
+/// Code whose functions are wrong. In every forgery, the forger's own code follows this code.
 const WRONG: &str = "def double(x):\n    return 7\n\n\nclass Box:\n    def size(self, x):\n        return 7\n\n";
 
-/// Ways to pass with wrong functions. `@RESULT@` is gold's result.
+/// Forgeries: pairs of a name and code that tries to pass with wrong functions. `@RESULT@` is replaced by the result of
+/// right code.
 const FORGERS: &[(&str, &str)] = &[
     ("nothing", ""),
     ("ends the process", "import os\nos._exit(0)"),
@@ -135,7 +136,7 @@ fn run(model: &str) -> Output {
     let output =
         command.args(["-B", "runner.py", "--remove", "test.py", "model_ref.py"]).current_dir(folder.path()).output();
     for hidden in ["test.py", "model_ref.py", "runner.py"] {
-        // The code under test may have written a `test.py` of its own.
+        // The runner must have removed the hidden files, unless the code under test has written its own `test.py`.
         assert!(model.contains("open('test.py', 'w')") || !folder.path().join(hidden).exists(), "{hidden}");
     }
     output.unwrap()

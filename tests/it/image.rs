@@ -1,4 +1,4 @@
-//! A program that is killed while it makes a base image.
+//! A program that is killed while it makes a base image must not leave an incomplete image under the base's name.
 
 use std::fs;
 use std::process::Stdio;
@@ -41,7 +41,8 @@ fn a_build_that_is_killed_leaves_no_part_of_a_base_under_its_name(kind: Kind) {
     let mut killed = 0;
     for wait in [0, 100, 300, 900] {
         let mut child = build().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // From here on, the program reads the image's files and sends them back.
+        // Wait until the build has created a container. From then on, the program reads the source image's files and
+        // sends them back to the engine.
         let begun = Instant::now();
         while engine.say(&["ps", "-aq"]).is_empty() && child.try_wait().unwrap().is_none() {
             assert!(begun.elapsed() < Duration::from_mins(5), "{}: nothing is built", kind.name());

@@ -266,8 +266,9 @@ fn lines_decide_against_descriptions_only_if_those_of_all_functions_of_the_name_
         said.contains("doubt: function 2: one of 6 of that name; taken for `L1Loss.__call__` by its lines, which fit"),
         "{said}"
     );
-    // If the lines of one function do not fit, the lines of the others with its name are not trusted either. The lines
-    // here are outdated, or those of two functions, or those of a function that is already published.
+    // Add a fourth function of the same name whose lines do not fit. Then the lines of the others are not trusted
+    // either, and function 0, whose description is that of another function, is refused. The fourth function's lines
+    // are outdated, or those of two functions, or those of a function that is already published.
     for other in [[41, 42, 43], [38, 39, 44], [20, 21, 23]] {
         let message = refusal(&[energy.clone(), rrr.clone(), l1.clone(), function("3", "__call__", other, "Loss.")]);
         assert!(message.contains("function 0 (`__call__` in `losses.py`): its description"), "{other:?}: {message}");

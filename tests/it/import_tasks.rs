@@ -108,7 +108,7 @@ fn tree(lab: &Lab) {
 
 const IMPORT: [&str; 5] = ["import", "researchcodebench-tasks", "bench", "-o", "rcb"];
 
-/// Imports the tree, with an env that is built already in place of its own.
+/// Imports the tree, and replaces the env of the import by one that is already built.
 fn imported() -> Lab {
     let lab = Lab::new();
     tree(&lab);
@@ -176,7 +176,8 @@ fn gold_passes_every_region_and_neither_nothing_nor_a_borrowed_reference_does() 
         assert_eq!(record["reported"]["unchecked"], true);
     }
     assert!(lab.run(&["check", "--suite", "rcb", "alpha"]).stdout.contains("alpha: ok"));
-    // In the published layout, the solution is next to the task.
+    // In the published layout, the file with the solution is next to the task. If the manifest does not list this file
+    // as hidden, `check` reports it.
     lab.edit("rcb/papers/alpha/paper.toml", ", \"src/sums_ref.py\"", "");
     let shown = lab.run(&["check", "--suite", "rcb", "alpha"]).stdout;
     assert!(
@@ -228,7 +229,7 @@ fn a_folder_that_contradicts_itself_is_refused_with_file_and_line_and_nothing_is
     assert!(lab.fails(2, &IMPORT).contains("no `papers.yaml` in `bench`"));
 }
 
-/// A stored run of the benchmark: completions of one model to each snippet, with the outcomes that it stored.
+/// Returns a stored run of the benchmark: one model's completion of each snippet, with the stored outcome.
 fn stored_run() -> Value {
     let block = |code: &str| format!("Here it is:\n```python\n{code}\n```\nDone.");
     let total = "values = list(values)\nresult = sum(SCALE * value for value in values)\nreturn result";
@@ -271,7 +272,8 @@ fn stored_replies_are_run_again_and_differences_from_the_stored_outcomes_are_exp
     assert!(differences[0]["reason"].as_str().unwrap().contains("TestSums.test_total"), "{compared:#}");
     let shown = lab.ok(&compare).stdout;
     assert!(shown.contains("as stored") && shown.contains("75.00") && shown.contains("50.00"), "{shown}");
-    // A unit without a reply is an attempt that gave up, not one that was lost.
+    // There is one reply per unit, so the second attempt has none. It counts as an attempt that gave up, not as one
+    // that was lost.
     lab.ok(&["run", "--suite", "rcb", "-p", "alpha", "-n", "1", "-k", "2", "--agent", replies, "--name", "more"]);
     let more = lab.records("more");
     assert!(more.iter().filter(|record| record["attempt"] == 1).all(|record| record["end"] == "gave_up"));

@@ -1,5 +1,5 @@
-//! The external agents with bundled manifests, as installed from npm, end to end in the sandbox without a network:
-//! each solves a sample with the calls of a model that plays replies.
+//! The external agents with bundled manifests, installed from npm or PyPI, end to end in the sandbox without a network.
+//! Each solves a sample. In place of a real model, a test server plays back replies that call the agent's tools.
 
 use serde_json::{Value, json};
 
@@ -13,10 +13,10 @@ fn shell(number: usize, tool: &str, arguments: &Value) -> Value {
     json!({"role": "assistant", "content": "So be it.", "reasoning_content": "Hm.", "tool_calls": [call]})
 }
 
-/// Checks that the program solves the sample with its shell `tool`, whose argument `key` is the command; `more` are the
-/// tool's other arguments. `begun` is the number of assistant messages that the program itself puts at the beginning of
-/// the conversation. Returns the gateway's notes about what was not passed on, and the requests that reached the
-/// provider; `None` if the machine's Node.js is too old.
+/// Checks that the agent solves the sample with its shell tool `tool`, which takes the command in the argument `key`;
+/// `more` are the tool's other arguments. `begun` is the number of assistant messages that the agent itself puts at the
+/// beginning of the conversation. Returns the gateway's notes about the parts of requests that were not passed on, and
+/// the requests that reached the provider; `None` if the machine's Node.js is too old.
 fn solves(agent: &str, tool: &str, key: &str, more: &Value, begun: usize) -> Option<(Vec<String>, Vec<Value>)> {
     let lab = Lab::new();
     let node = std::process::Command::new("node").arg("--version").output().unwrap();

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::Lab;
 
-/// Makes the tiny paper with a first experiment that varies by a tenth and is declared stochastic. Its gold is from
-/// before the change. It takes one of two values, because then runs of the right code always pass: five equal runs count
-/// as one draw, and other mixtures are near gold's mean.
+/// Makes the tiny paper with a first experiment whose result is 10% too low or 10% too high at random, and which is
+/// declared stochastic. Its gold was recorded before this change. Only two values occur, so that five runs of the right
+/// code pass in every case: five equal results count as one draw, and the mean of any mixture is near gold's mean.
 fn lab() -> Lab {
     let lab = Lab::new();
     let (manifest, main) = ("papers/tiny/paper.toml", "repos/tiny/tiny/__main__.py");
@@ -60,10 +60,11 @@ fn an_experiment_that_varies_on_purpose_is_compared_with_all_repeats_of_gold() {
     assert_eq!(passed, 3);
     let checked = lab.ok(&["gold", "tiny", "--check"]).stdout;
     assert!(checked.contains("stochastic"), "{checked}");
-    // Tracing, masked runs and runs with two threads respect the tolerance, too.
+    // `verify` traces the experiment, masks functions and runs with two threads. All of these respect the tolerance,
+    // too.
     lab.ok(&["verify", "tiny", "--no-mutants"]);
 
-    // Draws from another distribution fail.
+    // The unchanged code fails if its results differ from gold's distribution: here, gold is tripled.
     let far = json!({"arithmetic": 3.0 * centre, "geometric": mean});
     let means = &mut known["results"]["curtailed"]["means"];
     means["result"] = far.clone();
@@ -97,7 +98,8 @@ fn the_intervals_of_core_bench_are_held_as_tolerances() {
         return;
     };
     let tasks: Vec<Value> = serde_json::from_str(&text).unwrap();
-    // Computed independently in Python: t(0.975, 2) · s · sqrt(1 + 1/3) around the mean.
+    // Prediction intervals at 95% for three repeats, computed independently in Python: t(0.975, 2) · s · sqrt(1 + 1/3)
+    // around the mean.
     let known = [
         ("capsule-7038571", "Report the average AUC", 0.919_923_361_3, 0.951_251_036_7),
         ("capsule-5286757", "Report the train loss", 0.030_539_966_9, 0.069_517_437_4),

@@ -22,21 +22,22 @@ on_engines! {
 /// Tokens in every reply.
 const TOKENS: u64 = 5;
 
-/// Actions of the server besides replying.
+/// State of the counting server: how many replies it has served, and when it kills the program.
 #[derive(Default)]
 pub struct Plan {
     /// Number of replies served, each of which costs money.
     pub served: u64,
     /// The program to kill, and the number of further requests until then.
     victim: Option<(Pid, u64)>,
-    /// Whether the program is killed when the request arrives, so that the call is in progress, and not some time after
-    /// the reply.
+    /// Whether the program is killed when the request arrives, while the call is in progress. Otherwise, it is killed
+    /// some time after the reply.
     at_request: bool,
     /// Delay of the kill after the reply, in milliseconds.
     delay: u64,
 }
 
-/// Starts a model server that counts its replies and kills the program that asks.
+/// Starts a model server that counts its replies and, at the request that the plan names, kills the program that sent
+/// it.
 pub fn counting_server() -> (String, Arc<Mutex<Plan>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -137,7 +138,7 @@ fn killed_in(engine: Option<&Engine>, most_kills: u32, jobs: &str, exact: bool) 
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     }
     let (url, plan) = counting_server();
-    // About three replies per kill, until 8 dollars are spent.
+    // Choose the price of a reply so that 8 dollars pay for about three replies per kill.
     let price = 8.0 / f64::from(3 * most_kills);
     let (per_million, cost) = ((price / TOKENS as f64 * 1e6).to_string(), (4.0 * price).to_string());
     let tokens = TOKENS.to_string();
@@ -190,8 +191,8 @@ fn the_cost_limit_holds_over_200_kills_at_any_moment() {
     let kills = std::env::var("AUTOEXPERIMENT_KILLS").map_or(200, |kills| kills.parse().unwrap());
     let Survived { kills, served, settled, reserved } = killed(kills, "2", false);
     println!("{kills} kills: ${served:.6} served, ${settled:.6} settled, ${reserved:.6} reserved for calls cut off");
-    // A call with reserved money may never have been sent, and a call that was served may have no final cost in the
-    // ledger.
+    // Money stays reserved for a call that a kill has cut off, whether or not the server has received the call. So the
+    // money for served replies lies between the settled sum and the sum of settled and reserved money.
     assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
 }
 
@@ -209,7 +210,8 @@ fn what_was_served_to_attempts_in_containers_is_on_record_over_kills(kind: Kind)
     assert_eq!(engine.running(), Vec::<String>::new());
 }
 
-/// Starts a server whose replies are as long as allowed, for a model that accepts bounds up to `longest`.
+/// Starts a server whose replies have as many tokens as the request allows. It refuses requests that allow more than
+/// `longest` tokens.
 fn greedy_server(longest: u64) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -235,8 +237,9 @@ fn greedy_server(longest: u64) -> String {
 
 #[test]
 fn replies_are_limited_by_the_remaining_money_and_by_the_models_own_maximum() {
-    // A cent per 100 tokens, so a reply for a dollar has 10,000. After two replies of 4,096 tokens there is no money
-    // for a third. The agent was warned of that before the second reply.
+    // At a cent per 100 tokens, the attempt's dollar pays for one reply of 10,000 tokens. If the model writes at most
+    // 4,096 tokens per reply, the attempt ends after two replies, because the money left is too little for a third one.
+    // The agent was warned of that before the second reply.
     for (longest, steps, tokens) in [(1 << 20, 1, 10_000.0), (4096, 2, 8192.0)] {
         let lab = Lab::new();
         let url = greedy_server(longest);

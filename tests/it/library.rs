@@ -1,5 +1,5 @@
-//! A whole run of the tiny suite from Rust, without the command line. Only the sandboxes' first process is another
-//! program.
+//! A whole run of the tiny suite from Rust, without the command line. The only other program that runs is the init, the
+//! first process of each sandbox.
 
 use std::sync::Mutex;
 
@@ -94,13 +94,13 @@ async fn a_stopped_run_is_an_outcome_and_resumes_from_its_store() {
     let mut configuration = configuration(&lab);
     configuration.jobs = 1;
     let new = |name: &str| RunFolder::New(lab.path(name));
-    // Cancelled before the first attempt, when nothing exists yet.
+    // Cancel a run before its first attempt: it leaves no folder.
     let cancel = CancellationToken::new();
     cancel.cancel();
     let run = Run::open(configuration.clone(), new("runs/r"), options(&lab).await).unwrap();
     let finished = run.execute(&Watch::default(), &cancel).await.unwrap();
     assert_eq!((finished.outcome, finished.records.len(), folder.exists()), (RunOutcome::NotStarted, 0, false));
-    // Cancelled after the first attempt.
+    // Cancel the run after its first attempt.
     let cancel = CancellationToken::new();
     let run = Run::open(configuration, new("runs/r"), options(&lab).await).unwrap();
     let watch = Watch { stops: Some(cancel.clone()), ..Watch::default() };
@@ -108,7 +108,7 @@ async fn a_stopped_run_is_an_outcome_and_resumes_from_its_store() {
     assert_eq!(finished.outcome, RunOutcome::Interrupted);
     let kept = finished.records.iter().filter(|record| !record.is_infrastructure()).count();
     assert!((1..16).contains(&kept) && finished.choices.is_empty(), "{kept}");
-    // Resumed to the end.
+    // Resume the run to the end.
     let (store, stored) = Store::open(&folder).unwrap();
     let run = Run::resume(store, stored, lab.path(""), options(&lab).await).unwrap();
     let watch = Watch::default();

@@ -76,8 +76,8 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
     assert_eq!(replay.query(&request).await.unwrap(), reply);
 }
 
-/// The model's text cannot be predicted. The test checks that any text leads to a typed end, and that the record, the
-/// report and the conversation agree on it.
+/// The model's text cannot be predicted. The test checks that the attempt ends in one of the known ways whatever the
+/// text is, and that the record, the report and the conversation agree on it.
 #[test]
 #[ignore = "downloads 500 MB and runs a small language model"]
 fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took() {
@@ -177,7 +177,8 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
     assert!(shown.contains(NAME), "{shown}");
 }
 
-/// The same for the fixed agent: any text of the model leads to a typed end, and its report is scored.
+/// The same for the fixed agent: its attempts end in one of the known ways whatever the model's text is, and are
+/// scored.
 #[test]
 #[ignore = "downloads 500 MB and runs a small language model"]
 fn fixed_attempts_with_a_real_model_end_typed_and_are_scored() {

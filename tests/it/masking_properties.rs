@@ -101,7 +101,7 @@ fn function(depth: u32) -> impl Strategy<Value = Function> {
         })
 }
 
-/// Writes a module, and the expected result of masking some of its functions.
+/// Writer of a generated module, and of the text that is expected after some of its functions are masked.
 struct Writer<'mask> {
     unit: &'static str,
     source: String,

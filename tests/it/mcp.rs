@@ -1,4 +1,5 @@
-//! The MCP server: both generations of the protocol over stdio, streamable HTTP, and what it never shows.
+//! The MCP server: protocol revisions with and without sessions over stdio, streamable HTTP, and gold, which the server
+//! never shows.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::Lab;
 use crate::support::episodes::{Served, answers, gold};
 
-/// Metadata that each request of the revision without sessions carries.
+/// Returns the metadata that each request carries in the revision of the protocol without sessions.
 fn modern() -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -155,7 +156,7 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
         let (text, is_error) = assistant.call(tool, &arguments);
         assert!(is_error && text.contains(what), "{tool}: {text}");
     }
-    // An attempt that is left open ends with the server.
+    // An attempt that is still open ends when the server ends.
     let open = assistant.called("start_attempt", &json!({ "sample": "tiny_1" }));
     assistant.called("command_line", &json!({ "attempt": open["attempt"], "command": "echo begun" }));
     drop(assistant);

@@ -16,7 +16,7 @@ use crate::support::judge::{Judge, standard_library};
 /// Number of functions drawn; `AUTOEXPERIMENT_ORACLE=full` draws ten times as many.
 const FUNCTIONS: usize = 300;
 
-/// One of this many mutants is also parsed from scratch, because mutants are normally checked by parsing only the
+/// One of this many mutants is also parsed from scratch. This checks the usual test of a mutant, which parses only the
 /// changed part.
 const PARSED_ONE_IN: usize = 10;
 

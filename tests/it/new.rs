@@ -1,4 +1,4 @@
-//! A paper made from a repository as it was found.
+//! `autoexperiment new`: a paper is made from a repository that nobody has prepared for it.
 
 use std::path::Path;
 

@@ -211,7 +211,8 @@ fn a_sound_task_is_proven_and_the_faults_of_another_are_named() {
     let left = std::fs::read_dir(proofs).unwrap().flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with("notebook-sums.adder-")).count();
     assert_eq!(left, 0);
-    // A block that changes nothing, and a landmark that cells before its block already hit.
+    // Add two faults: the block `config` changes nothing any more, and the pattern of its landmark already matches the
+    // output of the cells before the block.
     lab.edit("repos/adder/config.json", "/home/me/table.csv", "table.csv");
     lab.edit("tasks/sums.adder/task.toml", r"'path: table\.csv'", r"'table|converted'");
     let ran = lab.run(&["verify", "--family", "notebook", "sums.adder"]);

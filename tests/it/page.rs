@@ -120,8 +120,8 @@ fn tables_fit_a_window_and_show_rates_first_on_a_phone() {
         assert!(
             !browser.eval("document.querySelector('#overview').innerHTML").await.to_string().contains("large-model")
         );
-        // Clicks on a heading sort the table by number, first downwards, then upwards. The order stays when the page is
-        // redrawn.
+        // Clicks on a heading sort the table by number, first in descending and then in ascending order. The order
+        // stays when the page is redrawn.
         let column = "[...document.querySelectorAll('#leaderboard tbody tr')].map((row) => Number.parseFloat(row.cells[3].textContent))";
         let click = "[...document.querySelectorAll('#leaderboard th button')].find((one) => one.textContent.startsWith('pass@1')).click()";
         let sorted = |values: &Value, way: f64| {
@@ -135,7 +135,7 @@ fn tables_fit_a_window_and_show_rates_first_on_a_phone() {
         assert!(sorted(&browser.eval(column).await, -1.0));
         browser.run(click).await;
         assert!(sorted(&browser.eval(column).await, 1.0));
-        // A paper leads to its samples.
+        // A click on a paper leads to its samples.
         browser.run("document.querySelector('#papers tbody a').click()").await;
         browser.until("document.querySelector('#page h1')?.textContent === 'Samples'").await;
         let found = browser.eval("[...document.querySelectorAll('#page tbody tr')].every((row) => row.textContent.includes('another-paper'))").await;

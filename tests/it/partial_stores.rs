@@ -225,7 +225,7 @@ fn a_run_outlives_its_paper() {
     // Without the paper, no Harbor task can be made.
     let said = lab.fails(5, &["export", "r", "--format", "harbor", "-o", "out"]);
     assert!(said.contains("papers/tiny/paper.toml"), "{said}");
-    // Without the paper, no sample is left at which a verifier could choose.
+    // Verifiers leave out the samples of missing papers, and here no other sample is left.
     assert!(lab.fails(5, &["pick", "r", "--verifier", "oracle"]).contains("its samples are left out"));
 }
 

@@ -9,7 +9,7 @@ use crate::support::Lab;
 use crate::support::model_server::questions;
 use serde_json::{Value, json};
 
-/// Reactions of the server to each request, in turn; the last one is repeated for ever.
+/// Reaction of the server to one request. The server repeats the last of its reactions for ever.
 #[derive(Clone)]
 enum Turn {
     Answer(u16, &'static str, String),
@@ -194,8 +194,8 @@ fn an_answering_model_is_used_despite_the_servers_list_and_asked_twice_only_if_t
         let (url, kept) = listing(list, (200, reply()));
         let ran = run(&lab, &url, &["--limit", "1", "--price", "1,2"]);
         assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
-        // Each call reads 10 tokens and writes 5. If the model was asked before the run, the cost of that call is
-        // reported and is part of the run's cost.
+        // Each call reads 10 tokens and writes 5. If a test call to the model was made before the run (`asked` is 2),
+        // its cost is reported and is part of the run's cost.
         let status: Value = serde_json::from_str(&lab.ok(&["status", "r", "--json"]).stdout).unwrap();
         let (spent, each) = (status["cost"].as_f64().unwrap(), 0.00002);
         assert!((spent - each * f64::from(asked)).abs() < 1e-12, "{name}: {status:#}");

@@ -1,4 +1,4 @@
-//! Regions of functions: generated sources, Python's own judgement of real ones, and the program end to end.
+//! Regions of functions: in generated sources, in real sources judged by Python itself, and in the program end to end.
 
 use std::path::PathBuf;
 
@@ -47,12 +47,13 @@ fn items(depth: u32) -> BoxedStrategy<Vec<Item>> {
     proptest::collection::vec(item, 1..6).boxed()
 }
 
-/// Writes a function, and records the lines of a region in it.
+/// Writer of a function, which also records the lines of a region in it.
 struct Writer {
     unit: &'static str,
     lines: Vec<String>,
     number: usize,
-    /// The block (in the order in which blocks begin) whose statements are masked, and the first and last of them.
+    /// The block whose statements are masked, by its number in the order in which blocks begin. `chosen` are the first
+    /// and the last masked statement.
     block: usize,
     chosen: (Index, Index),
     blocks: usize,
@@ -162,7 +163,7 @@ proptest! {
         expected.splice(region.lines, [format!("{}raise NotImplementedError", region.indent)]);
         let masked = module.cut_checked(&[MaskedPart::Region(&found)]).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(String::from_utf8(masked.bytes).unwrap(), expected.join(ending));
-        // Putting the masked text back restores the source to the byte.
+        // Putting the region's original text in place of its stand-in restores the source to the byte.
         let own = String::from_utf8(module.source()[found.range.clone()].to_vec()).unwrap();
         let masked = module.cut(&[MaskedPart::Region(&found)]).unwrap();
         let mut whole = masked.bytes;
@@ -301,7 +302,7 @@ fn a_manifest_s_regions_are_drawn_masked_measured_checked_and_attempted_like_fun
     assert_eq!(samples(&lab, &draw), samples(&before, &draw));
     let mut regions = samples(&lab, &["-n", "1..3", "--units", "regions"]);
     regions.sort();
-    // Region 20 contains region 21.
+    // Region 20 contains region 21, so no sample masks both.
     assert_eq!(regions, ["plain_20", "plain_20,22", "plain_21", "plain_21,22", "plain_22"]);
     let mixed = samples(&lab, &["-n", "2", "--units", "all", "--limit", "1000"]);
     assert_eq!(mixed.len(), 23 * 22 / 2 - 4, "pairs holds 20 and 21, 20 holds 21, total holds 22");

@@ -1,4 +1,5 @@
-//! `autoexperiment rescore`: on small files of our own, and on the published results if their folder exists (`../shared/data`, next to this project).
+//! `autoexperiment rescore` on small files of the tests' own and, if the folder `../shared/data` next to this project
+//! exists, on the published results in it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

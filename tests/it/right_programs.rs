@@ -171,7 +171,7 @@ struct Entry {
     change: Option<(String, String)>,
 }
 
-/// Runs a pool of programs on the bundled instructions.
+/// Runs a pool of programs on the bundled instructions, and checks that all of them pass, or that none does.
 fn run_pool(pool: &str, passes: bool) {
     let pool: Pool = toml::from_str(&std::fs::read_to_string(pool).unwrap()).unwrap();
     let lab = Lab::bare();

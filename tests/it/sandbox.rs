@@ -1,4 +1,5 @@
-//! The local sandbox as the runner uses it: chosen by name, examined by the doctor, and lost.
+//! The local sandbox as the runner uses it: it is chosen by name, examined by `doctor`, and lost when its init is
+//! killed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ const LIMITS: ExecLimits = ExecLimits {
     output: 1000,
 };
 
-/// Starts a sandbox by landlock, which works nearly everywhere.
+/// Starts a sandbox that uses landlock alone, which works nearly everywhere.
 async fn sandbox(dir: &Path) -> Box<dyn Sandbox> {
     let backend = LocalBackend::with_mode(ConfinementMode::Landlock);
     if let Some((uid, gid)) = backend.owner() {
@@ -75,7 +76,7 @@ fn running(command: &str) -> Option<i32> {
     pids.find(|pid| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(command)))
 }
 
-/// Returns the specification of a sandbox over this folder, with nothing else but a device, if given.
+/// Returns the specification of a sandbox over this folder, without further files, and with a device if one is given.
 fn plain(dir: PathBuf, gpu: Option<Gpu>) -> Spec {
     Spec {
         layers: Layers::Copy { dir },
@@ -215,8 +216,8 @@ async fn on_a_busy_machine_fast_commands_finish_and_endless_ones_are_stopped() {
         done
     };
     // Work that takes 30% of its time limit if it has a processor to itself, however fast the processor is. Other tests
-    // may run at the same time as the crowd, so limit and patience together suffice even with a twentieth of a
-    // processor.
+    // may run at the same time as the crowd. Therefore the work is so short that the limit and its extension on a busy
+    // machine (`patience`) together suffice even with a twentieth of a processor.
     let sample = one(work(1e5)).await.cpu;
     let work = work(1e5 * 0.3 * wall.as_secs_f64() / sample.as_secs_f64());
     let crowd = Crowd::of(12);
@@ -235,7 +236,7 @@ async fn on_a_busy_machine_fast_commands_finish_and_endless_ones_are_stopped() {
             assert!(done.cpu > wall / 2 || done.wall >= wall + limits.patience, "{done:?}");
         }
     }
-    // A sleeping command is not held up by other processes.
+    // A sleeping command does not wait for a processor, so its time limit is not extended on a busy machine.
     let asleep = one("sleep 60".to_owned()).await;
     assert!(asleep.exit == autoexperiment::sandbox::Exit::TimedOut && asleep.wall < 3 * wall, "{asleep:?}");
     drop(crowd);

@@ -1,5 +1,5 @@
-//! Tests of the numbers that scrubbing removes from labelled excerpts (`tests/scrub/README.md`), and from the papers in
-//! this repository.
+//! Scrubbing removes results from a paper's text. These tests check which numbers it removes from labelled excerpts
+//! (`tests/scrub/README.md`) and from the papers in this repository.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use autoexperiment::scrub::{AUDIT_FORMAT, Audit, MarkupFormat, ScrubOptions, ScrubRule, scrub};
 use regex::Regex;
 
-/// Returns a labelled text without its marks, and the marked ranges, in bytes.
+/// Returns a labelled text without its marks `{-...-}`, and the ranges of the marked numbers, in bytes.
 fn unmark(marked: &str) -> (String, Vec<Range<usize>>) {
     let mark = Regex::new(r"\{-((?:[^{}]|\{,\})+?)-\}").unwrap();
     let mut text = String::new();

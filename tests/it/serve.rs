@@ -130,7 +130,8 @@ fn a_share_of_right_checks_is_a_share_of_the_reward() {
     let lab = Lab::new();
     let served = Served::start(&lab, &["--reward", "share"]);
     let mut client = served.client();
-    // Both experiments need `arithmetic`; the second one also `variance`.
+    // `tiny_2` masks `variance`, which only one experiment needs, so without this function no check is right. `tiny_0`
+    // masks `arithmetic`, which all experiments need.
     let first = client.reset(&json!({ "sample": "tiny_2" }));
     assert_eq!(first["metadata"]["n"], 1);
     let none = client.submit(&json!({}));

@@ -93,8 +93,8 @@ impl<'a> Shards<'a> {
     }
 }
 
-/// Runs `count` shards and kills `kills` of them, restarting every second killed one, and compares the result with a
-/// run of one process.
+/// Runs `count` shards and kills `kills` of them, restarting every second one that was killed. Checks that the result
+/// is the same as that of a run by one process.
 fn merge(count: usize, kills: usize, k: &str) {
     let lab = Lab::new();
     let common = ["run", "-n", "1..3", "-k", k, "--agent", "gold", "--agent", "noop", "--no-baseline", "-j", "1"];
@@ -191,7 +191,8 @@ fn shards_that_are_killed_spend_no_more_together_than_the_run_may() {
     shared_money(8, 40);
 }
 
-/// Runs `count` shards with one `--max-cost` and a server that counts, while `kills` of them are killed.
+/// Runs `count` shards that share one `--max-cost`, with a server that counts its replies. Kills and restarts shards
+/// `kills` times.
 fn shared_money(count: usize, kills: usize) {
     let lab = Lab::new();
     let (url, plan) = counting_server();
@@ -248,7 +249,7 @@ fn shared_money(count: usize, kills: usize) {
     println!("{killed} kills: ${served:.2} served, ${settled:.2} settled, ${reserved:.2} reserved for calls cut off");
     assert!(served <= most + 1e-9 && settled + reserved <= most + 1e-9);
     assert!(settled <= served + 1e-9 && served <= settled + reserved + 1e-9);
-    // The run stops only when the remaining money does not suffice for another attempt.
+    // The run stops only when the remaining money does not suffice for another attempt, which may cost 0.2 dollars.
     assert!(settled + reserved + 0.2 > most - 1e-9, "{settled} and {reserved} of {most}");
     assert!((of("recorded") - settled).abs() < 1e-9, "{status}");
     if kills == 0 {
@@ -257,7 +258,7 @@ fn shared_money(count: usize, kills: usize) {
     assert!(killed >= kills / 2, "{killed} kills");
 }
 
-/// Runs a command of the program in a mount namespace after this mount command.
+/// Runs a mount command in a new mount namespace, and then, in this namespace, a command of the program.
 fn mounted(lab: &Lab, mount: &str, arguments: &[&str]) -> std::process::Output {
     let program = lab.command(&[]).get_program().to_string_lossy().into_owned();
     let script = format!("{mount} && exec \"$0\" \"$@\"");
@@ -349,7 +350,8 @@ fn idle_shards_end_except_one_that_replaces_dead_ones() {
         assert!(begun.elapsed() < Duration::from_mins(2), "{}", lab.read("log-1"));
         std::thread::sleep(Duration::from_millis(100));
     }
-    // Start two more shards, which find no attempt to begin. One of them ends, and the other stays as the keeper.
+    // Start two more shards, which find no attempt to begin. One of them ends. The other one stays as the keeper, which
+    // takes over attempts if the holder of their claims dies.
     let mut others = [shard(&lab, 2, "1"), shard(&lab, 3, "1")];
     let begun = Instant::now();
     let first = loop {

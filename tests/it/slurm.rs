@@ -94,7 +94,8 @@ fn kill_node(slurm: &Slurm, lab: &Lab, node: &str) {
         let _ = kill(Pid::from_raw(pid.trim().parse().unwrap()), Signal::SIGKILL);
     }
     for task in tasks(lab).into_iter().filter(|task| task.node == node) {
-        // The parent is Slurm's own process on the node, which would report the task's end.
+        // Also kill the task's parent, which is Slurm's own process on the node, because it would report the task's
+        // end.
         if task.parent.as_raw() > 1 {
             let _ = kill(task.parent, Signal::SIGKILL);
         }
@@ -230,7 +231,7 @@ fn a_job_is_shown_cancelled_and_resumed() {
         command.env("SLURM_CONF", slurm.conf()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };
-    // The submitting process may be killed.
+    // The job must continue after the process that submitted it has been interrupted.
     let submitter =
         command(&[settings.as_slice(), &["--shards", "2", "--claim-timeout", "5s"]].concat()).spawn().unwrap();
     let begun = Instant::now();
@@ -256,7 +257,7 @@ fn a_job_is_shown_cancelled_and_resumed() {
         assert!(begun.elapsed() < Duration::from_mins(3));
         std::thread::sleep(Duration::from_millis(200));
     }
-    // The tasks stopped by themselves after Slurm's signal.
+    // The tasks must have stopped by themselves after Slurm's signal, and not been killed.
     let ended: Vec<String> = sessions()
         .into_iter()
         .map(|path| {

@@ -1,4 +1,4 @@
-//! The suite's table, from the command line.
+//! `autoexperiment suite`: the table of a suite's papers, printed or written into a README.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,8 @@ use crate::support::{Lab, PROGRAM, copy};
 
 const MARKS: &str = "# Title\n\n<!-- suite table: begin -->\nold\n<!-- suite table: end -->\n\nrest\n";
 
-/// Copies the tiny suite from the tree, because nothing here needs its env or its gold.
+/// Makes a lab of the tiny suite's files without building its env or recording its gold, because nothing here needs
+/// them.
 fn lab() -> Lab {
     let lab = Lab::bare();
     copy("tests/trees/tiny".as_ref(), &lab.path(""));

@@ -1,4 +1,4 @@
-//! Watching a run: events for machines, its status from another process, one attempt shown.
+//! Watching a run: events for other programs, the status as seen by another process, and a single attempt.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Token ids and log-probabilities, from a server that returns them to exported tables, for agents of this program and
-//! for command-line agents.
+//! Token ids and log-probabilities: a model server returns them, and exported tables contain them, for agents of this
+//! program and for command-line agents.
 
 use std::path::Path;
 
@@ -19,13 +19,13 @@ fn turns(lab: &Lab, agent: &str, upstream: &Upstream) -> Vec<Value> {
     lab.read("turns.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// All token ids of a row: those of its prompt, then those of its reply.
+/// Returns all token ids of a row: those of its prompt, then those of its reply.
 fn whole(row: &Value) -> Vec<Value> {
     let list = |name: &str| row[name].as_array().unwrap().clone();
     [list("prompt_ids"), list("completion_ids")].concat()
 }
 
-/// A script that asks three times; before the third call it rewrites its first message.
+/// An agent's script that calls the model three times; before the third call it rewrites its first message.
 const REWRITES: &str = r"
 def ask(messages):
     body = json.dumps({'model': 'x', 'messages': messages}).encode()

@@ -1,4 +1,5 @@
-//! Verifiers from the command line: of a new run and of stored ones, their costs, stopping and resuming.
+//! Verifiers, which choose one of the attempts at a sample, from the command line: for new and for stored runs, with
+//! their costs, stopping and resuming.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -25,7 +26,8 @@ fn vote(letter: &str) -> Value {
 /// Arguments of a run in which some attempts at each of four samples pass and some fail.
 const DIVERSE: [&str; 9] = ["run", "-n", "1", "-k", "4", "--agent", "mutant:0.5", "--no-baseline", "--name"];
 
-/// Writes a scripted model that names these letters in turn, and returns the verifier.
+/// Writes a scripted model that votes for the candidates with these letters, in turn. Returns the name of the verifier
+/// that uses the model.
 fn script(lab: &Lab, letters: &[&str]) -> String {
     let votes: Vec<Value> = letters.iter().map(|letter| vote(letter)).collect();
     lab.write("votes.jsonl", &json_lines(&votes));
@@ -51,11 +53,13 @@ fn the_verifiers_of_a_run_choose_among_its_attempts_as_they_end_and_are_in_its_r
     assert_eq!(oracle["rates"][1], oracle["rates"][2]);
     assert_eq!(oracle["gap_closed"], 1.0, "{oracle:#}");
     assert!(oracle["gap_interval"].is_object() && oracle["intervals"].is_array(), "{oracle:#}");
-    // Every call was paid for: two orders per sample whose candidates differ.
+    // Every vote is a call that costs a dollar. Samples whose candidates differ get two votes, with the candidates in
+    // two orders.
     let votes = lines(&lab, "runs/r/votes.jsonl");
     assert!(!votes.is_empty());
     assert!((of("model")["cost"].as_f64().unwrap() - votes.len() as f64).abs() < 1e-9);
-    // The two orders begin with different attempts, so a model that always says A votes for two of them.
+    // The letters number the candidates as they are shown. The two orders begin with different attempts, so a model
+    // that always says A votes for two different attempts.
     let two: Vec<&Value> = votes.iter().filter(|vote| vote["sample"] == votes[0]["sample"]).collect();
     assert_ne!(two[0]["named"], two[1]["named"], "{two:?}");
 
@@ -76,7 +80,7 @@ fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_miss
     let verifiers = ["--verifier", &model, "--verifier", "majority", "--max-cost", "2.5"];
     let said = lab.fails(10, &[&DIVERSE[..], &["r"], &verifiers].concat());
     assert!(said.contains("resume"), "{said}");
-    // Each call costs a dollar. The third call is made, because the limit is not used up when it begins.
+    // Each call costs a dollar. The third call is made, because the limit of 2.5 dollars is not used up when it begins.
     assert_eq!(lines(&lab, "runs/r/votes.jsonl").len(), 3);
     let choices = lines(&lab, "runs/r/choices.jsonl");
     let of = |name: &str| choices.iter().filter(|line| line["verifier"].as_str().unwrap().starts_with(name)).count();
@@ -110,7 +114,7 @@ fn votes_for_unknown_candidates_are_answered_and_counted() {
     let named = |value: Value| votes.iter().filter(|vote| vote["named"] == value).count();
     assert_eq!((named(json!({"unknown": "Z"})), named(json!({"unknown": "17"}))), (2 * asked, asked), "{votes:?}");
     for choice in lines(&lab, "runs/r/choices.jsonl") {
-        // In the second order, the model never names a candidate, so only one of two votes counts.
+        // For the second order, neither of the model's two replies names a candidate, so only one of two votes counts.
         let alike = choice["reason"] == "all attempts are the same";
         assert!(alike || choice["reason"].as_str().unwrap().starts_with("1 of 2 votes"), "{choice}");
         assert!(alike || choice["unknown"] == 3, "{choice}");

@@ -1,5 +1,5 @@
-//! `verify`: its measurements are the same as if every pair of function and experiment were run, and are not repeated
-//! by a second `verify`.
+//! `verify` finds out which functions each experiment needs. The result is the same as if every experiment were run
+//! with every function masked, and a second `verify` does not repeat the measurements.
 
 use std::fs;
 use std::process::Stdio;
@@ -105,7 +105,8 @@ fn a_function_that_no_experiment_needs_is_named_and_makes_the_exit_code_3() {
 #[test]
 fn a_killed_verification_resumes_and_a_repeated_one_makes_no_trials() {
     let lab = lab();
-    // Ten traces, a masked run for each of twenty functions, ten runs with two threads.
+    // All trials of a complete verification: ten traces, a masked run for each of twenty functions, ten runs with two
+    // threads.
     let whole = 10 + 20 + 10;
     let mut child = lab
         .command(&["verify", "plain", "--no-mutants", "--jobs", "1"])
@@ -113,7 +114,8 @@ fn a_killed_verification_resumes_and_a_repeated_one_makes_no_trials() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Each finished trial is a line in the cache, which other tests use with other digests.
+    // Each finished trial adds a line to these files in the cache. Other tests use the files, too, but their trials
+    // have other digests.
     let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache/trials");
     let lines = || {
         ["plain.jsonl", "plain.kept.jsonl"]

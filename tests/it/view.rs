@@ -1,4 +1,5 @@
-//! The report in a real browser: every view opens, search and folds work, and no text of strangers runs as code.
+//! The report in a real browser: every view opens, search and folded sections work, and text from agents, models and
+//! files never runs as code.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -217,7 +218,7 @@ fn plant_lines(path: &Path, keep: &[&str]) {
 #[ignore = "needs chromium and chromedriver"]
 fn a_script_planted_in_any_field_does_not_run_and_is_shown() {
     let lab = lab();
-    // Keep names that lead to other files, and words from a fixed set.
+    // Do not append to names that lead to other files, or to words from a fixed set.
     let names = ["sample", "paper", "agent", "started", "end", "event", "role", "exit", "created", "results"];
     for entry in walkdir::WalkDir::new(lab.path("runs/r")).into_iter().flatten() {
         let path = entry.path();
@@ -345,7 +346,7 @@ fn a_run_under_way_updates_itself() {
             .await;
         lab.write("runs/q/attempts.jsonl", &all);
         browser.until("document.querySelectorAll('#page .marks .begun').length === 0").await;
-        // The text that was typed into the page's input stays.
+        // The text that was typed into the page's input stays when the page is updated.
         assert_eq!(browser.eval("document.querySelector('#page input').value").await, json!("tiny_0,"));
         browser
             .until(&format!("document.querySelector('.progress').textContent.includes('{count} of {count} attempts')"))

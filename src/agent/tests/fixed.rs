@@ -63,7 +63,7 @@ async fn unusable_replies_end_the_attempt_without_an_answer() {
     let huge = call("write_file", Value::String("x".repeat(1 << 20)));
     let big = text(&"x".repeat(1 << 20));
     let small = [text(""), ten, broken, text("```python\n```")];
-    // The model gives the same reply every time, also to repairs.
+    // The model gives the same reply every time, also when it is asked for repairs.
     let repaired = small.iter().map(|reply| (reply, "repair=2,reasoning=50"));
     for (reply, own) in [&text(" \n"), &huge, &big].into_iter().chain(&small).map(|reply| (reply, "")).chain(repaired) {
         let attempt = run(own, AttemptFixture::new(vec![reply.clone(); 60]).await, &task()).await;
@@ -95,7 +95,7 @@ async fn the_statement_that_replaces_missing_code_is_not_shown_to_the_model() {
             shown.contains("```python\ndef double(x):\n```") && !shown.contains("raise NotImplementedError"),
             "{shown}"
         );
-        // The prompt never shows a function that consists of nothing but a signature and a docstring.
+        // The prompt shows the signature without any body, not even a docstring.
         assert!(!shown.contains("def double(x):\n "), "{shown}");
         assert!(shown.contains("# `double` goes here.") && shown.contains("> Doubles a number."), "{shown}");
     }

@@ -1,4 +1,4 @@
-//! Tests of malformed replies: each is counted and answered with what was expected, without a panic.
+//! Tests of malformed replies: each is counted and answered with the form that was expected, and never causes a panic.
 
 use serde_json::{Value, json};
 

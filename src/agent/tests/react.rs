@@ -41,7 +41,8 @@ async fn the_prompts_name_functions_experiments_tools_files_and_limits() {
     let by_text = AttemptFixture::new(vec![]).await.react_with("protocol=text").await;
     let told = &by_text.asked[0].messages[0].content;
     for tool in attempt.asked[0].tools.iter() {
-        // Each tool is described exactly once: by the provider, or in the prompt.
+        // Each tool is described exactly once: in the request's list of tools or, with the text protocol, in the
+        // prompt.
         let call = format!("`{{\"name\": \"{}\", \"arguments\": {{\"", tool.name);
         assert!(!system.contains(&call) && told.contains(&call), "{call}:\n{system}\n{told}");
     }

@@ -357,7 +357,7 @@ impl AttemptFixture {
 }
 
 impl Attempt {
-    /// Observations shown to the model, in order.
+    /// Returns the observations shown to the model, in order.
     pub fn observations(&self) -> Vec<&str> {
         let content = |line| match line {
             &TimedEvent { event: Event::Observation { ref content, .. }, .. } => Some(content.as_str()),
@@ -366,7 +366,7 @@ impl Attempt {
         self.lines.iter().filter_map(content).collect()
     }
 
-    /// Format errors of replies, in order.
+    /// Returns the format errors of replies, in order.
     pub fn format_errors(&self) -> Vec<&str> {
         let what = |line| match line {
             &TimedEvent { event: Event::FormatError { ref what, .. }, .. } => Some(what.as_str()),
@@ -375,7 +375,7 @@ impl Attempt {
         self.lines.iter().filter_map(what).collect()
     }
 
-    /// Number of times that the model was asked to submit.
+    /// Returns how many times the model was asked to submit.
     pub fn told_to_submit(&self) -> usize {
         let told = |line: &&TimedEvent| match &line.event {
             Event::Message { role: Role::User, content, .. } => content.contains("Your next reply is the last one"),
@@ -384,7 +384,7 @@ impl Attempt {
         self.lines.iter().filter(told).count()
     }
 
-    /// The last message shown to the model.
+    /// Returns the last message shown to the model.
     pub fn last_shown(&self) -> &str {
         &self.asked.last().unwrap().messages.last().unwrap().content
     }

@@ -22,7 +22,7 @@ fn good() -> CannedAnswer {
     CannedAnswer::ok(openai_text("ok"))
 }
 
-/// An answer whose head may announce another length than its body has.
+/// Returns an answer whose head may announce another length than its body has.
 fn raw(content_type: &str, length: usize, body: &str) -> CannedAnswer {
     CannedAnswer::Raw(format!(
         "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
@@ -163,8 +163,8 @@ async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_s
     assert_eq!(later.to_string(), "the provider rejected the request: status 400: invalid messages[3]");
     let first = model.query(&Request { call: 0, ..request() }).await.unwrap_err();
     assert_eq!(first.to_string(), "the model cannot be used: status 400: invalid messages[3]");
-    // An external agent writes even its first request itself, so the model is not to blame for a refusal of this
-    // request.
+    // With `foreign`, an external agent wrote the request, even the first one. A refusal of it does not show that the
+    // model cannot be used.
     let strange = model.query(&Request { call: 0, foreign: true, ..request() }).await.unwrap_err();
     assert_eq!(strange.error, later.error);
     assert_eq!(server.requests().len(), 3);

@@ -9,7 +9,8 @@ use crate::model::{
     Description, Message, ModelAccess, ModelError, QueryFailed, Reply, ReplyPiece, Request, Role, pieces,
 };
 
-/// Returns a request with this many bytes of text and without a bound by the user. The money buys `affordable` tokens.
+/// Returns a request with this many bytes of text, for which the user has set no limit of tokens. The remaining money
+/// pays for `affordable` tokens.
 fn request_of_size(affordable: Option<u32>, bytes: usize) -> Request {
     let mut request = request();
     request.sampling.max_tokens = None;
@@ -26,7 +27,8 @@ fn bound(asked: &super::server::ReceivedRequest) -> Option<u64> {
     ["max_tokens", "max_completion_tokens"].iter().find_map(|name| asked.body[*name].as_u64())
 }
 
-/// Refusals of a bound that does not fit together with the prompt, as status and message.
+/// Answers of servers that refuse a request, because its reply limit is too large for the context or the model, as
+/// status and message.
 const BOUNDS: [(u16, &str); 8] = [
     (
         400,
@@ -72,7 +74,7 @@ async fn our_reply_limit_is_lowered_or_left_out_if_a_server_refuses_it() {
             assert_eq!((bounds[0], bounds[3]), (Some(8000), Some(700)), "{words}");
             for lowered in &bounds[1..3] {
                 match lowered {
-                    // The server's first answer counts 1000 prompt tokens, for which the client then leaves room.
+                    // The server's answers count 1000 prompt tokens, for which the lowered limit must leave room.
                     Some(lowered) => assert!((1024..=8192 - 1000).contains(lowered), "{words}: {bounds:?}"),
                     None => assert_eq!(words, "Bad Request"),
                 }

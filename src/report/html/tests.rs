@@ -207,7 +207,8 @@ fn condition(label: &str, agent: &str, steps: u32) -> Condition {
     Condition::from_settings(label, &agent.parse().unwrap(), &Settings::default(), steps)
 }
 
-/// Two agents with two models each, at six samples of two papers; the first agent's name is given by the test.
+/// Returns records of two agents with two models each, at six samples of each of two papers; the test gives the first
+/// agent's name.
 fn several(agent: &str) -> Material {
     let mut records = Vec::new();
     for (agent, model, passes, cost) in
@@ -259,7 +260,7 @@ fn bidirectional_and_invisible_characters_are_escaped() {
     assert!(html.contains("a\\u{202e}b") && !html.contains("<b>&"));
 }
 
-/// One section of the overview.
+/// Returns one section of the overview.
 fn section_of(html: &str, id: &str) -> String {
     let (_, after) = html.split_once(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no `{id}` in {html}"));
     after.split_once("</section>").unwrap().0.to_owned()
@@ -376,6 +377,6 @@ fn the_index_says_how_each_attempt_ended() {
     material.begun.push(UnrecordedAttempt { origin, agent: "a".to_owned(), model: None, sample, attempt: 2 });
     let index = serde_json::to_value(index(&material)).unwrap();
     assert_eq!(index["ends"], serde_json::json!(["answered", "gave_up", "not_finished"]));
-    // Each entry has contender, number, state and end.
+    // Each attempt is stored as four numbers in a row: contender, number, state and end.
     assert_eq!(index["samples"][0]["tries"], serde_json::json!([0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 4, 2]));
 }

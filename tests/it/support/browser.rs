@@ -33,7 +33,7 @@ impl WebDriverCompatibleCommand for Own {
     }
 }
 
-/// Starts the driver at a port of its own choice. Returns `None` if the driver exits without one.
+/// Starts the driver, which chooses a free port. Returns `None` if the driver exits without having found one.
 fn start_driver(home: &std::path::Path) -> Option<(Child, u16)> {
     let mut driver = Command::new("chromedriver")
         .arg("--port=0")

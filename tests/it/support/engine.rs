@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// The environment variable that makes the program use this engine.
+    /// Returns the name of the environment variable that makes the program use an engine of this kind.
     pub const fn variable(self) -> &'static str {
         match self {
             Self::Docker => "DOCKER_HOST",
@@ -115,7 +115,7 @@ impl Engine {
         format!("unix://{}", self.path("sock").display())
     }
 
-    /// The control group that contains all of Docker's containers.
+    /// Returns the control group that contains all of Docker's containers.
     fn groups_parent(&self) -> String {
         let name = self.folder.path().file_name().unwrap_or_default().to_string_lossy().replace('.', "");
         format!("/autoexperiment-test-{name}")
@@ -134,8 +134,8 @@ impl Engine {
         walk.flatten().map(walkdir::DirEntry::into_path).filter(|path| is_one(path)).collect()
     }
 
-    /// Returns podman with this engine's folders, as options: when a container ends, its monitor runs podman again with
-    /// the same options.
+    /// Returns podman with this engine's folders. They are given as options, because when a container ends, its monitor
+    /// runs podman again with the same options.
     fn podman(&self) -> Command {
         let mut command = Command::new("podman");
         command.arg("--root").arg(&self.data).arg("--runroot").arg(self.path("run"));

@@ -43,7 +43,7 @@ impl Served {
         Self { process, address: address.trim().to_owned() }
     }
 
-    /// Host and port.
+    /// Returns host and port.
     pub fn authority(&self) -> &str {
         self.address.strip_prefix("http://").unwrap().split('/').next().unwrap()
     }
@@ -127,7 +127,7 @@ impl Client {
         self.socket.send(Message::text(text.into())).unwrap();
     }
 
-    /// The next answer: its type and its data.
+    /// Returns the next answer: its type and its data.
     pub fn answer(&mut self) -> (String, Value) {
         loop {
             match self.socket.read().unwrap() {
@@ -146,7 +146,7 @@ impl Client {
         self.answer()
     }
 
-    /// The code of the error that answers a message.
+    /// Sends a message that must be answered with an error, and returns the error's code.
     pub fn refused(&mut self, text: &str) -> String {
         self.send(text);
         let (kind, data) = self.answer();
@@ -181,7 +181,7 @@ impl Client {
     }
 }
 
-/// The gold result of an experiment of the tiny suite, wherever the file keeps it.
+/// Returns the gold result of an experiment of the tiny suite, wherever the file keeps it.
 pub fn gold(lab: &Lab, id: &str) -> Value {
     fn find(gold: &Value, id: &str) -> Option<Value> {
         let fields = gold.as_object()?;
@@ -192,13 +192,13 @@ pub fn gold(lab: &Lab, id: &str) -> Value {
     find(&gold, id).unwrap_or_else(|| panic!("no gold of `{id}` in {gold:#}"))
 }
 
-/// The right answer for a sample of the tiny suite that is tested by all experiments. Other samples need only a part of
-/// this answer.
+/// Returns the right answer for a sample of the tiny suite that is tested by all experiments. Other samples need only a
+/// part of this answer.
 pub fn answers(lab: &Lab) -> Value {
     json!({ "Experiment 1": gold(lab, "means"), "Experiment 2": gold(lab, "spread"), "Experiment 3": gold(lab, "table") })
 }
 
-/// Processes below this one, however deep.
+/// Returns all descendants of a process.
 pub fn descendants(of: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut left = vec![of];

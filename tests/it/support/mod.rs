@@ -21,7 +21,7 @@ use std::process::{Command, Output, Stdio};
 /// Path of the program under test.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_autoexperiment");
 
-/// A copy of the tiny suite with recorded gold, in a temporary folder, with caches of its own.
+/// A temporary folder for one test, usually with a copy of the tiny suite and its recorded gold.
 pub struct Lab {
     folder: tempfile::TempDir,
 }
@@ -49,12 +49,12 @@ impl Lab {
         lab
     }
 
-    /// Makes an empty folder.
+    /// Makes a lab whose folder is empty.
     pub fn bare() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// Makes a copy of the tiny suite in a folder below this one.
+    /// Makes a lab with a copy of the tiny suite, in a new folder below this one.
     pub fn below(folder: &Path) -> Self {
         let ready = Self::new();
         let lab = Self { folder: tempfile::Builder::new().prefix("lab-").tempdir_in(folder).unwrap() };
@@ -83,8 +83,8 @@ impl Lab {
         self.write(path, &text.replace(from, to));
     }
 
-    /// Returns a command of the program in this lab. Envs are cached for all labs, scratch is the lab's own, and no
-    /// results are taken from the cache.
+    /// Returns a command of the program, to be run in this lab's folder. All labs share the cached envs, but scratch
+    /// files are in the lab's folder, and no results are taken from the cache.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command

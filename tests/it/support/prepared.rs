@@ -11,7 +11,7 @@ fn shared() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Returns the cache of envs and snapshots that all tests share, unless one sets another.
+/// Returns the cache of envs and snapshots that all tests share, except tests that set their own.
 pub fn cache() -> PathBuf {
     shared().join("cache")
 }
@@ -64,8 +64,8 @@ fn locked(tree: &str, env: &str) -> PathBuf {
     })
 }
 
-/// Returns a folder of this name that was made with this key, making it if needed. Processes that ask at the same time
-/// wait for the one that makes it.
+/// Returns the folder with this name and key, and first makes it with `make` if it does not exist. Other processes that
+/// need the folder wait until it is made.
 fn once(name: &str, key: &impl Hash, make: impl FnOnce(&Lab)) -> PathBuf {
     let folder = shared().join("suites");
     fs::create_dir_all(&folder).unwrap();
@@ -78,7 +78,7 @@ fn once(name: &str, key: &impl Hash, make: impl FnOnce(&Lab)) -> PathBuf {
         remove_others(&folder, &format!("{name}-"));
         let lab = Lab::bare();
         make(&lab);
-        // Renaming makes a folder appear whole.
+        // Copy and then rename, so that the folder never exists with only a part of its files.
         let partial = folder.join(format!("{name}-partial"));
         copy(&lab.path(""), &partial);
         fs::rename(partial, &made).unwrap();

@@ -33,7 +33,7 @@ const READERS: Packages = Packages {
     bare: &["swebench==5.0.2", "sweagent==0.0.1"],
 };
 
-/// The oldest supported versions. Earlier versions of Inspect do not know the pool of messages that calls refer to.
+/// The oldest supported versions. Earlier versions of Inspect cannot read logs whose calls refer to a pool of messages.
 const OLDEST: Packages = Packages {
     name: "oldest-readers",
     least: (3, 10),
@@ -99,7 +99,8 @@ impl Readers {
     }
 }
 
-/// Returns an interpreter that is new enough, on the path or among pyenv's, whose shims only lead to one version.
+/// Returns an interpreter that is new enough: one on the path, or one of the versions installed by pyenv. Those are
+/// searched directly, because the pyenv programs on the path all lead to the same version.
 fn interpreter(least: (u32, u32)) -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let pyenv = std::env::var_os("PYENV_ROOT").map_or_else(|| home.join(".pyenv"), PathBuf::from);

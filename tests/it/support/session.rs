@@ -1,4 +1,4 @@
-//! A conversation that uses the Python session of `--tools super` in every way, and its expected observations.
+//! A conversation that uses the Python session of the tools `super` in every way, and its expected observations.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub fn replies(body: &str, answer: &str) -> Vec<Value> {
     ]
 }
 
-/// Checks that the observations come from one session that lived all the time.
+/// Checks that the observations come from a single Python session, which lived from the first call to the last.
 pub fn assert_lives(shown: &[String]) {
     assert_eq!((shown[0].as_str(), shown[2].as_str()), ("no output", "2.0"), "{shown:?}");
     assert_eq!(shown[3], "from the shell", "{shown:?}");

@@ -32,8 +32,8 @@ fn a_survey_reports_kinds_and_fresh_files_despite_permissions() {
     let stamp = std::time::UNIX_EPOCH + std::time::Duration::from_secs(STAMP);
     File::options().write(true).open(at("old")).unwrap().set_modified(stamp).unwrap();
     fs::set_permissions(at("closed"), Permissions::from_mode(0o0)).unwrap();
-    // The sandbox's start is in the future here, so no change time makes a file fresh, only a modification time other
-    // than [`STAMP`].
+    // A file is fresh if it was changed after the sandbox's start, or if its modification time is not [`STAMP`]. The
+    // start is in the future here, so only the second condition applies.
     let mut list = Vec::new();
     survey(root.path(), Some(FileTime(i64::MAX, 0)), SurveyLimits::default(), &mut list).unwrap();
     let file = |path: &str, size, fresh| Surveyed {
@@ -65,7 +65,7 @@ fn a_survey_stops_at_its_limits_and_reports_it() {
     assert_eq!(surveyed(root.path(), all), (whole.map(str::to_owned).into(), false));
     let of = |count: usize| (whole[..count].iter().map(|&path| path.to_owned()).collect(), true);
     assert_eq!(surveyed(root.path(), SurveyLimits { fresh: 3, ..all }), of(3));
-    // The names in the two upper folders fit, but not those in the third.
+    // Names are counted per folder. Those in the two upper folders fit, but not those in the third.
     assert_eq!(surveyed(root.path(), SurveyLimits { bytes: 3 * NAME + 10, ..all }), of(2));
     // With few entries, the time limit does not apply.
     assert!(!surveyed(root.path(), SurveyLimits { wall: Duration::ZERO, ..all }).1);

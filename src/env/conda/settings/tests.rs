@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::{CondaSettings, CondarcLocations, Priority};
 use crate::error::{Error, FailureKind, Result};
 
-/// A machine and a user that exist only for a test.
+/// A folder with the configuration files of a machine and a user that exist only for a test.
 struct SettingsFixture(TempDir);
 
 impl SettingsFixture {

@@ -144,7 +144,8 @@ async fn replies_are_streamed_to_the_agent() {
             }
             text.clone()
         };
-        // Each piece must arrive before the next is sent; text that may begin a stop text is held back.
+        // Each piece must arrive before the next is sent. Text that may be the beginning of a stop text, such as `E`
+        // for `END`, is held back.
         pieces.send(ReplyPiece::Text("Let me".into()));
         until("\"Let me\"").await;
         pieces.send(ReplyPiece::Text(" look.E".into()));
@@ -368,7 +369,8 @@ async fn requests_without_the_key_are_refused_unread_and_not_counted() {
     let refused = async |path: &str, key: &str| {
         let (mut ours, theirs) = duplex(1 << 20);
         to.send(theirs).await.unwrap();
-        // The request's head announces a body that is never sent.
+        // The request's head announces a body that is never sent, so only a gateway that does not read the body
+        // answers.
         let head =
             format!("POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-length: 9\r\n\r\n");
         ours.write_all(head.as_bytes()).await.unwrap();

@@ -23,7 +23,8 @@ fn thinking() -> Reply {
     }
 }
 
-/// Sends a request. Returns the body, the request that reached the model, and the parts left out.
+/// Sends a request. Returns the body of the answer, the request that reached the model, and the names of the parts that
+/// were left out.
 async fn send_request(path: &str, streams: bool, more: Value) -> (String, Request, Vec<String>) {
     let kept = Arc::new(Mutex::new(None));
     let keeps = kept.clone();
@@ -98,8 +99,9 @@ async fn a_models_thoughts_are_in_the_fields_of_each_protocol_and_complete_when_
         for streams in [false, true] {
             let (body, ..) = send_request(path, streams, wants(path)).await;
             assert!(body.contains("Hm."), "{path}: {body}");
-            // Chat completions have no field for the token that represents thoughts. In this protocol, the harness
-            // finds the thoughts by the id of a tool call.
+            // In the other protocols, the answer contains a token by which the harness finds the model's thoughts when
+            // the agent sends them back. Chat completions have no field for this token, so the harness finds the
+            // thoughts by the id of a tool call.
             assert_eq!(body.contains("autoexperiment-thoughts-0"), path != PATHS[0], "{path} {streams}: {body}");
         }
     }
