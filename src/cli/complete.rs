@@ -107,10 +107,11 @@ fn runs(folder: Option<PathBuf>) -> Vec<String> {
     names.chain(latest).collect()
 }
 
-/// Returns the agents that need no argument after a colon, and the external agents that come with the program.
+/// Returns the names of the agents, some with a colon after which their argument follows, and of the external agents
+/// that come with the program.
 fn agents() -> Vec<String> {
     let own = AGENTS.iter().map(|name| match *name {
-        "mutant" | "scripted" | "cli" | "python" => format!("{name}:"),
+        "mutant" | "replies" | "cli" | "python" => format!("{name}:"),
         name => name.to_owned(),
     });
     own.chain(bundled_names().into_iter().map(|name| format!("cli:{name}"))).collect()

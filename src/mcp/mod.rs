@@ -33,10 +33,11 @@ use crate::report::{SummaryOptions, brief_console, summarise};
 use crate::run::{ClientName, outcomes};
 use tools::{DrawArguments, StartArguments};
 
-/// Time after which a call returns even if it is not finished; the client then waits with `result`. Clients often wait
-/// for 60 s.
+/// Time after which a call returns even if its work is not finished; the client then waits with the tool `result`. Many
+/// clients give up after 60 s.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// Maximum number of attempts that are remembered, so that their results can be read.
+/// Number of attempts that are remembered. When it is reached, attempts that have ended are forgotten, so their results
+/// can no longer be read.
 const MOST_KEPT: usize = 1000;
 /// Maximum size of a request over HTTP in bytes.
 const LONGEST: usize = 4 << 20;
@@ -61,7 +62,7 @@ struct Shared {
 type Answer = std::result::Result<String, String>;
 
 impl McpServer {
-    /// Creates the server of a host's tasks for a client of this name.
+    /// Creates a server for the tasks of a host. Attempts are stored under the name of the client.
     #[must_use]
     pub fn new(host: Arc<EpisodeHost>, client: ClientName) -> Self {
         Self { shared: Arc::new(Shared { host, client, attempts: RwLock::default() }) }
@@ -155,7 +156,7 @@ impl Shared {
         let tasks = self.host.tasks();
         let split = asked.split.as_deref().map_or(Ok(Split::default()), str::parse).map_err(|error| told(&error))?;
         let mut drawn: Vec<Value> = Vec::new();
-        // Skip samples that were drawn before, and give up after four draws per requested sample.
+        // A draw may repeat an earlier sample, which is skipped. So make up to four draws per requested sample.
         for turn in 0..4 * u64::from(asked.count.unwrap_or(1)) {
             if drawn.len() >= asked.count.unwrap_or(1) as usize {
                 break;
@@ -190,7 +191,8 @@ impl Shared {
     fn keep(&self, handle: String, episode: Arc<Mutex<Episode>>) {
         let mut attempts = self.attempts.write().unwrap_or_else(PoisonError::into_inner);
         if attempts.len() >= MOST_KEPT {
-            attempts.retain(|_, episode| episode.try_lock().is_ok_and(|episode| episode.outcome().is_none()));
+            // A call is in progress on an attempt that is locked, so that attempt has not ended.
+            attempts.retain(|_, episode| !episode.try_lock().is_ok_and(|episode| episode.outcome().is_some()));
         }
         attempts.insert(handle, episode);
     }
