@@ -19,7 +19,8 @@ pub struct Arguments {
 }
 
 /// Bash's completion function. Offers the names printed by `complete`, or clap's completions if none are printed. Bash
-/// splits words at `:` and `=`, so the part of the word up to the last of these is cut off the names.
+/// treats `:` and `=` as ends of words and replaces only what follows the last of them, so what precedes is removed
+/// from the names.
 const BASH: &str = r#"
 _autoexperiment() {
     local line="${COMP_LINE:0:COMP_POINT}" names word cut
@@ -71,8 +72,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     })
 }
 
-/// Replaces the completion function of the generated script: renames that function, and inserts the function `ours`
-/// before the script's end.
+/// Inserts the completion function `ours` before `end` in the generated script. The script's own function is renamed,
+/// so that `ours` takes its place and can call it.
 fn with_names(script: &str, ours: &str, end: &str) -> String {
     let renamed = script.replacen("\n_autoexperiment() {", "\n_autoexperiment_generated() {", 1);
     let renamed = match renamed.strip_prefix("_autoexperiment() {") {

@@ -32,7 +32,7 @@ use crate::suite::{Protocol, is_bundled};
 /// learner.
 const JOBS_PER_CORE: usize = 8;
 
-/// Options that are stored with a run.
+/// Options that are stored with a run. They conflict with `--resume`, which uses the stored values.
 const STORED: [&str; 20] = [
     "family", "named", "papers", "n", "fraction", "units", "limit", "seed", "full", "held_out", "reward", "tools",
     "steps", "time", "scoring", "name", "sandbox", "gpus", "memory", "cpus",

@@ -9,7 +9,7 @@ use crate::run::event::RunEvent;
 /// Prints an event. Write errors, such as a closed pipe, do not stop the run.
 pub(super) fn print_event(event: &RunEvent) {
     match event {
-        // The payload borrows the stage's text. The text is made here, so print the payload before the text is dropped.
+        // The payload borrows this text, which is created here, so `event_payload` could not return such a payload.
         RunEvent::Stage(stage) => print_line(EventPayload::Stage { what: &stage.to_string() }),
         event => {
             if let Some(told) = event_payload(event) {

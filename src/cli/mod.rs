@@ -1,5 +1,4 @@
-//! The command line: one file per verb. The only module that prints: data to stdout, messages to
-//! stderr.
+//! The command line: one file per verb (subcommand). The only module that prints: data to stdout, messages to stderr.
 
 /// Prints a message to stderr. Write errors, such as a closed pipe in `2>&1 | head`, are ignored.
 macro_rules! talk {
@@ -189,8 +188,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Exits with clap's error message. Adds the new name of a renamed verb or option, or the hint of our own error type if
-/// that type refused a value.
+/// Exits with clap's error message. Adds a hint: the new name of a renamed verb or option, or, if a parser of this
+/// program refused an option's value, the hint of the parser's [`Error`].
 fn refuse(error: &clap::Error) -> ! {
     // Stderr may be closed.
     let _ = error.print();

@@ -59,10 +59,10 @@ fn newest(runs: &Path) -> Option<PathBuf> {
     stored_runs(runs).into_iter().next().map(|(folder, _)| folder)
 }
 
-/// Returns the folders of runs; the newest run's if no name is given.
+/// Returns the folders of the named runs or, if there are no names, of the newest run.
 ///
 /// # Errors
-/// Kind `Usage` if a run does not exist, or is named twice, as its attempts would count twice.
+/// Kind `Usage` if a run does not exist, or is named twice, because its attempts would count twice.
 pub(super) fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<PathBuf>> {
     let mut real = BTreeSet::new();
     let latest = [LATEST.to_owned()];
@@ -78,8 +78,8 @@ pub(super) fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<Path
     names.iter().map(folder).collect()
 }
 
-/// Returns the settings for intervals over these records, with the word that their family uses for a group of samples,
-/// such as "paper".
+/// Returns the settings for confidence intervals over these records. They include the word that the records' family
+/// uses for a group of samples, such as "paper".
 pub fn intervals<'a>(population: Population, records: impl IntoIterator<Item = &'a Outcome>) -> Intervals {
     let usual = Intervals::default();
     let words = Families::standard().words(records.into_iter().map(|record| &*record.family));

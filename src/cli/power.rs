@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&power_console(&rows, aim, &assumed))
 }
 
-/// Returns the assumptions for each n, and their description.
+/// Returns the inputs for each n that follow from the options, and a sentence that lists these assumptions.
 fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, String) {
     let of = |n: usize| {
         let spread = Spread::assumed(arguments.rate.powi(n as i32), arguments.alike);

@@ -32,7 +32,7 @@ pub struct ProgressDisplay {
 struct DisplayState {
     bar: ProgressBar,
     counts: ProgressCounts,
-    /// The run's last stage, unless a message about an env came after it.
+    /// The last stage, by which repeated events of the same stage are recognised; `None` after a message about an env.
     stage: Option<Stage>,
     /// Description of the current activity.
     doing: String,
@@ -90,7 +90,7 @@ struct ProgressCounts {
     failed: usize,
     infrastructure: usize,
     stopped: usize,
-    /// Number of attempts that are being tried again.
+    /// Number of times that an attempt was tried again.
     retried: usize,
     cost: f64,
     /// Number of attempts that ended before this session.
@@ -189,7 +189,7 @@ impl Observer for ProgressDisplay {
                 state.bar.set_length(total as u64);
                 state.bar.set_position(finished as u64);
                 if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {elapsed}\n{msg}{running}") {
-                    // These lines are drawn with every tick, to keep the seconds up to date.
+                    // Draw the lines of the running attempts with every tick, to keep their seconds up to date.
                     let running = Arc::clone(&state.running);
                     state.bar.set_style(style.with_key(
                         "running",

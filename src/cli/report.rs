@@ -292,7 +292,7 @@ fn print_rows(selection: &RunSelection, rows: TableRows) -> Result<()> {
     print(&text)
 }
 
-/// Publication dates of samples, by family and sample.
+/// Publication dates of samples, by the family's name and the sample's id.
 #[derive(Default)]
 struct PublicationDates {
     since: BTreeMap<(String, String), PartialDate>,
@@ -341,7 +341,7 @@ fn dates(arguments: &Dates) -> Result<()> {
     print(&report::by_date_console(&rows, &options, &notes))
 }
 
-/// Names of what samples withhold, such as functions of papers, by item and index.
+/// Names of the units that samples withhold, such as functions, by the item's id and the unit's index.
 #[derive(Default)]
 struct WithheldNames {
     names: BTreeMap<(String, usize), String>,
@@ -371,7 +371,7 @@ fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
     found
 }
 
-/// By family and item: the samples that were tried, and the indices of the runs that tried them.
+/// Samples that were tried, and the indices of the runs that tried them, by family and item.
 type TriedSamples = BTreeMap<(String, String), (BTreeSet<Sample>, BTreeSet<usize>)>;
 
 /// Collects the samples that the runs tried, by item.

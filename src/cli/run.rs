@@ -213,7 +213,8 @@ impl MachineArguments {
     }
 }
 
-/// Options of the machine with which a stored run continues.
+/// Returns the options of the machine for continuing a stored run: sandbox, GPUs and limits are those of the run,
+/// folders and channels those given now.
 pub(super) fn stored_machine(
     configuration: &Configuration,
     places: &PlaceOptions,
@@ -379,7 +380,7 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     Box::pin(show(run, &shown)).await
 }
 
-/// Whether this is a plain file name.
+/// Whether a run's name is a plain file name.
 pub(super) fn is_plain(name: &str) -> bool {
     name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.')) && name.starts_with(char::is_alphanumeric)
 }

@@ -150,7 +150,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lists the results that are left.
+/// Lists the numbers in a text that look like results, and fails if there are any.
 fn check(path: &Path, scrubbed: &Scrubbed) -> Result<()> {
     let mut left = String::new();
     for number in scrubbed.numbers.iter().filter(|number| number.removed) {
@@ -169,7 +169,7 @@ fn check(path: &Path, scrubbed: &Scrubbed) -> Result<()> {
     }
 }
 
-/// Returns the rule's name in the audit, with the word that decided.
+/// Returns a rule's name as in the audit, followed by the word in the text, if any, because of which the rule applied.
 fn why(rule: ScrubRule, cue: Option<&str>) -> String {
     let name = serde_json::to_value(rule).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
     match cue {

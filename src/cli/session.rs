@@ -15,7 +15,7 @@ use crate::run::outcomes;
 use crate::run::scheduler::RunOutcome;
 use crate::session::{Finished, Run};
 
-/// Settings for the output of a session, and for when the command fails.
+/// Settings of a session's output and exit code.
 pub struct SessionOutput {
     /// Number of attempts at each sample.
     pub k: u32,
@@ -45,7 +45,7 @@ pub async fn show(run: Run, shown: &SessionOutput) -> Result<ProgramExit> {
     Ok(exit)
 }
 
-/// Plans a run for other processes to work on, and prints how to do that.
+/// Plans a run for other processes to work on, and prints the command with which they do so.
 pub(super) async fn show_plan(run: Run) -> Result<ProgramExit> {
     let Some(folder) = plan(run).await? else { return Ok(ProgramExit::Interrupted) };
     let folder = folder.display();

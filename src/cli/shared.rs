@@ -48,8 +48,8 @@ impl SuiteOptions {
         self.own()?.map_or_else(bundled, Ok)
     }
 
-    /// Returns the folder of the suite that is named, or in this folder or a parent; `None` if only the bundled one is
-    /// available.
+    /// Returns the folder of the named suite or, if none is named, of the suite in this folder or the nearest parent;
+    /// `None` if only the bundled suite is available.
     pub fn own(&self) -> Result<Option<PathBuf>> {
         if let Some(folder) = &self.suite {
             return std::path::absolute(folder).map(Some).map_err(|error| Error::io("resolve", folder, error));
@@ -164,8 +164,8 @@ impl FreshOptions {
     }
 }
 
-/// Maximum number of threads for calls that block. A thousand attempts that begin at once wait for the same disk, and a
-/// thread for each would only take memory.
+/// Maximum number of threads for calls that block. More threads would only take memory: many attempts that begin at
+/// once wait for the same disk anyway.
 const BLOCKING_THREADS: usize = 48;
 
 /// Runs a verb's future on a new runtime.
@@ -198,8 +198,8 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
 /// Width of a table on a terminal of unknown width, in columns.
 const COLUMNS: u16 = 80;
 
-/// Formats a plain table: header, rows, with the `numbers` columns aligned right. On a terminal, long cells are wrapped
-/// to fit its width; otherwise each row is one line, for programs.
+/// Formats a plain table, with the columns whose indices are in `numbers` aligned right. On a terminal, long cells are
+/// wrapped to fit its width; otherwise each row is one line, for programs.
 pub fn table(header: &[&str], numbers: &[usize], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_header(header);

@@ -106,7 +106,7 @@ pub(super) async fn submit_new(run: Run, job: SlurmJob) -> Result<ProgramExit> {
     submit(&folder, job).await
 }
 
-/// Submits a planned run and watches it. Tasks that are already in the queue stay as they are.
+/// Submits a planned run and watches it. Submits nothing if tasks of the run are in Slurm's queue already.
 pub async fn submit(folder: &Path, job: SlurmJob) -> Result<ProgramExit> {
     let run = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
     let array = JobArray { run, job };

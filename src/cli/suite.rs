@@ -101,7 +101,8 @@ fn write_readme(path: &Path, table: &str) -> Result<()> {
     Ok(())
 }
 
-/// Replaces the lines between the marks. The error is a fragment that says which mark is at fault.
+/// Replaces the lines between the marks [`BEGIN`] and [`END`]. The error is a fragment that says which mark is at
+/// fault.
 fn replaced(text: &str, table: &str) -> Result<String, String> {
     let place = |mark: &str| {
         let mut at = 0;

@@ -12,7 +12,8 @@ use crate::masked::gold::power;
 use crate::report::clean;
 use crate::suite::{FunctionEvidence, GoldResult, LoadedPaper, Paper, PaperEvidence};
 
-/// Describes, in one line, how well stochastic gold detects biased results; `None` if no experiment is stochastic.
+/// Describes, in one line, how well biased results are detected in experiments that vary on purpose (tolerance
+/// `stochastic`); `None` if there are no such experiments.
 pub(super) fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Option<String> {
     let power = power(paper, gold);
     let parts: Vec<String> =
@@ -84,8 +85,9 @@ pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: boo
     text
 }
 
-/// Names the functions without which experiments give other values instead of an error. If this is true of all
-/// functions, the commands are the reason: test runners, for example, count failures instead of stopping at an error.
+/// Names the functions whose masking makes experiments give other values instead of stopping with an error. If this is
+/// true of all functions, the commands are the reason: test runners, for example, count failures instead of stopping at
+/// an error.
 fn swallowed(functions: &[String], all: usize) -> String {
     match functions {
         [] => String::new(),

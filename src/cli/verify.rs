@@ -202,7 +202,7 @@ async fn prepare(
 
 impl Arguments {
     /// Returns a paper with its stored evidence, if the evidence is up to date and contains all figures that the
-    /// options ask for. Errors in a paper appear later, when it is measured.
+    /// options ask for. Errors in a paper are ignored here: they are reported when it is measured.
     fn believed(&self, suite: &Suite, id: &str) -> Option<(LoadedPaper, PaperEvidence)> {
         if self.fresh || self.survivors || self.json || self.no_mutants || self.recheck.is_some() {
             return None;
@@ -232,7 +232,7 @@ impl Arguments {
         }
     }
 
-    /// Lists the faults of a paper that could be measured.
+    /// Lists the faults that the measurement of a paper has found.
     fn judge(&self, loaded: &LoadedPaper, verified: PaperMeasurement) -> Vec<Error> {
         let paper = &loaded.paper;
         let mut errors = Vec::new();

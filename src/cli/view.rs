@@ -59,7 +59,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     talk!("open this address in a browser on this machine; Ctrl-C ends it");
     server
         .serve(async {
-            // Without signal handling, only a kill ends the server.
+            // If Ctrl-C cannot be handled, serve until the process is killed.
             if tokio::signal::ctrl_c().await.is_err() {
                 std::future::pending::<()>().await;
             }

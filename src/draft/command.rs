@@ -31,7 +31,7 @@ pub struct RequestedExperiment {
     /// The rule for reading the result, if the user gave one.
     #[serde(default)]
     pub result: Option<ResultRule>,
-    /// The tolerance; `None` for the default.
+    /// Tolerance for comparing results with gold; `None` for the default.
     #[serde(default)]
     pub tolerance: Option<ToleranceRule>,
 }
@@ -43,8 +43,8 @@ struct Tables {
     experiment: Vec<RequestedExperiment>,
 }
 
-/// A parameter with its values: `{n=full:1000,curtailed:50}`, or `{n=50}` if full and curtailed experiments use the
-/// same value.
+/// Pattern of a parameter with its values in a command: `{n=full:1000,curtailed:50}`, or `{n=50}` if the full and the
+/// curtailed protocol use the same value.
 static HOLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{([A-Za-z_][A-Za-z0-9_]*)=([^{}]*)\}").ok());
 
 const FORM: &str = "write it as `NAME=COMMAND`, such as `table=python -m pkg table --n {n=full:1000,curtailed:50}`";
@@ -147,7 +147,7 @@ pub fn validate(wanted: &[RequestedExperiment]) -> Result<()> {
 /// Adds result rules to experiments, from the options `--regex NAME.KEY=EXPRESSION` and `--json-file NAME=FILE`.
 ///
 /// # Errors
-/// Kind `Usage` for an unknown experiment, or for an expression that is invalid or has no group.
+/// Kind `Usage` for an unknown experiment, or for a regular expression that is invalid or has no capture group.
 pub fn add_rules(wanted: &mut [RequestedExperiment], expressions: &[String], files: &[String]) -> Result<()> {
     let ids: Vec<String> = wanted.iter().map(|one| format!("`{}`", one.id)).collect();
     let unknown = |text: &str| {
@@ -183,7 +183,7 @@ pub fn add_rules(wanted: &mut [RequestedExperiment], expressions: &[String], fil
 }
 
 impl RequestedExperiment {
-    /// Returns the command with the values of its parameters.
+    /// Returns the command with the parameters' values of this protocol filled in.
     pub fn command_line(&self, protocol: crate::suite::Protocol) -> Result<String, String> {
         self.experiment(ResultRule::JsonLine(crate::suite::Stdout::Stdout), String::new()).command_line(protocol)
     }
@@ -212,7 +212,8 @@ pub(super) fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.')
 }
 
-/// Returns a number if the text is a number in its usual form; otherwise the text itself.
+/// Converts a parameter's value to a number if that number is printed exactly as the user wrote it, and to a string
+/// otherwise. So values such as `007` and `1e-3` are filled into the command unchanged.
 fn value(text: &str) -> toml::Value {
     let number = text.parse::<i64>().map(toml::Value::Integer).or_else(|_| text.parse::<f64>().map(toml::Value::Float));
     number.ok().filter(|number| number.to_string() == text).unwrap_or_else(|| text.into())

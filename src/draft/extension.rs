@@ -17,11 +17,12 @@ pub struct Extension {
     pub command: String,
     /// Packages that the command needs.
     pub requirements: Vec<String>,
-    /// Evidence that the repository has code to build, for the user.
+    /// Sign that the repository has code to build, as a text for the user.
     pub because: String,
 }
 
-/// Undeclared requirements of some build systems, by a part of the name of the build backend.
+/// Packages that some build systems need even if the project does not declare them. Each key is a part of the build
+/// backend's name.
 const TOOLS: [(&str, &[&str]); 3] =
     [("mesonpy", &["meson", "ninja"]), ("scikit_build", &["cmake", "ninja"]), ("skbuild", &["cmake", "ninja"])];
 
@@ -74,7 +75,7 @@ pub fn extension(repo: &Path) -> Option<Extension> {
     Some(Extension { command, requirements, because })
 }
 
-/// Appends those packages of `more` to `packages` that `packages` doesn't contain in any version.
+/// Returns `packages`, followed by those packages of `more` that `packages` doesn't contain in any version.
 #[must_use]
 pub fn joined(packages: &[String], more: &[String]) -> Vec<String> {
     let mut all = packages.to_vec();
@@ -94,7 +95,8 @@ fn name_of(requirement: &str) -> String {
     requirement[..end.unwrap_or(requirement.len())].to_ascii_lowercase().replace(['_', '.'], "-")
 }
 
-/// Returns the build system (backend and readable name) if it can only make wheels and there are sources to compile.
+/// Returns the build system (a part of the backend's name, and a readable name) if this system can only make wheels and
+/// there are sources to compile.
 fn other<'a>(backend: &'a str, sources: &[PathBuf]) -> Option<(&'a str, &'static str)> {
     let known = [
         ("mesonpy", "meson"),

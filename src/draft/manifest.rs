@@ -14,7 +14,7 @@ pub struct CompiledCode {
     pub build: Option<String>,
     /// Compiled files that the repo contains.
     pub files: Vec<String>,
-    /// Python ABI tag that the compiled files require, if they work with one only.
+    /// Python ABI tag that the compiled files require; `None` if they are not bound to one ABI.
     pub abi: Option<String>,
 }
 

@@ -121,7 +121,8 @@ fn copyright(licence: &str) -> Option<u16> {
     notices.flat_map(|line| year.find_iter(line)).filter_map(|found| found.as_str().parse().ok()).max()
 }
 
-/// Returns the Python call that each console script makes, from entries such as `name = package.module:function`.
+/// Returns the function that each console script calls, as `package.module:function`, by the script's name. The scripts
+/// are declared by entries such as `name = package.module:function`.
 #[must_use]
 pub fn scripts(repo: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
@@ -166,7 +167,7 @@ pub fn requires_python(repo: &Path) -> Option<(String, &'static str)> {
         .or_else(|| found("setup.py", setup()))
 }
 
-/// Returns the list `requires` in the section `[build-system]`.
+/// Returns the list `requires` in the section `[build-system]` of `pyproject.toml`.
 #[must_use]
 pub(super) fn build_requires(repo: &Path) -> Vec<String> {
     let table = pyproject(repo).unwrap_or_default();
@@ -174,7 +175,7 @@ pub(super) fn build_requires(repo: &Path) -> Vec<String> {
     listed.into_iter().flatten().filter_map(|one| one.as_str().map(str::to_owned)).collect()
 }
 
-/// Returns `build-backend` in the section `[build-system]`.
+/// Returns `build-backend` in the section `[build-system]` of `pyproject.toml`.
 #[must_use]
 pub(super) fn build_backend(repo: &Path) -> Option<String> {
     pyproject(repo)?.get("build-system")?.get("build-backend")?.as_str().map(str::to_owned)
@@ -190,7 +191,8 @@ fn pyproject(repo: &Path) -> Option<Table> {
     text(repo, "pyproject.toml")?.parse().ok()
 }
 
-/// Returns `dependencies` in the section `[project]`; `None` if the project declares them as dynamic.
+/// Returns `dependencies` in the section `[project]` of a `pyproject.toml`; `None` if the project declares them as
+/// dynamic, so that they are determined elsewhere.
 fn declared(table: &Table) -> Option<Vec<String>> {
     let project = table.get("project")?.as_table()?;
     let dynamic = project.get("dynamic").and_then(toml::Value::as_array);
@@ -209,7 +211,7 @@ fn metadata(text: &str) -> Option<Vec<String>> {
     (!needed.is_empty()).then_some(needed)
 }
 
-/// Returns the lines under a key in a section of an ini file.
+/// Returns the lines of a key's value in a section of an ini file such as `setup.cfg`.
 fn section(text: &str, name: &str, key: &str) -> Option<Vec<String>> {
     let mut lines = text.lines().skip_while(|line| line.trim() != format!("[{name}]")).skip(1);
     let mut found = Vec::new();
@@ -223,8 +225,8 @@ fn section(text: &str, name: &str, key: &str) -> Option<Vec<String>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns the strings in a literal list that is an argument of `setup`, such as `install_requires=[...]` or
-/// `"name": [...]`.
+/// Returns the strings of a list in a `setup.py` that is written out as an argument of `setup`, such as
+/// `install_requires=[...]`, or as the value of a dict, such as `"console_scripts": [...]`.
 fn called(text: &str, key: &str) -> Option<Vec<String>> {
     let list = Regex::new(&format!(r#"{key}["']?\s*[=:]\s*[\[(]([^\[\]()]*(?:\[[^\]]*\][^\[\]()]*)*)[\])]"#)).ok()?;
     let string = Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#).ok()?;

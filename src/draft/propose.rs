@@ -107,7 +107,8 @@ fn choose(
     let mut chosen = Vec::new();
     let mut refused = Vec::new();
     let mut places: BTreeSet<(&Path, usize)> = BTreeSet::new();
-    // Functions are in source order, so a function comes before those nested in it.
+    // Functions are in source order, so when a nested function is reached, it is known whether the functions around it
+    // were chosen.
     for ((path, place), experiments) in entered {
         let Some(module) = modules.get(path) else { continue };
         let Some(function) = module.functions().get(*place) else { continue };

@@ -1,7 +1,8 @@
 //! Copies the repository to `repos/`, without files that agents must not see or do not need.
 //!
-//! Version control folders and caches are never copied, as in every snapshot. Tests, notebooks and saved results may
-//! reveal a function's body or a gold value, so they are left out and listed; the user can choose to keep them.
+//! Version control folders and caches are never copied; snapshots of a repo leave them out, too. Tests, notebooks and
+//! saved results may reveal a function's body or a gold value, so they are left out and listed; the user can choose to
+//! keep them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -40,7 +41,7 @@ fn set(globs: &[String]) -> Result<GlobSet> {
 }
 
 /// Copies a repository into the new folder `to`. Returns the paths that were left out, each with the reason. A folder
-/// is listed as one path, unless something in it was kept.
+/// that was left out as a whole is listed as one path.
 ///
 /// # Errors
 /// Kind `Usage` if `from` is not a folder or contains no Python file; `Machine` if a file cannot be read or written.
@@ -52,7 +53,8 @@ pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathB
     }
     let mut left_out: BTreeMap<PathBuf, &'static str> = BTreeMap::new();
     let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
-    // Files inside folders that are left out: those that the user keeps, and all others.
+    // Files inside folders that are left out: `kept_below` has those that the user chose to keep, `others_below` the
+    // rest.
     let mut kept_below: BTreeSet<PathBuf> = BTreeSet::new();
     let mut others_below: Vec<(PathBuf, &'static str)> = Vec::new();
     let mut python = false;
@@ -106,7 +108,8 @@ pub fn copy(from: &Path, to: &Path, choice: &CopyRules) -> Result<BTreeMap<PathB
     left_out.retain(|path, _| !holds(path, &kept_below));
     for (path, reason) in others_below {
         if above(&left_out, &path).is_none() {
-            // The outermost folder from which no file was kept; without such a folder, the file itself.
+            // List the outermost folder around this file from which no file was kept. If there is no such folder, list
+            // the file itself.
             let whole = path.ancestors().take_while(|above| !holds(above, &kept_below)).last().unwrap_or(&path);
             left_out.insert(whole.to_owned(), reason);
         }

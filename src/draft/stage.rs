@@ -12,11 +12,12 @@ use crate::files::write_durably;
 use crate::suite::Suite;
 use crate::workspace::remove_tree;
 
-/// Name of the venv backend's lock file. [`LOCKS`] is the name of the cache folder for lock files of drafts.
+/// Name of the venv backend's lock file.
 const LOCK: &str = "venv.lock";
+/// Name of the cache folder for lock files of drafts.
 const LOCKS: &str = "draft-locks";
 
-/// Maximum age of a cached lock file to be reused.
+/// Maximum age at which a cached lock file is reused.
 const DAY: Duration = Duration::from_hours(24);
 
 /// A paper in preparation. If dropped before [`Draft::move_into_suite`], everything is removed.
@@ -85,7 +86,7 @@ impl Draft {
         &self.id
     }
 
-    /// Uses an existing env of the suite.
+    /// Copies an existing env of the suite into the draft.
     ///
     /// # Errors
     /// Kind `Usage` if there is no env with this id.
@@ -106,7 +107,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Creates a new env with the paper's id.
+    /// Creates a new env with the paper's id from the text of its `environment.yml`.
     ///
     /// # Errors
     /// Kind `Usage` if that env already exists.
@@ -186,7 +187,8 @@ impl Draft {
     /// Moves everything into the suite.
     ///
     /// # Errors
-    /// Kind `Machine` if one of the folders was created there meanwhile; nothing is moved then.
+    /// Kind `Machine` if a folder cannot be moved, for example because another process has created a folder of this
+    /// name in the suite meanwhile. In this case, the suite is left as it was.
     pub fn move_into_suite(self) -> Result<()> {
         let parts: &[&str] = if self.new_env { &["envs", "repos", "papers"] } else { &["repos", "papers"] };
         let mut settled: Vec<PathBuf> = Vec::new();

@@ -49,8 +49,8 @@ impl TextSource {
         Ok(Self { text, title, format })
     }
 
-    /// Removes the results from the text: all numbers that are gold values, also when rounded. LaTeX headings become
-    /// Markdown headings.
+    /// Removes the results from the text: the numbers that [`scrub`] recognises as results by its rules, and all
+    /// numbers that equal a gold value, exactly or rounded. LaTeX headings become Markdown headings.
     #[must_use]
     pub fn scrubbed(&self, gold: &Gold) -> ScrubbedPaper {
         let mut values = Vec::new();
@@ -60,8 +60,7 @@ impl TextSource {
         self.without_results(&values)
     }
 
-    /// Removes the results from the text: all numbers that are one of these values, also when rounded. LaTeX headings
-    /// become Markdown headings.
+    /// Same as [`Self::scrubbed`], with these values as the gold values.
     #[must_use]
     pub fn without_results(&self, values: &[f64]) -> ScrubbedPaper {
         let scrubbed = scrub(&self.text, &ScrubOptions { format: self.format, gold: values });
@@ -116,7 +115,8 @@ fn from_latex(source: &str) -> String {
     heading.unwrap_or_default() + lines.fold(String::new(), |text, line| text + line + "\n").trim_start()
 }
 
-/// Expands commands without arguments that the author defined, such as `\newcommand{\model}{NetX}`.
+/// Replaces commands without arguments that the author defined, such as `\newcommand{\model}{NetX}`, by their
+/// definitions.
 fn expanded(text: &str) -> String {
     /// Maximum nesting depth of commands to expand.
     const DEEPEST: usize = 4;

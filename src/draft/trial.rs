@@ -174,8 +174,8 @@ pub fn refuse_scripts(wanted: &[RequestedExperiment], tree: &Path) -> Result<()>
     Error::all(faults.collect()).map_or(Ok(()), Err)
 }
 
-/// Programs that packages install, each with its package. If a command runs such a program, the repo needs the package,
-/// even if its files don't say so.
+/// Programs that packages install, each with its package. If a command runs such a program, the env must contain the
+/// package, even if the repository does not declare it as a dependency.
 const RUNNERS: [(&str, &str); 9] = [
     ("pytest", "pytest"),
     ("py.test", "pytest"),
@@ -203,7 +203,8 @@ pub fn refuse_left_out(
         let is_test = words.iter().any(|word| TEST_RUNNERS.contains(word));
         let named = words.iter().find_map(|word| {
             let path = Path::new(word.trim_start_matches("./"));
-            // A word without a slash or a dot need not be a path, even if there is a folder of that name.
+            // Except in the command of a test runner, a word without a slash or a dot is not taken for a path: it may
+            // be any argument that happens to be the name of a folder.
             let is_path = is_test || word.contains(['/', '.']);
             let is_meant = is_path && !path.as_os_str().is_empty() && !tree.join(path).exists();
             left_out.iter().find(|(folder, _)| is_meant && path.starts_with(folder))
@@ -279,8 +280,8 @@ fn call_of(name: &str, tree: &Path) -> Option<String> {
     ))
 }
 
-/// Returns the folder of the repo from which Python can import a module. A package with an `__init__.py` takes
-/// precedence.
+/// Returns the folder of the repo that must be on `PYTHONPATH` so that Python can import a module. If several folders
+/// contain such a module, a package with an `__init__.py` takes precedence.
 fn home(tree: &Path, module: &str) -> Option<PathBuf> {
     let is_it = |path: &Path| path.file_name().is_some_and(|name| name == module);
     let mut found: Vec<(u8, usize, PathBuf)> = Vec::new();
@@ -371,7 +372,7 @@ mod tests {
             "`inner` is in the repo, at `src/inner`: begin the command with `PYTHONPATH=src:$PYTHONPATH`"
         );
         assert!(step("helper").contains("`PYTHONPATH=.:$PYTHONPATH`"));
-        // Here, a folder outside of the package has the same name as the package.
+        // Here, the folder `libs/deep`, which is not a package, has the same name as the package `libs/deep/src/deep`.
         for file in ["libs/deep/README", "libs/deep/src/deep/__init__.py", "libs/deep/src/deep/core.py"] {
             std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
             std::fs::write(root.join(file), "").unwrap();

@@ -4,10 +4,11 @@
 //! If only one function in the file has the published name, it is chosen, whatever the line numbers. Otherwise the
 //! candidates are compared with what was published about the function: its class; its source; words in its description
 //! and its passage of the paper that occur in only one candidate; and, if words do not decide, line numbers that fit a
-//! single candidate. Contradictory evidence decides nothing.
+//! single candidate. If words and line numbers contradict each other, no candidate is chosen.
 //!
-//! Line numbers are stronger evidence if several functions with the same name and file were published, and the lines of
-//! each fit a different function of that name. Outdated line numbers would hardly fit in this way.
+//! Line numbers are stronger evidence, and decide before source and words, if several functions with the same name and
+//! file were published and the lines of each fit a different function of that name. Outdated line numbers would hardly
+//! fit in this way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -103,7 +104,8 @@ fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>
 
 /// Returns the functions whose published lines can be trusted: the index of each function in its module, by its
 /// published number. Lines are trusted if several functions with the same name and file were published, and if the
-/// lines of each fit a different function of that name: they overlap only that function and end where it ends.
+/// lines of each fit a different function of that name: they overlap no other function of that name and end where the
+/// function ends.
 fn by_lines_together(
     repo: &Path,
     paper: &PublishedPaper,
@@ -300,20 +302,20 @@ fn words(text: &str) -> BTreeSet<String> {
     words
 }
 
-/// Whether the published line numbers fit this function: its header, and its last line or the line after that. The
-/// published first line of the body is ignored, because it was usually just assumed to follow the header.
+/// Whether published line numbers fit this function: the header is the line of its `def`, and the end is its last line
+/// or the line after that. The published first line of the body is ignored, because it was usually just assumed to
+/// follow the header.
 fn lines_agree(function: &Function, [header, _, end]: [usize; 3]) -> bool {
     header == function.first_line && ends_there(function, end)
 }
 
-/// Whether a published last line fits this function: it is its last line or the line after that.
+/// Whether a published last line fits this function: it is the function's last line or the line after that.
 fn ends_there(function: &Function, end: usize) -> bool {
     (function.last_line..=function.last_line + 1).contains(&end)
 }
 
 /// Describes the error in published line numbers; `None` if they are correct. Correct numbers are: for the header, a
-/// line of the signature; for the start, the line after the signature; for the end, the line of the last statement or a
-/// later line before the next definition, because published ranges usually end one line late.
+/// line of the signature; for the start, the line after the signature; for the end, the line of the last statement.
 fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> Option<String> {
     let function = &module.functions()[at];
     let lines_in =

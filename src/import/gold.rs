@@ -1,4 +1,5 @@
-//! Published experiments and their results. There may be up to three sets of results.
+//! Published experiments and their results. Several files may state the result of an experiment, and may disagree: the
+//! paper's own `experiments.jsonl`, the `experiments.jsonl` of all papers, and the samples in `mlrc_n=<n>.jsonl`.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +15,13 @@ use crate::score::{Tolerance, score_experiment};
 pub struct PublishedExperiment {
     /// The experiment's id in the manifest.
     pub id: String,
-    /// Number of the experiment in the paper.
+    /// Published id of the experiment (`exp_id`), usually a number.
     pub number: String,
     /// Description of the measurement.
     pub description: String,
     /// The experiment's command.
     pub command: String,
-    /// Published numbers of the functions that the experiment needs.
+    /// Published ids (`func_id`) of the functions that the experiment needs.
     pub dependencies: Vec<String>,
     /// Published results, each with the name of the file that states it.
     pub results: Vec<(String, Value)>,
@@ -99,7 +100,8 @@ fn add(file: &str, result: &Value, about: &str, results: &mut Vec<(String, Value
     }
 }
 
-/// Parses a result: JSON, JSON in a string, or a value as Python prints it.
+/// Parses a result: JSON, a string that contains JSON, or a string that contains a value as Python prints it, with
+/// single quotes.
 fn read(result: &Value) -> Option<Value> {
     match result {
         Value::Null => None,
@@ -124,8 +126,8 @@ fn sampled(samples: &[Value], paper: &str, command: &str) -> Option<Value> {
     None
 }
 
-/// Splits a sample's script into commands, by the name that the script prints before each of them, as in
-/// `echo Experiment 1`.
+/// Splits a sample's script into commands. The script prints a name before each command, as in `echo Experiment 1`; the
+/// result maps these names to the commands.
 fn commands(script: &str) -> BTreeMap<String, String> {
     let mut commands: BTreeMap<String, String> = BTreeMap::new();
     let mut name = None;

@@ -129,7 +129,7 @@ impl PublishedFolder {
     }
 }
 
-/// Reads title, URL, id and environment name of each paper.
+/// Reads title, URL, id and environment name of each paper from `mlrc_main.csv`.
 fn facts(path: &Path) -> Result<Vec<[String; 4]>> {
     let broken = |error: csv::Error| Error::suite("broken table").at(path, None).because(error);
     let mut reader = csv::Reader::from_path(path).map_err(broken)?;

@@ -1,5 +1,5 @@
-//! Stored completions of ResearchCodeBench, as replies that can be run again, and their outcomes compared with the
-//! stored ones.
+//! Converts stored completions of ResearchCodeBench to replies that the agent `replies` can submit in a run, and
+//! compares the outcomes of this run with the stored outcomes.
 //!
 //! The benchmark stores a run as one JSON object: problems, their files, the snippets of each file, and for each
 //! snippet and model the completions with the outcome of the tests.
@@ -61,9 +61,9 @@ struct StoredOutcome {
 /// The replies of one model, written to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelReplies {
-    /// The model, as the benchmark calls it.
+    /// Name of the model in the benchmark.
     pub model: String,
-    /// The file of its replies.
+    /// File that contains the model's replies.
     pub file: PathBuf,
     /// Number of replies.
     pub replies: usize,
@@ -77,7 +77,7 @@ pub struct ModelReplies {
 /// left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportedReplies {
-    /// Models, by name.
+    /// Replies of each model, sorted by the model's name.
     pub models: Vec<ModelReplies>,
     /// Papers and snippets that were left out, with the reason.
     pub left_out: Vec<String>,
@@ -155,7 +155,8 @@ pub fn import_replies(file: &Path, suite: &Suite, output: &Path) -> Result<Impor
     Ok(ImportedReplies { models: written, left_out })
 }
 
-/// Returns the unit for the snippet called `name` in a file. If there are several, `number` (from 1) says which one.
+/// Returns the selector of the region for the snippet called `name` in a file. If several snippets in the file have
+/// this name, `number` (from 1) selects one of them.
 fn unit(paper: &LoadedPaper, file: &str, name: &str, number: usize) -> Option<String> {
     let regions = &paper.paper.regions;
     let place = regions.iter().position(|region| {
@@ -170,17 +171,19 @@ fn unit(paper: &LoadedPaper, file: &str, name: &str, number: usize) -> Option<St
 pub struct ComparedReplies {
     /// Number of replies that have both outcomes.
     pub compared: usize,
-    /// Number of these that pass by both outcomes.
+    /// Number of compared replies that pass by both outcomes.
     pub both_pass: usize,
-    /// Number of these that fail by both outcomes.
+    /// Number of compared replies that fail by both outcomes.
     pub both_fail: usize,
-    /// Share of the snippets' lines in replies that pass, in percent: by the stored outcomes, and in the run.
+    /// Percentage of the compared snippets' lines that are in snippets with a passing reply: by the stored outcomes,
+    /// and by those of the run.
     pub line_rates: Option<[f64; 2]>,
-    /// Share of replies that pass, in percent: by the stored outcomes, and in the run.
+    /// Percentage of the compared replies that pass: by the stored outcomes, and by those of the run.
     pub task_rates: Option<[f64; 2]>,
     /// Replies whose two outcomes differ.
     pub differences: Vec<ReplyDifference>,
-    /// Number of attempts of the run that are not compared: several units were masked, or an outcome is unknown.
+    /// Number of attempts of the run that are not compared, because they mask several units or one of their two
+    /// outcomes is unknown.
     pub left_out: usize,
 }
 
@@ -189,7 +192,7 @@ pub struct ComparedReplies {
 pub struct ReplyDifference {
     /// The paper's id.
     pub paper: String,
-    /// The unit.
+    /// Selector of the masked unit.
     pub unit: String,
     /// Number of the attempt.
     pub attempt: u32,
@@ -260,12 +263,12 @@ pub fn compare_replies(file: &Path, folder: &Path) -> Result<ComparedReplies> {
     Ok(compared)
 }
 
-/// Whether the record is of the agent that plays stored replies.
+/// Whether a record belongs to the agent `replies`, which submits stored replies.
 fn is_reply(record: &AttemptRecord) -> bool {
     record.agent.split('-').next() == Some("replies")
 }
 
-/// Why an attempt failed: its code could not be used, or the first reason of its verdicts.
+/// Returns the first known reason why an attempt failed: details of its end, or else a reason in its verdict.
 fn reason(record: &AttemptRecord) -> Option<String> {
     let verdict = record.verified.as_ref()?;
     let of_experiments = verdict.experiments.iter().flat_map(|experiment| {

@@ -44,9 +44,9 @@ impl Drop for RemovedSocket {
     }
 }
 
-/// Whom a server serves.
+/// Condition under which requests are admitted, see [`admit`].
 pub struct Access {
-    /// Secret that clients must send.
+    /// Secret that clients must send; `None` admits only programs on this machine.
     pub token: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl BoundAddress {
     /// Begins to listen. Also returns the address for clients.
     ///
     /// # Errors
-    /// Kind `Usage` for an address beyond this machine without a token; `Machine` if it cannot be listened on.
+    /// Kind `Usage` if other machines can reach the address and there is no token; `Machine` if listening on it fails.
     pub async fn listen(address: ServeAddress, has_token: bool) -> Result<(Self, String)> {
         match address {
             ServeAddress::Tcp(address) => {
@@ -109,8 +109,8 @@ fn unix_listener(path: &Path) -> Result<UnixListener> {
             .hint("choose a path that does not exist yet, in a folder that you can write to")
     };
     let socket = UnixSocket::new_stream().map_err(failed)?;
-    // Linux creates the socket's file with the permissions that the socket has now, so other users can never connect,
-    // not even for a moment.
+    // Set the permissions before `bind`, which gives them to the socket's file on Linux. So other users can never
+    // connect, not even for a moment.
     let permissions = Mode::S_IRUSR | Mode::S_IWUSR;
     fchmod(&socket, permissions).map_err(|error| failed(error.into()))?;
     socket.bind(path).map_err(failed)?;
@@ -150,7 +150,8 @@ fn is_same(secret: &str, sent: &str) -> bool {
     secret.len() == sent.len() && secret.bytes().zip(sent.bytes()).fold(0, |found, (a, b)| found | (a ^ b)) == 0
 }
 
-/// Whether a request names this machine and does not come from a page in a browser. Only browsers send an origin.
+/// Whether a request names this machine as its host and does not come from a page in a browser. Only browsers send the
+/// header `Origin`.
 fn is_local(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let name =
@@ -159,7 +160,7 @@ fn is_local(headers: &HeaderMap) -> bool {
     is_local && !headers.contains_key(header::ORIGIN)
 }
 
-/// Refusal of a request, as OpenEnv's servers word it.
+/// Response that refuses a request, in the same JSON form as the refusals of OpenEnv's own servers.
 pub struct Refusal {
     status: StatusCode,
     detail: String,

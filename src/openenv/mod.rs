@@ -1,7 +1,7 @@
 //! Serves episodes over OpenEnv's protocol: WebSocket sessions at `/ws`, and lists of tasks over HTTP.
 //!
-//! Without a token only this machine's programs are served: requests must name a local host, which keeps out pages that
-//! a browser on this machine shows.
+//! Without a token only this machine's programs are served: requests must name a local host and must not come from a
+//! page in a browser.
 
 pub mod access;
 mod session;
@@ -47,11 +47,11 @@ const MOST_PROMPTED: usize = 100;
 pub struct ServeOptions {
     /// Where clients connect.
     pub address: ServeAddress,
-    /// Secret that clients must send; required beyond this machine.
+    /// Secret that clients must send; required if other machines can reach the address.
     pub token: Option<String>,
-    /// Time after which a client that waits gets a sign of life.
+    /// Time after which a client that waits for a result gets the answer that it is still pending.
     pub patience: Duration,
-    /// Longest time without a message.
+    /// Maximum time without a message, after which a session without a running episode is closed.
     pub idle: Duration,
 }
 
@@ -77,7 +77,7 @@ impl OpenEnvServer {
     /// Begins to listen for connections.
     ///
     /// # Errors
-    /// Kind `Usage` for an address beyond this machine without a token; `Machine` if it cannot be listened on.
+    /// Kind `Usage` if other machines can reach the address and there is no token; `Machine` if listening on it fails.
     pub async fn bind(host: Arc<EpisodeHost>, options: ServeOptions, stop: CancellationToken) -> Result<Self> {
         let ServeOptions { address, token, patience, idle } = options;
         let (listener, address) = BoundAddress::listen(address, token.is_some()).await?;

@@ -1,8 +1,8 @@
 //! One client's WebSocket: a session with at most one episode at a time.
 //!
-//! A reader passes messages on through a queue of one, so a client that floods the server is slowed by its own
-//! connection, and a client that leaves is noticed while a call runs. Answers are sent one per message and in order.
-//! A client that does not take its answers is dropped.
+//! A separate task reads the client's messages and passes them on through a queue of length one. So a client that
+//! floods the server only fills its own connection, and the server notices that a client has left even while a call
+//! runs. Answers are sent one per message and in order. A client that does not take its answers is dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,8 @@ use super::wire::{self, ClientMessage, ErrorCode, ResetRequest, StepRequest, WAI
 use crate::episode::{Episode, EpisodeHost, NotStarted, Progress, SUBMIT};
 use crate::run::ClientName;
 
-/// Time after which a client that has asked for something gets a sign of life. OpenEnv's clients wait 60 s.
+/// Default time after which a client that waits for a result gets the answer that it is still pending. OpenEnv's
+/// clients give up after 60 s.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Time between pings.
 const PING: Duration = Duration::from_secs(20);
@@ -131,7 +132,8 @@ impl Session {
         if let Some(client) = asked.client()? {
             self.client = client;
         }
-        // An episode counts towards the host's limit until it has been judged, even after the client has left it.
+        // An episode counts towards the host's limit until it has been judged, even after the client has left it. If
+        // the limit prevents the new episode, wait for the verdict on the old one and try again.
         let left = self.episode.take().map(Episode::leave);
         let episode = match (self.host.start(&self.client, &choice), left) {
             (Err(NotStarted::Capacity(_)), Some(left)) => {
@@ -183,7 +185,7 @@ impl Session {
     }
 }
 
-/// Passes messages on until the client leaves, and then cancels `gone`.
+/// Passes the client's messages on to [`Session::serve`] until the client leaves, and then cancels `gone`.
 async fn read(
     mut stream: SplitStream<WebSocket>,
     messages: mpsc::Sender<Result<String, WireError>>,

@@ -95,7 +95,7 @@ pub struct StepRequest {
     pub tool: String,
     #[serde(default)]
     arguments: Value,
-    /// Text that the client's model wrote, for the trajectory.
+    /// Text that the client's model wrote; it is stored in the trajectory.
     #[serde(default)]
     pub text: String,
     /// Metadata, which every OpenEnv action may have; not used.
@@ -147,7 +147,7 @@ pub fn parse(text: &str) -> Result<ClientMessage, WireError> {
     let envelope: Value = serde_json::from_str(text)
         .map_err(|error| WireError::new(ErrorCode::InvalidJson, format!("not JSON: {error}")))?;
     let invalid = |what: String| WireError::new(ErrorCode::ValidationError, what);
-    // Refuse a list, which serde would also accept as the envelope's fields.
+    // Replace a list by null, which is refused below: serde would accept the list's elements as the envelope's fields.
     let envelope = if envelope.is_object() { envelope } else { Value::Null };
     let Envelope { kind, data } = serde_json::from_value(envelope)
         .map_err(|_| invalid("a message is an object like {\"type\": \"reset\", \"data\": {}}".to_owned()))?;
@@ -205,7 +205,7 @@ pub fn observed(episode: &Episode, observed: &Observed) -> String {
     observation(&shown, None, false, &names(episode))
 }
 
-/// Formats a sign of life, sent if a call or the verdict takes long.
+/// Formats the answer that a result is still pending, which is sent if a call or the verdict takes long.
 pub fn pending(episode: &Episode) -> String {
     let text = format!("not finished yet: call `{WAIT}` until `pending` is false");
     observation(&json!({ "text": text, "pending": true }), None, false, &names(episode))

@@ -7,8 +7,8 @@ use super::{Candidate, Question, Verifier, VerifierChoice};
 use crate::error::Result;
 use crate::score::score_experiment;
 
-/// Chooses the attempt with which most others agree, the first in a tie. Agreement within tolerances is not transitive,
-/// so this is the centre of the largest cluster rather than a member of an equivalence class.
+/// Chooses the attempt with which most others agree, the first of them in a tie. Agreement within tolerances is not
+/// transitive, so this is the centre of the largest cluster rather than a member of an equivalence class.
 pub(super) struct Majority;
 
 #[async_trait]

@@ -26,7 +26,7 @@ const LONGEST_PATCH: usize = 12_000;
 /// Maximum stored characters of an invalid candidate name.
 const LONGEST_NAME: usize = 40;
 
-/// Number of times an unreadable choice is asked for again.
+/// Number of times that the model is asked again after a reply that names no existing candidate.
 const SECOND_ASKS: u32 = 1;
 
 /// Verifier that asks a model.
@@ -36,14 +36,14 @@ pub(super) struct ByModel {
 }
 
 impl ByModel {
-    /// Asks the model `orders` times, each time with the candidates in another order, because models tend to prefer the
-    /// first. The candidate with most votes wins, the earliest attempt in a tie.
+    /// Creates a verifier that asks the model `orders` times, each time with the candidates in another order, because
+    /// models tend to prefer the first. The candidate with most votes wins, the earliest attempt in a tie.
     pub(super) fn new(model: Arc<dyn Model>, orders: u32) -> Self {
         Self { model, orders: orders.max(1) }
     }
 
-    /// Collects one vote: the index of the chosen candidate among the distinct ones, and the reply's text. Returns
-    /// `None` if the reply can't be read or the model refuses the question. Votes of earlier sessions are reused.
+    /// Collects one vote: the index of the chosen candidate in `distinct`, and the reply's text. Returns `None` if the
+    /// reply can't be read or the model refuses the question. Votes of earlier sessions are reused.
     async fn vote(
         &self,
         question: &Question,
@@ -128,7 +128,8 @@ impl ByModel {
     }
 }
 
-/// One question about the candidates. As the [`Caller`], checks that its cost is allowed, and stores the reply.
+/// One question about the candidates. Its implementation of [`Caller`] checks before the call that the cost is allowed,
+/// and stores the reply as a vote.
 struct Poll<'a> {
     votes: &'a dyn Votes,
     shown: &'a [&'a Candidate],
@@ -176,8 +177,8 @@ impl Caller for Poll<'_> {
 
 #[async_trait]
 impl Verifier for ByModel {
-    /// Choices are stored under this name and reused, so verifiers with another model or number of orders have another
-    /// name.
+    /// Returns a name that contains the model and the number of orders. Choices are stored under this name and reused,
+    /// so verifiers with other settings need other names.
     fn name(&self) -> String {
         format!("model:{}*{}", self.model.name(), self.orders)
     }
@@ -223,8 +224,9 @@ impl Verifier for ByModel {
     }
 }
 
-/// Shuffles the indexes by a hash of the sample's id, equally on every machine. Each further order is rotated by one,
-/// so that every candidate comes first once before any comes first again. After `count` orders, a new hash is used.
+/// Returns the indices of the candidates in a pseudo-random order that depends only on the sample's id and on `order`,
+/// so it is the same on every machine. Successive orders are rotations of one shuffle, so that every candidate comes
+/// first once; after `count` orders, a new shuffle begins.
 fn shuffled(count: usize, sample: &str, order: u32) -> Vec<usize> {
     let (round, turn) = (order as usize / count.max(1), order as usize % count.max(1));
     let mut places: Vec<usize> = (0..count).collect();

@@ -7,7 +7,7 @@ use super::vote::Votes;
 use super::{Candidate, Question, Verifier, VerifierChoice};
 use crate::error::Result;
 
-/// Chooses a passing candidate.
+/// Chooses the first passing candidate, or the first candidate if none passes.
 pub(super) struct OracleVerifier;
 
 #[async_trait]

@@ -113,7 +113,7 @@ impl CostCap {
     }
 }
 
-/// The attempts from which a verifier chooses.
+/// A choice to be made: the verifier, a record that names agent, model and sample, and the attempts to choose from.
 struct ChoiceCase<'a> {
     verifier: String,
     first: &'a AttemptRecord,

@@ -67,7 +67,7 @@ impl GatheredRuns {
         }
     }
 
-    /// Returns a sample's item and the parts to be written.
+    /// Returns a sample with its item, and the parts of the item that agents have to write.
     fn parts(&self, id: &str) -> Result<(&dyn Item, &Sample, SampleParts), String> {
         let sample = self.samples.get(id).ok_or_else(|| format!("no family here has a sample `{id}`"))?;
         let item = match self.items.get(&(sample.family().to_owned(), sample.item().to_owned())) {
@@ -80,7 +80,8 @@ impl GatheredRuns {
     }
 }
 
-/// Reads the complete record, except for its results, and gives it the labels used on this page.
+/// Reads an attempt's complete record from disk, without its results, and gives it the labels of agent and model that
+/// the page uses. If the record cannot be read, returns its outcome, which is in memory, and reports the problem.
 fn whole(run: &MergedRun, origin: &Origin, record: &Outcome, problems: &mut Vec<String>) -> ShownRecord {
     match origin.line.map(|line| run.tail.whole(line)) {
         Some(Ok(read))
@@ -112,7 +113,7 @@ fn whole(run: &MergedRun, origin: &Origin, record: &Outcome, problems: &mut Vec<
     }
 }
 
-/// Reads the beginning of a file, and whether that is the whole file.
+/// Reads at most [`MOST_BYTES`] from the beginning of a file. Also returns whether that is the whole file.
 fn read(path: &Path) -> std::io::Result<(String, bool)> {
     let mut bytes = Vec::new();
     let file = File::open(path)?;

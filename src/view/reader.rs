@@ -42,7 +42,8 @@ pub struct GatheredRuns {
     /// The attempted samples by id, if their family can parse them.
     pub(super) samples: BTreeMap<String, Sample>,
     pub(super) items: LoadedItems,
-    /// Pairs of run and item that have been checked for changes, with the problems found.
+    /// Items that were already compared with the version that a run used, as pairs of the run's index and the item's
+    /// id.
     judged: BTreeSet<(usize, String)>,
     faults: Vec<String>,
     axes: BTreeSet<&'static str>,
@@ -61,8 +62,9 @@ impl GatheredRuns {
         times.min()
     }
 
-    /// Whether new records repeat attempts that have a record in another file of the same run. To decide which record
-    /// counts, all records of the run are needed.
+    /// Whether new records repeat attempts that already have a record in the same run. Then the run must be read again:
+    /// only all of its records together show which record of an attempt counts. Always false for a run with a single
+    /// record file.
     fn has_doubles(&self) -> bool {
         self.merged.runs.iter().enumerate().any(|(place, run)| {
             if run.tail.files() < 2 || run.records.is_empty() {
@@ -144,7 +146,8 @@ impl RunReader {
         Ok(gathered)
     }
 
-    /// Reads new records. Returns `false` if that isn't enough because earlier contents have changed.
+    /// Adds new records to `gathered`. Returns `false` if everything has to be read again, for example because earlier
+    /// contents have changed.
     ///
     /// # Errors
     /// Kind `Store` if a run can no longer be read.
@@ -185,7 +188,8 @@ impl RunReader {
             let fresh = gathered.material.records[from..].iter();
             let tried = fresh.map(|record| (&*record.family, &*record.sample));
             let tried = tried.chain(begun.iter().map(|begun| (family, begun.sample.as_str())));
-            // Include samples that another run already has, to check also this run's version of their items.
+            // Include samples that another run already has: this run may have used another version of their items,
+            // which is also checked.
             let tried: BTreeSet<(&str, &str)> = tried.collect();
             let tried: Vec<Sample> = tried.into_iter().filter_map(|(family, id)| self.sample(family, id)).collect();
             for sample in tried {
@@ -241,7 +245,8 @@ impl RunReader {
         let material = &mut gathered.material;
         if !is_known {
             let units = family.withheld(sample).map(|withheld| withheld.units).unwrap_or_default();
-            // A few samples suffice to learn the names of all units of an item.
+            // Look up names only if a unit of this sample has no name yet: the first few samples usually cover all
+            // units of an item.
             let names = material.units.entry(item.clone()).or_default();
             if let Ok(known) = known
                 && units.iter().any(|place| !names.contains_key(place))
@@ -285,8 +290,8 @@ fn take_records(run: &mut MergedRun, place: usize, material: &mut Material) {
             material.conditions.insert(run.label(&name), condition);
         }
     }
-    // Runs of earlier versions may use agent labels that the configuration does not produce. Of the settings of such
-    // agents, only the step limit is known.
+    // Runs of earlier versions may use agent labels that the configuration does not produce. For such agents, only the
+    // step limit is known.
     let steps = run.run.as_ref().map(|run| run.configuration.limits.steps);
     for (record, line) in std::mem::take(&mut run.records).into_iter().zip(std::mem::take(&mut run.lines)) {
         let agent = run.own(&record).cloned().unwrap_or_else(|| record.agent.clone());

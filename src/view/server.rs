@@ -69,8 +69,8 @@ impl LatestRuns {
 type PageResponse = std::result::Result<Response, StatusCode>;
 
 impl ViewServer {
-    /// Listens on the loopback address, at `port` or, for 0, at a free port. `known` contains the runs if the reader
-    /// has read them already, and the value that [`RunReader::stamp`] had before that.
+    /// Listens on the loopback address, at `port` or, for 0, at a free port. If the reader has read the runs already,
+    /// `known` contains them, and the value that [`RunReader::stamp`] had before they were read.
     ///
     /// # Errors
     /// Kind `Machine` if the port is taken.
@@ -230,7 +230,7 @@ async fn parts(State(shared): State<Arc<ViewState>>) -> PageResponse {
 }
 
 /// Returns the details of a sample (`s12`) or a paper (`p3`) by its index in the current state. The response contains
-/// its id, so that a page with an older index can detect a mismatch.
+/// the id of the sample or paper, so that a page whose list is older can detect a mismatch.
 async fn details(State(shared): State<Arc<ViewState>>, Path(name): Path<String>) -> PageResponse {
     let (kind, place) = name.split_at_checked(1).ok_or(StatusCode::NOT_FOUND)?;
     let place: usize = place.parse().map_err(|_| StatusCode::NOT_FOUND)?;

@@ -81,7 +81,8 @@ impl Arguments {
         }
     }
 
-    /// Returns the text of an existing environment file.
+    /// Returns the text of the environment file that the user names or, without `--requirements`, of the repository's
+    /// `environment.yml`; `None` if there is no such file.
     fn written_yml(&self) -> Result<Option<String>> {
         let own = self.repo.join("environment.yml");
         let path = match &self.environment {

@@ -196,7 +196,8 @@ impl Arguments {
         Ok(wanted)
     }
 
-    /// Refuses a suite inside the repository, which would be copied into itself.
+    /// Refuses a suite inside the repository: the repository is copied into the suite, so the suite would be copied
+    /// into itself.
     fn refuse_suite_inside(&self, suite: &Suite) -> Result<()> {
         let inside = |repo: PathBuf| suite.root().canonicalize().is_ok_and(|root| root.starts_with(repo));
         if self.repo.canonicalize().is_ok_and(inside) {
@@ -206,8 +207,8 @@ impl Arguments {
         Ok(())
     }
 
-    /// Does everything that runs something: builds the env, tries the commands, records gold, traces the experiments,
-    /// and proposes functions to mask.
+    /// Does all steps that run commands: builds the env, tries the commands, records gold and traces the experiments.
+    /// Then proposes functions to mask.
     #[allow(clippy::too_many_arguments, reason = "the steps of one command")]
     async fn make(
         &self,
@@ -323,8 +324,8 @@ impl Arguments {
         Ok(DraftFindings { left_out, tried, experiments, proposal, doubts, broken: sources.broken, scrubbed })
     }
 
-    /// Verifies the paper at its final place. Faults are added to the list of what to do, and the paper stays. Returns
-    /// the kind of the error that prevented verification.
+    /// Verifies the paper at its final place. Faults are added to `todo`, and the paper stays in the suite. Returns the
+    /// kind of the error that prevented verification.
     async fn verify(
         &self,
         suite: &Suite,
@@ -363,7 +364,7 @@ impl Arguments {
         }
         for leak in verified.leaks.errors() {
             let leak = leak.to_string();
-            // Skip a gold value in a text if `check` has already reported it.
+            // Skip a leak that is in the list already, because `check` finds gold values in texts, too.
             if !todo.iter().any(|item| item.ends_with(&leak)) {
                 todo.push(format!("gives something away: {leak}"));
             }

@@ -81,7 +81,8 @@ pub fn check_rows(rows: &Path, replies: Option<&Path>) -> Result<StaticChecks> {
     Ok(checks)
 }
 
-/// For each row, by its key: the replies, and whether the row has been read.
+/// Replies to each row, by the row's key. The flag is set when the row itself is read; at the end, replies without the
+/// flag belong to no row.
 type Replies = HashMap<(String, String), (Vec<String>, bool)>;
 
 fn read_replies(path: &Path) -> Result<Replies> {

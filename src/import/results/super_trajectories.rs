@@ -1,12 +1,13 @@
-//! SUPER's stored attempts: means of the stored values. Each value is also computed again, if its row contains the
-//! necessary data, and compared with the stored value.
+//! SUPER's stored attempts: means of the stored values. If a row contains the data from which a value follows, the
+//! value is also computed again and compared with the stored one:
 //!
 //! - `submitted`: from the last action and the submission.
-//! - Accuracy (`output_match`): from gold and the submission; 0 if nothing was submitted, whatever gold is.
-//! - Script (`entrypoint`), for masked tasks whose query names one script: from the steps that name it. Not computed
-//!   if the script's longest step took 10 s, the published minimum: seconds are stored as whole numbers, so the true
-//!   time may be less.
-//! - Landmarks (`checkpoints`): never, because the rows lack the outputs.
+//! - Accuracy (`output_match`): from gold and the submission. Without a submission it is 0, so gold need not be known.
+//! - Script (`entrypoint`), which is whether the requested script was executed: from the steps that name it, for masked
+//!   tasks whose query names one script. By the published rule, the script was executed if one of these steps took at
+//!   least 10 s. The value is not computed if the longest took exactly 10 s: stored seconds are whole numbers, so the
+//!   true time may be shorter.
+//! - Landmarks (`checkpoints`): never, because landmarks are searched in outputs, which the rows do not contain.
 
 use std::path::Path;
 
@@ -19,10 +20,11 @@ use crate::error::Result;
 use crate::score::read_python_json;
 use crate::score::super_bench::{SHORTEST_RUN, is_submitted, shipped_accuracy};
 
-/// Maximum difference of values that count as equal: sums of floats depend on the order.
+/// Maximum difference of values that count as equal. Equal values may differ slightly, because sums of floats depend on
+/// the order of the summands.
 const SAME: f64 = 1e-9;
 
-/// Means of the stored values, each over the attempts that have it.
+/// Means of the stored values. Each mean is over the attempts that have this value.
 #[derive(Debug, Default, Serialize)]
 pub struct RescoredMeans {
     /// Number of attempts.
@@ -50,9 +52,9 @@ pub struct RescoredMeans {
 pub struct RecomputedValues {
     /// Number of values `submitted`.
     pub submitted: usize,
-    /// Number of accuracies that were computed for attempts whose gold is known.
+    /// Number of accuracies that were computed from gold and a submission.
     pub accuracy: usize,
-    /// Number of accuracies that were computed for attempts without a submission.
+    /// Number of accuracies that were computed without gold: they are 0, because the attempt submitted nothing.
     pub nothing: usize,
     /// Number of script results that were computed.
     pub script: usize,

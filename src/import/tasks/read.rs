@@ -37,7 +37,7 @@ pub struct PublishedTask {
     pub text: PathBuf,
     /// Paths of the files with reference solutions, relative to the folder.
     pub references: Vec<String>,
-    /// Files that agents are shown in addition to the masked code.
+    /// Files that the regions' descriptions mention, for agents to read.
     pub context: Vec<String>,
     /// Files with comment tags, and the regions that the tags mark.
     pub annotated: Vec<(Module, Vec<TaggedRegion>)>,
