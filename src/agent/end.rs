@@ -59,7 +59,7 @@ impl End {
         matches!(self, Self::ModelDenied)
     }
 
-    /// The exhausted resource, as an error fragment ("the tool time is used up").
+    /// The exhausted resource, as part of an error message ("the tool time is used up").
     #[must_use]
     pub const fn used_up(self) -> &'static str {
         match self {

@@ -18,7 +18,7 @@ use crate::sandbox::{Command, Exec, Exit, Fault};
 pub struct ExperimentFailure {
     /// The experiment's key in the answer.
     pub key: String,
-    /// Why there is no result, as an error fragment.
+    /// Why there is no result, as an error message.
     pub what: String,
     /// Standard error of the experiment's command.
     pub stderr: String,

@@ -33,7 +33,7 @@ impl FilledCode {
     /// Puts a reply in place of a function or region, and returns its file's path and new bytes.
     ///
     /// # Errors
-    /// Returns an error fragment to show to the model if the reply does not contain the code, or if the code does not
+    /// Returns an error message to show to the model if the reply does not contain the code, or if the code does not
     /// fit into the file.
     pub(super) fn put(
         &mut self,

@@ -1,4 +1,5 @@
-//! Records the results of the right programs, and shows that each argument matters.
+//! Runs the program that a package's author wrote as the solution of an instruction, stores its results as gold, and
+//! checks for each argument of the program that the results change if the argument does.
 
 use std::collections::BTreeMap;
 use std::path::Path;

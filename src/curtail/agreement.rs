@@ -120,7 +120,7 @@ impl Agreement {
     }
 }
 
-/// Computes sums[0] / (sums[0] + sums[wrong]) with equal weight per group. If all bootstrap replicates are equal, the
+/// Computes `sums[0] / (sums[0] + sums[wrong])` with equal weight per group. If all bootstrap replicates are equal, the
 /// bootstrap interval would have no width; then Wilson's interval is used instead, over the groups that have any of
 /// these cases.
 fn weighted(groups: &[CaseShares], wrong: usize) -> Option<Proportion> {

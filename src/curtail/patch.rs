@@ -17,7 +17,7 @@ pub(super) struct Changed {
 /// if the file does not exist.
 ///
 /// # Errors
-/// A fragment that names the file: for a hunk that does not fit, for binary contents, which the diff lacks, and for a
+/// An error message that names the file: for a hunk that does not fit, for binary contents, which the diff lacks, and for a
 /// diff in another format.
 pub(super) fn apply(diff: &str, read: impl Fn(&str) -> Vec<u8>) -> Result<Vec<Changed>, String> {
     let mut lines = diff.split_inclusive('\n').peekable();

@@ -73,8 +73,11 @@ pub fn parse(text: &str) -> Result<RequestedExperiment> {
         }
         let (full, curtailed) = match values.as_str().strip_prefix("full:") {
             Some(both) => both.split_once(",curtailed:").ok_or_else(|| {
-                Error::usage(format!("experiment `{id}`: `{}` has no curtailed value", whole.as_str()))
-                    .hint(format!("write it as `{{{}=full:1000,curtailed:50}}`", name.as_str()))
+                Error::usage(format!(
+                    "experiment `{id}`: `{}` lacks the value for the curtailed (shortened) experiment",
+                    whole.as_str()
+                ))
+                .hint(format!("write it as `{{{}=full:1000,curtailed:50}}`", name.as_str()))
             })?,
             None => (values.as_str(), values.as_str()),
         };
@@ -247,7 +250,7 @@ mod tests {
             assert!(parse(text).unwrap_err().message.contains("does not begin with an experiment's name"), "{text}");
         }
         assert!(parse("a=").unwrap_err().message.contains("has no command"));
-        assert!(parse("a=run {n=full:3}").unwrap_err().message.contains("has no curtailed value"));
+        assert!(parse("a=run {n=full:3}").unwrap_err().message.contains("lacks the value for the curtailed"));
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl PythonSpec {
 /// Checks that a range of versions is valid.
 ///
 /// # Errors
-/// A fragment that names the invalid part.
+/// An error message that names the invalid part.
 pub fn readable(range: &str) -> Result<(), String> {
     PythonSpec::parse(range).map(drop)
 }

@@ -115,7 +115,7 @@ impl Venv {
         let python = dotted(interpreter.version);
         let chosen = lock
             .choose(&minor(interpreter.version), &here)
-            .ok_or_else(|| Error::internal("a lock without targets was read"))?;
+            .ok_or_else(|| Error::internal("the lock file of the env has no `[[target]]`"))?;
         if !chosen.hashes_known {
             on_progress(BuildProgress::Detail(format!(
                 "hashes are not checked: the lock file lacks them for python {} on {here}; `autoexperiment env lock {id}` adds them",

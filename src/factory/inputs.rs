@@ -1,6 +1,6 @@
 //! Adds tests that call functions with more inputs than the package's own tests use, and compare the results with those
 //! of the original code. They are needed because a wrong solution often fails only for inputs that the authors of the
-//! tests did not think of. Some of these calls become examples for agents instead of tests.
+//! tests did not think of. Some of these calls become examples for agents, too.
 
 use std::collections::BTreeMap;
 use std::fs;

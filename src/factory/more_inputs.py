@@ -4,7 +4,8 @@ The runner of the tests executes this file in the process that runs them, on tru
 arguments of each function's calls. Then `Inputs` recombines and changes them, calls the function with each result, and
 keeps the calls that give the same outcome twice. An outcome is what the original function returns or changes, or the
 exception that its own `raise` statement raises. `written` turns chosen calls into the source of a test file, in which
-the outcomes are literals. `apart` sets some calls apart as examples for agents; no test makes these.
+the outcomes are literals. `apart` sets some calls apart as examples for agents. Tests make these calls, too, so that a
+solution that contradicts an example fails; only what is arbitrary for the original function is not tested.
 """
 
 import ast
@@ -41,8 +42,8 @@ MOST_COMBINATIONS = 20
 CALLS_PER_TEST = 10
 # Maximum number of values of an option whose calls hardly vary it.
 LEAST_VARIED = 2
-# Maximum number of mutants with which calls are compared, and calls that are kept because they notice a mutant.
-MOST_MUTANTS, MOST_NOTICING = 60, 2
+# Maximum number of mutants with which calls are compared.
+MOST_MUTANTS = 150
 # Time limits in seconds: of one call, of all calls of a function, and of all calls of its mutants. The last two are processor
 # time, so that a busy machine does not change which calls are kept; they may take some times as long.
 CALL_SECONDS, FUNCTION_SECONDS, MUTANT_SECONDS, SLOWER = 0.3, 2.0, 2.0, 4
@@ -50,10 +51,12 @@ CALL_SECONDS, FUNCTION_SECONDS, MUTANT_SECONDS, SLOWER = 0.3, 2.0, 2.0, 4
 FORK_SECONDS, MOST_COMPARED = 30, 3
 
 # Why a function has no added tests.
+UNWRITTEN = "functions whose arguments can be neither written as literals nor pickled"
 ENDED = "functions whose calls end the process or take too long"
 UNSTEADY = "functions whose calls come out differently again, or change what other functions give"
-# Longest source of an argument, and of an outcome, in characters.
-LONGEST_ARGUMENT, LONGEST_OUTCOME = 3000, 1500
+# Longest source of an argument, of one with a pickled object, and of an outcome, in characters. The tests of a file share
+# pickled objects.
+LONGEST_ARGUMENT, LONGEST_PICKLE, LONGEST_OUTCOME = 3000, 8000, 1500
 # Longest line that shows an example, all examples of a function, and the attributes of an object in an example, in
 # characters; number of calls of a function for each of its examples; and number of calls among which examples are chosen.
 LONGEST_EXAMPLE, LONGEST_EXAMPLES, LONGEST_OBJECT, CALLS_PER_EXAMPLE, MOST_ABLE = 700, 2500, 200, 2, 200
@@ -260,6 +263,11 @@ def pickled(value):
     return f"loaded({base64.b64encode(text).decode()!r})"
 
 
+def is_short(source):
+    """Whether the source of an argument may be in a test."""
+    return len(source) <= (LONGEST_PICKLE if "loaded(" in source else LONGEST_ARGUMENT)
+
+
 class WithoutTests(pickle.Unpickler):
     """Refuses classes of test files: these are empty while others run."""
 
@@ -365,7 +373,7 @@ class Recorder:
         except Exception:
             return
         # Temporary folders have other names in verification.
-        fits = lambda source: len(source) <= LONGEST_ARGUMENT and self.temporary not in source
+        fits = lambda source: is_short(source) and self.temporary not in source
         if all(map(fits, [*arguments, *named.values()])):
             calls.setdefault((tuple(arguments), tuple(named.items())))
 
@@ -377,6 +385,9 @@ class Recorder:
         that change anyway, such as times, are not compared. Instead of a function's calls, a text says why there are none."""
         functions = {}
         for wanted, calls in sorted(self.calls.items()):
+            if not calls:
+                yield wanted, self.modules[wanted], UNWRITTEN, []
+                continue
             with contextlib.suppress(Exception):
                 functions[wanted] = Inputs(wanted, self.modules[wanted], list(calls))
         share_options(functions.values())
@@ -526,6 +537,7 @@ class Inputs:
         # Outcomes of the kept calls.
         self.expected = {}
         self.chance = random.Random(f"{wanted}")
+        self.bounds = bounds_in(self.called)
         for positional, named in calls:
             for place, source in by_place(positional, named).items():
                 self.pools.setdefault(place, {})[source] = None
@@ -585,18 +597,21 @@ class Inputs:
         What the function returns for arguments that were changed freely may mean nothing. So of these calls only those may
         become tests that raise an exception, and those with other texts, if no other text in their place can make the function
         raise one. The others may still become examples."""
-        found, seen, limited = [], set(), set()
+        found, places, seen, limited = [], {}, set(), set()
         recorded, is_over = ((call, ()) for call in self.calls), time_limit(FUNCTION_SECONDS)
         for number, (call, free) in enumerate(itertools.chain(recorded, self.changed_calls())):
             if number >= MOST_TRIED or len(found) >= MOST_FOUND or is_over():
                 break
             if call in seen:
+                if call in places and not free:
+                    found[places[call]] = ((), *found[places[call]][1:])
                 continue
             seen.add(call)
             first = self.run(call)
             if self.failed and len(set(free)) == 1:
                 limited.update(free)
             if first is not None and self.run(call) == first:
+                places[call] = len(found)
                 found.append((free, call, *first))
         self.expected = {call: expected for _, call, expected, *_ in found}
         arbitrary = [self.is_arbitrary(free, call, expected, limited) for free, call, expected, *_ in found]
@@ -613,7 +628,7 @@ class Inputs:
                 "words": [],
                 "mutants": [],
                 "changes_objects": changes_objects,
-                "notices": noticing.get(place, 0),
+                "notices": noticing.get(place, [0, 0]),
             }
             for place, (free, call, expected, lines, changes_objects) in enumerate(found)
         ]
@@ -699,18 +714,26 @@ class Inputs:
             return "", ""
 
     def noticing(self, calls):
-        """The number of mutants that each of the found calls is the first or second one to notice, by the call's place."""
+        """For how many mutants each of the found calls was selected first and second because it notices them, by the call's
+        place. The first selected call notices other mutants, too, if there is such a call, so that few calls notice as many
+        mutants as all calls do. The second one is new, so that different calls notice each mutant."""
         found, is_over = {}, time_limit(MUTANT_SECONDS)
         order = list(calls)
         for mutant in mutants_of(self.called, self.chance):
             self.chance.shuffle(order)
-            noticed = 0
-            for place, _, call, expected, _, changes_objects in order:
-                if noticed == MOST_NOTICING or is_over():
+            # Unselected calls keep their drawn order.
+            for turn, often_first in enumerate((True, False)):
+                order.sort(key=lambda one: found.get(one[0], [0])[0], reverse=often_first)
+                for place, _, call, expected, _, changes_objects in order:
+                    if is_over():
+                        return found
+                    is_new = turn == 0 or found.get(place, [0, 0])[0] == 0
+                    if is_new and not self.gives(mutant, call, expected, changes_objects):
+                        found.setdefault(place, [0, 0])[turn] += 1
+                        break
+                else:
+                    # No call notices this mutant.
                     break
-                if not self.gives(mutant, call, expected, changes_objects):
-                    found[place] = found.get(place, 0) + 1
-                    noticed += 1
         return found
 
     def gives(self, called, call, expected, changes_objects):
@@ -762,9 +785,9 @@ class Inputs:
                 # Methods of the package's objects may fail, and not each text can be written as bytes.
                 with contextlib.suppress(Exception):
                     for _ in range(chance.choice((1, 1, 2))):
-                        value = changed(value, self.values[place], chance, is_free)
+                        value = changed(value, self.values[place], self.bounds, chance, is_free)
                     source = source_of(value)
-                    if len(source) <= LONGEST_ARGUMENT:
+                    if is_short(source):
                         arguments[place] = source
                         free += [place] if is_free else []
             # The types of values that come from other functions' calls are usual, too.
@@ -921,31 +944,41 @@ def changes_of(node):
 
 # Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs (or near them), texts
 # differ in digits only, members come from theirs, and lists are of the same length, sorted, or without repetition if all of
-# theirs are. Only free changes make other numbers and other texts. Nothing is empty and nothing is negative unless a recorded
+# theirs are. Numbers at the bounds that the function itself has are tried more often than others. Only free changes make other numbers and other texts. Nothing is empty and nothing is negative unless a recorded
 # value is.
 
 
-def changed(value, pool, chance, is_free):
+def bounds_in(called):
+    """The whole numbers in the source of a function, and those beside them: what it does may change there."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(called)))
+    except (SyntaxError, OSError, TypeError):
+        return []
+    numbers = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is int}
+    return sorted({number + beside for number in numbers for beside in (-1, 0, 1)})
+
+
+def changed(value, pool, bounds, chance, is_free):
     kind = type(value)
     alike = [one for one in pool if type(one) is kind] or [value]
     if kind is bool:
         return not value
     if kind is int:
-        return changed_int(value, alike, chance, is_free)
+        return changed_int(value, alike, bounds, chance, is_free)
     if kind is float:
-        return changed_float(value, alike, chance, is_free)
+        return changed_float(value, alike, bounds, chance, is_free)
     if kind is str:
         return changed_text(value, alike, chance, is_free)
     if kind is bytes:
         texts = [one.decode("latin-1") for one in alike]
         return changed_text(value.decode("latin-1"), texts, chance, is_free).encode("latin-1")
     if kind in (list, tuple):
-        return kind(changed_list(list(value), [list(one) for one in alike], chance, is_free))
+        return kind(changed_list(list(value), [list(one) for one in alike], bounds, chance, is_free))
     if kind in (set, frozenset):
         members = [sorted(one, key=repr) for one in alike]
-        return kind(changed_list(sorted(value, key=repr), members, chance, is_free))
+        return kind(changed_list(sorted(value, key=repr), members, bounds, chance, is_free))
     if kind is dict:
-        return changed_dict(value, alike, chance, is_free)
+        return changed_dict(value, alike, bounds, chance, is_free)
     if kind in (decimal.Decimal, fractions.Fraction):
         return chance.choice([value + chance.choice(alike), value * 2, value + 1, value / 2]) if is_free else value
     if kind.__module__ == "datetime":
@@ -953,7 +986,7 @@ def changed(value, pool, chance, is_free):
     if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and value.size:
         return changed_array(value, chance, is_free)
     if is_free and isinstance(value, (dict, list)):
-        return changed_subclass(value, alike, chance)
+        return changed_subclass(value, alike, bounds, chance)
     return value
 
 
@@ -966,8 +999,11 @@ LARGEST_BOUND = 366
 SPECIAL_YEARS = (1900, 1996, 2000, 2023, 2024, 2100)
 
 
-def changed_int(value, alike, chance, is_free):
+def changed_int(value, alike, bounds, chance, is_free):
     low, high = min(alike), max(alike)
+    near = [number for number in bounds if low <= number <= high]
+    if near and chance.random() < 0.3:
+        return chance.choice(near)
     if not is_free:
         low = low - low // 10 if low > LARGEST_BOUND else low
         high = high + high // 10 if high > LARGEST_BOUND else high
@@ -995,10 +1031,13 @@ def changed_int(value, alike, chance, is_free):
     return min(max(found, least), most)
 
 
-def changed_float(value, alike, chance, is_free):
+def changed_float(value, alike, bounds, chance, is_free):
     low, high = min(alike), max(alike)
     if not (math.isfinite(low) and math.isfinite(high)):
         return value
+    near = [float(number) for number in bounds if low <= number <= high]
+    if near and chance.random() < 0.2:
+        return chance.choice(near)
     if not is_free:
         return chance.choice([chance.uniform(low, high), round(chance.uniform(low, high), 2), value])
     found = chance.choice([value * chance.uniform(0.5, 2), float(round(value)), -value, value + 0.5, value / 10, 0.0])
@@ -1042,13 +1081,13 @@ def changed_text(value, alike, chance, is_free):
     return found if found or "" in alike else value
 
 
-def changed_list(value, alike, chance, is_free):
+def changed_list(value, alike, bounds, chance, is_free):
     other = chance.choice(alike)
     members = [part for one in alike for part in one]
     if not members or not value:
         return other
     place = chance.randrange(len(value))
-    inner = changed(value[place], members, chance, is_free)
+    inner = changed(value[place], members, bounds, chance, is_free)
     changes = [value[:place] + [inner] + value[place + 1 :]] * 3
     # In lists of one length, members at different places may mean different things.
     if is_free or len(set(map(len, alike))) > 1:
@@ -1078,20 +1117,20 @@ def in_same_order(value, alike):
     return value
 
 
-def changed_dict(value, alike, chance, is_free):
+def changed_dict(value, alike, bounds, chance, is_free):
     other = chance.choice(alike)
     if not value:
         return dict(other)
     key = chance.choice(list(value))
     values = [one[key] for one in alike if key in one]
-    changes = [{**value, key: changed(value[key], values, chance, is_free)}] * 2 + [{**value, **other}]
+    changes = [{**value, key: changed(value[key], values, bounds, chance, is_free)}] * 2 + [{**value, **other}]
     if is_free:
         changes += [{one: part for one, part in value.items() if one != key}, dict(reversed(value.items()))]
     found = chance.choice(changes)
     return found if found or {} in alike else value
 
 
-def changed_subclass(value, alike, chance):
+def changed_subclass(value, alike, bounds, chance):
     """A copy of an object that is also a dict or list, with one changed member."""
     value = copy.deepcopy(value)
     if isinstance(value, dict):
@@ -1099,11 +1138,11 @@ def changed_subclass(value, alike, chance):
         if keys:
             key = chance.choice(keys)
             values = [dict.get(one, key) for one in alike if dict.__contains__(one, key)]
-            dict.__setitem__(value, key, changed(dict.get(value, key), values, chance, True))
+            dict.__setitem__(value, key, changed(dict.get(value, key), values, bounds, chance, True))
     elif list.__len__(value):
         place = chance.randrange(list.__len__(value))
         members = [part for one in alike for part in list.__iter__(one)]
-        list.__setitem__(value, place, changed(list.__getitem__(value, place), members, chance, True))
+        list.__setitem__(value, place, changed(list.__getitem__(value, place), members, bounds, chance, True))
     return value
 
 
@@ -1180,9 +1219,10 @@ def chosen(calls):
     """At most `MOST_KEPT` calls that may become tests: first those that notice mutants, then from each set of lines in turn,
     those with different outcomes first."""
     sets, calls = {}, [call for call in calls if not call["is_arbitrary"]]
-    noticing = sorted((call for call in calls if call["notices"]), key=lambda call: -call["notices"])[:MOST_KEPT]
+    noticing = sorted((call for call in calls if any(call["notices"])), key=lambda call: call["notices"], reverse=True)
+    noticing = noticing[:MOST_KEPT]
     for call in calls:
-        if call["notices"]:
+        if any(call["notices"]):
             continue
         outcomes = sets.setdefault(tuple(call["lines"]), {})
         outcomes.setdefault(call["expected"], []).append(call)

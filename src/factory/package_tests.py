@@ -2303,7 +2303,8 @@ def more_inputs(folder, request):
     for (file, name, module), (calls, recorded) in sorted(found.items()):
         most = min(request["examples"], len(calls) // maker.CALLS_PER_EXAMPLE)
         examples, calls = maker.apart(calls, recorded, most)
-        calls = maker.chosen(calls)
+        # A solution that contradicts an example must fail.
+        calls = maker.chosen(calls) + [call for call in examples if not call["is_arbitrary"]]
         if not calls:
             continue
         added = (module, name), calls
@@ -2318,10 +2319,12 @@ def more_inputs(folder, request):
         tests = f"{path(len(texts))}::{maker.test_name(len(chunk), name)}"
         functions.append({"function": f"{file}::{name}", "tests": tests, "examples": lines})
         chunk.append(added)
+    usable = {(file, name) for file, name, _ in found}
     return {
         "files": {path(number): text for number, text in enumerate(texts, 1)},
         "functions": functions,
-        "left_out": {reason: len(names) for reason, names in left_out.items()},
+        # Other files of tests may call the same functions in a way that can be used.
+        "left_out": {reason: len(names - usable) for reason, names in left_out.items() if names - usable},
     }
 
 

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_that_the_sources_bring_along_are_dropped() {
+    fn requirements_whose_modules_are_among_the_sources_are_dropped() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("versioneer.py"), "").unwrap();
         let mut found =

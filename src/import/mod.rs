@@ -94,7 +94,7 @@ impl ImportRemark {
 pub struct Imported {
     /// The paper's id.
     pub paper: String,
-    /// Selectors and published numbers of the paper's functions, in the manifest's order.
+    /// The paper's functions in the manifest's order: the selector of each, and its id in the published benchmark.
     pub functions: Vec<(String, String)>,
     /// Number of experiments.
     pub experiments: usize,

@@ -254,7 +254,7 @@ pub fn compare_replies(file: &Path, folder: &Path) -> Result<ComparedReplies> {
         }
     }
     if compared.compared == 0 {
-        return Err(Error::usage("the run has no attempt at a reply whose outcome is known")
+        return Err(Error::usage("none of the run's attempts used a stored reply whose published outcome is known")
             .hint("make one with `autoexperiment run -n 1 --agent replies:FILE`"));
     }
     let percent =

@@ -38,7 +38,7 @@ pub(crate) type Fields = Map<String, Value>;
 /// Parses the user's fields.
 ///
 /// # Errors
-/// A sentence fragment that names the fault and its remedy.
+/// An error message that names the fault and its remedy.
 pub(crate) fn parse(text: &str) -> Result<Fields, String> {
     let fields = match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => fields,

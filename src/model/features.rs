@@ -112,7 +112,9 @@ impl std::str::FromStr for Description {
         }
         let path = Path::new(text);
         let said = std::fs::read_to_string(path).map_err(|error| {
-            Error::usage(format!("failed to read the description `{text}`")).because(error).hint(FORM)
+            Error::usage(format!("failed to read the description of the model, `--describe {text}`"))
+                .because(error)
+                .hint(FORM)
         })?;
         let wrong = |error: toml::de::Error| {
             let line = error.span().map(|span| crate::error::line_at(&said, span.start));

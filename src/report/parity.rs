@@ -86,7 +86,7 @@ struct ParityMetric {
 /// per sample. A sample is compared if it has an attempt that was not lost in each run of both sides.
 ///
 /// # Errors
-/// Returns an error fragment that says what the sides lack.
+/// Returns an error message that says what the sides lack.
 pub fn parity(sides: [&[Outcome]; 2], aspect: &Aspect) -> Result<Parity, String> {
     let values = sides.map(|records| by_sample(records, aspect));
     let most = |side: &BTreeMap<String, BTreeMap<u32, f64>>| side.values().map(BTreeMap::len).max().unwrap_or(0);

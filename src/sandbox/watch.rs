@@ -83,7 +83,7 @@ fn below(init: i32) -> impl Iterator<Item = i32> {
     processes::descendants_in(&recent_table(), init, &BTreeSet::new()).into_iter().map(|(pid, _)| pid)
 }
 
-/// Returns the table of this machine's processes, read at most [`AGE`] ago. All sandboxes share one table, because
+/// Returns the table of this machine's processes, read at most `AGE` ago. All sandboxes share one table, because
 /// reading it takes three system calls for each process of the machine.
 fn recent_table() -> Arc<ProcessTable> {
     /// Maximum age of the shared process table. It is less than the time between two checks of a sandbox, so that each

@@ -342,7 +342,8 @@ mod tests {
         assert!((got - wanted).abs() <= within, "got {got}, wanted {wanted}");
     }
 
-    /// Tries with fixed effects only: an intercept and a slope.
+    /// Creates the data of a model with fixed effects only, an intercept and a slope, from points (x, number of tries,
+    /// number that passed).
     fn line(points: impl IntoIterator<Item = (f64, f64, f64)>) -> Vec<TryCounts> {
         points
             .into_iter()

@@ -151,7 +151,8 @@ impl ComparisonGoal {
     /// The probability that the sign-flip test detects a difference, by normal approximation. The test compares the sum
     /// of the differences with its distribution under random signs. The variance of this distribution is n (V + d^2),
     /// with n the number of samples, and V and d the variance and the mean of a sample's difference. With k attempts at
-    /// each sample, the sum only takes values in steps of 2 / k under random signs.
+    /// each sample, the sum only takes values in steps of 2 / k under random signs, so half a step, 1 / k, is added to
+    /// the bound that the sum must exceed (a continuity correction).
     fn chance(&self, design: &Design, samples: f64, difference: f64) -> f64 {
         let variance = design.variance(difference);
         let z = normal::quantile(f64::midpoint(1.0, self.level));

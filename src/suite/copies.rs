@@ -99,9 +99,9 @@ pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Error> {
         .collect();
     named.sort();
     let by_content = copied(loaded, &sites, &named);
-    let by_name = named
-        .into_iter()
-        .map(|path| Error::suite("installed under the name of the paper's own package").at(path, None).hint(HINT));
+    let by_name = named.into_iter().map(|path| {
+        Error::suite("the env contains a package of the same name as the paper's own package").at(path, None).hint(HINT)
+    });
     by_name.chain(by_content).collect()
 }
 

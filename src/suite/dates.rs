@@ -37,7 +37,7 @@ impl std::str::FromStr for PartialDate {
     type Err = String;
 
     /// # Errors
-    /// A fragment for a text that is neither a day nor a month.
+    /// An error message if the text is neither a day nor a month.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
             |_| format!("`{}` is not a date: write a day as `2026-11-21` or a month as `2026-11`", text.escape_debug());

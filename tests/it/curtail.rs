@@ -66,7 +66,7 @@ fn the_cheapest_setting_that_separates_right_from_wrong_is_written() {
 }
 
 #[test]
-fn solutions_of_a_stored_run_are_separated_too() {
+fn right_and_wrong_solutions_can_come_from_a_stored_run() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--agent", "gold", "--agent", "noop", "--no-baseline", "--name", "stored"]);
     let lab = slow(lab, "a stored run");

@@ -104,7 +104,12 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "run --agent react --model x --base-url ftp://h/v1 --price 0,0", "is not an HTTP address", "http://"),
     (2, "run --agent react --model x --price nan,0", "`nan,0` is not a price", "`0.15,0.60`"),
     (2, "run --agent react --model x --temperature -1", "'-1' for '--temperature", "from 0"),
-    (2, "run --agent react --model x --describe nope", "failed to read the description `nope`", "hint:"),
+    (
+        2,
+        "run --agent react --model x --describe nope",
+        "failed to read the description of the model, `--describe nope`",
+        "hint:",
+    ),
     (12, "run --agent noop --cache file", "file` is not a folder", "`--cache DIR`"),
     (12, "run --agent noop --scratch file", "file` is not a folder", "`--scratch DIR`"),
     (3, "run --agent noop --family command", "no folder `commands`", "`--suite DIR`"),

@@ -189,7 +189,7 @@ pub struct TestFeedback {
     pub key: String,
     /// The verdict, in words.
     pub verdict: String,
-    /// Why the test failed, as error fragments.
+    /// Why the test failed, as error messages.
     pub faults: Vec<String>,
     /// The end of the test's error output.
     pub stderr: String,

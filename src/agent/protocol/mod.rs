@@ -31,7 +31,7 @@ pub struct ParsedCall {
     pub id: Option<String>,
     /// The tool's name; a tool of that name need not exist.
     pub name: String,
-    /// The arguments, or an error fragment if they aren't a JSON object.
+    /// The arguments, or an error message if they aren't a JSON object.
     pub arguments: Result<Map<String, Value>, String>,
 }
 
@@ -45,7 +45,7 @@ const ARGUMENTS: [&str; 4] = ["arguments", "args", "parameters", "input"];
 /// tool exists: an object without a key for its arguments counts as a call only if it names an existing tool.
 ///
 /// # Errors
-/// If the reply contains no call, returns the reason as a fragment to show to the model.
+/// If the reply contains no call, returns the reason, as a text to show to the model.
 pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) -> Result<Vec<ParsedCall>, String> {
     if !tool_calls.is_empty() {
         return Ok(tool_calls.iter().map(provided).collect());

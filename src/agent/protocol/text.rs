@@ -27,7 +27,7 @@ struct Fence<'a> {
 /// Extracts the calls of a reply, in order.
 ///
 /// # Errors
-/// If the reply contains no call, returns the reason as a fragment to show to the model.
+/// If the reply contains no call, returns the reason, as a text to show to the model.
 pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<ParsedCall>, String> {
     let mut found = Vec::new();
     let mut trouble = None;

@@ -91,7 +91,7 @@ impl RetrievalQuery {
     /// Finds a task's function in the code.
     ///
     /// # Errors
-    /// An error fragment if the file or the function is missing.
+    /// An error message if the file or the function is missing.
     pub fn new(function: &TaskFunction, code: &Code) -> Result<Self, String> {
         let selector = function.selector()?;
         let module = code

@@ -308,7 +308,7 @@ pub struct SettingHelp {
     pub help: &'static str,
 }
 
-/// Describes all agent settings, in the order of labels.
+/// Describes all agent settings, in the order in which they appear in an agent's label.
 #[must_use]
 pub fn describe_settings() -> Vec<SettingHelp> {
     let default = |key: &SettingKey, kind: AgentKind| (key.write)(&Settings::default().for_kind(kind));

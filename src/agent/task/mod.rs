@@ -19,7 +19,7 @@ pub struct Task {
     pub attempt: u32,
     /// The instructions for the agent, in Markdown.
     pub instructions: String,
-    /// The form of the answer, as a fragment: "one JSON object with the key `number`".
+    /// The form of the answer, as part of a sentence: "one JSON object with the key `number`".
     pub answer: String,
     /// The solution that `gold` carries out. It stays on the host, and no other agent may use it.
     pub solution: Solution,

@@ -80,7 +80,7 @@ impl TaskFunction {
     /// Returns file and name of the function or, for a region, of the function around it.
     ///
     /// # Errors
-    /// An error fragment for a region outside of functions.
+    /// An error message for a region outside of functions.
     pub fn selector(&self) -> Result<Selector, String> {
         match &self.region {
             None => self.at.parse().map_err(|error: Error| error.to_string()),

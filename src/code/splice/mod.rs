@@ -48,7 +48,7 @@ impl Module {
     /// Returns the file with the reply's version of `function`, an index into [`Module::functions`].
     ///
     /// # Errors
-    /// Returns a message for the model, as a fragment, if the reply does not contain the function, or if the function
+    /// Returns a message for the model if the reply does not contain the function, or if the function
     /// contains no code or does not parse.
     pub fn splice(&self, function: usize, reply: &str) -> Result<SplicedFile, String> {
         let old = self.functions().get(function).ok_or("there is no such function in the file")?;

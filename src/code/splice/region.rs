@@ -42,7 +42,7 @@ impl Module {
     /// `function` is the function around the region, as an index into [`Module::functions`].
     ///
     /// # Errors
-    /// Returns a message for the model, as a fragment, if the reply has no statements or if they do not fit.
+    /// Returns a message for the model if the reply has no statements or if they do not fit.
     pub fn splice_region(
         &self,
         function: Option<usize>,

@@ -29,7 +29,7 @@ pub trait Embedder: Send + Sync {
     /// Returns one vector per text. All have length 1 and the same number of dimensions.
     ///
     /// # Errors
-    /// A fragment that says why the model did not answer.
+    /// An error message that says why the model did not answer.
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String>;
 }
 

@@ -101,7 +101,7 @@ pub struct CheckFacts {
 /// Names of a sample's units and checks, for listings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SampleNames {
-    /// Names of the withheld units, in the order of [`Family::withheld`].
+    /// Names of the withheld units, in the order of [`Family::withheld`](super::Family::withheld).
     pub units: Vec<String>,
     /// Names of the checks.
     pub checks: Vec<String>,

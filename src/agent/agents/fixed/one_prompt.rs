@@ -31,7 +31,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
 /// Returns the message that asks for one missing part.
 ///
 /// # Errors
-/// An error fragment if the file no longer has a place for the part.
+/// An error message if the file no longer has a place for the part.
 pub(super) fn ask(place: usize, settings: &Settings, work: &FixedAttempt<'_>) -> Result<String, String> {
     let function = &work.task.functions[place];
     let (code, region) = match settings.fill {
@@ -101,7 +101,7 @@ fn without_tags(source: &[u8]) -> String {
 /// Returns the last block of Python in a reply, with its fence.
 ///
 /// # Errors
-/// Returns an error fragment if the reply has no such block.
+/// Returns an error message if the reply has no such block.
 pub(super) fn last_block(reply: &str) -> Result<String, String> {
     const OPEN: &str = "```python\n";
     let mut last = None;

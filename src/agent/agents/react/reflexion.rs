@@ -13,7 +13,7 @@ use crate::agent::{AttemptEnd, Context, End, Replication, Task};
 use crate::model::{Message, Role};
 use crate::score::parse_answer;
 
-/// Returns why a try failed, as a fragment; `None` if there is no sign of failure. An error ends the attempt.
+/// Returns why a try failed; `None` if there is no sign of failure. An error ends the attempt.
 pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, AttemptEnd> {
     let Some(answer) = context.answer.as_deref().filter(|_| ended.end == End::Answered) else {
         let why = match ended.end {
