@@ -229,9 +229,12 @@ fn compare(is_written: bool) {
     if is_written {
         let rows = [
             (
-                format!("{ATTEMPTS} attempts of {CALLS} commands, {AT_ONCE} at once, against bare `sh -c` in turns"),
                 format!(
-                    "{:.0} against {:.0} per second: {:.2}",
+                    "commands per second in {ATTEMPTS} attempts of {CALLS} commands, {AT_ONCE} at once, against bare \
+                     `sh -c`, measured alternately"
+                ),
+                format!(
+                    "{:.0} against {:.0}: {:.2}",
                     median(shorts.iter().map(rate)),
                     median(bares.iter().map(rate)),
                     compared.ratio()

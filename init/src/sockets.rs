@@ -127,7 +127,8 @@ fn largest() -> Option<u64> {
         let text = fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
         text.split_ascii_whitespace().nth(2)?.parse::<u64>().ok()
     };
-    // A process may ask for any size, and gets at most the machine's limit, which only the host's own files show.
+    // The machine's limit of a socket's buffers is not shown in this namespace. So ask for more than any limit allows on a
+    // socket made for this purpose, and read how much the kernel has granted.
     let socket = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).ok()?;
     setsockopt(&socket, RcvBuf, &(1 << 30)).ok()?;
     setsockopt(&socket, SndBuf, &(1 << 30)).ok()?;

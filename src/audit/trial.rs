@@ -254,7 +254,8 @@ impl Bench {
         }
         let mut done = 0;
         while let Some(ended) = running.join_next().await {
-            let (place, outcome) = ended.map_err(|error| Error::internal("a trial was aborted").because(error))?;
+            let (place, outcome) =
+                ended.map_err(|error| Error::internal("an experiment of the audit was aborted").because(error))?;
             outcomes[place] = Some(outcome?);
             done += 1;
             on_done(done);

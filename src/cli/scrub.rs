@@ -163,7 +163,7 @@ fn check(path: &Path, scrubbed: &Scrubbed) -> Result<()> {
             talk!("no results found among {} numbers", scrubbed.numbers.len());
             Ok(())
         }
-        count => Err(Error::suite(format!("{count} number(s) look like results"))
+        count => Err(Error::suite(format!("{count} number(s) in the paper's text look like results"))
             .at(path, None)
             .hint("see them with `autoexperiment scrub FILE`, take them out with `--write` or by hand")),
     }

@@ -309,7 +309,7 @@ async fn a_lock_has_sections_for_other_machines() {
 
 #[tokio::test]
 #[ignore = "installs packages from PyPI"]
-async fn a_target_that_needs_another_package_gets_no_section() {
+async fn a_platform_that_needs_other_packages_gets_no_section_in_the_lock_file() {
     let any = read("dependencies: [python]\n").unwrap();
     let here = minor(find(&any, &usual_places(), |_| false).await.unwrap().version);
     let yml = format!(

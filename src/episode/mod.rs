@@ -347,7 +347,7 @@ impl EpisodeHost {
     }
 }
 
-/// The parts of the host that an episode's task uses.
+/// The parts of the [`EpisodeHost`] that the asynchronous task of an episode uses.
 struct EpisodeWork {
     context: Arc<RunContext>,
     reward: crate::run::Reward,

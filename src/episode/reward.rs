@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_contain_no_gold_value() {
+    fn the_numbers_that_clients_see_contain_no_gold_value() {
         let figures = Value::Object(figures(&record(&[false], Some(&[true])))).to_string();
         assert!(!figures.contains("1234.5") && figures.contains("\"checks\":1"), "{figures}");
     }

@@ -120,7 +120,10 @@ impl Workshop {
             entry.funnel.dropped.entry(reason).or_default().push(at);
         }
         if passed.is_empty() {
-            return Err(Error::new(FailureKind::Baseline, "no function of it passes all gates"));
+            return Err(Error::new(
+                FailureKind::Baseline,
+                "none of the package's functions can become a task (`dropped` in factory.json has the reasons)",
+            ));
         }
         let measured = self.finish(prepared, &bench, &test_files, plan, gold, &functions, &passed, entry)?;
         Ok(Measured { added: added.files, ..measured })

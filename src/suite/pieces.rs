@@ -29,7 +29,7 @@ impl Piece {
     }
 }
 
-/// The parsed files of a paper, and the positions of its units.
+/// The parsed files of a paper, and the positions of its units (the functions and regions that can be masked).
 #[derive(Debug, Clone)]
 pub(super) struct PaperSources {
     /// The files that contain units, without duplicates.

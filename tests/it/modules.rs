@@ -32,7 +32,7 @@ struct Sources {
     text: BTreeMap<File, String>,
     /// The files that are a `mod.rs`.
     shared: BTreeSet<File>,
-    /// The re-exports of each file: a name, and the path that it re-exports.
+    /// The names that each file re-exports (`pub use`), with the module that each name comes from.
     exported: BTreeMap<File, BTreeMap<String, File>>,
 }
 

@@ -50,7 +50,7 @@ impl ScriptedAgent {
         let script = json_lines(&text)
             .map(|line| {
                 line.value.map_err(|error| {
-                    Error::usage("broken line in script")
+                    Error::usage("broken line in the script of replies")
                         .at(path, Some(line.number))
                         .hint("a line is like {\"tool\": \"command_line\", \"arguments\": {\"command\": \"ls\"}}")
                         .because(error)

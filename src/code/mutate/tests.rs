@@ -298,7 +298,7 @@ fn mutants_divide_by_a_count_less_one_and_take_deviations_of_a_sample() {
 }
 
 #[test]
-fn divisors_roots_limits_and_absolute_values_are_left_out() {
+fn mutants_leave_out_divisors_roots_limits_and_absolute_values() {
     assert_eq!(mutants_of(MutantKind::Scale, "return (a - b) / np.sum(a)"), ["return (a - b)"]);
     assert_eq!(mutants_of(MutantKind::Scale, "return np.divide(a - b, a, out=b)"), ["return (a - b)"]);
     assert_eq!(mutants_of(MutantKind::Scale, "return np.sqrt(a) / 2.0"), ["return a / 2.0"]);

@@ -65,7 +65,7 @@ fn comments_above_a_region_are_removed_unless_in_a_string_or_another_column() {
 }
 
 #[test]
-fn every_line_ending_tabs_and_a_missing_last_one_are_kept() {
+fn tabs_line_endings_and_a_missing_last_line_ending_are_kept() {
     for ending in ["\n", "\r\n", "\r"] {
         let source = "\u{feff}def f(x):\n\tif x:\n\t\ta = (1,\n2)  # c\n\t\tb = 3\n\treturn 1".replace('\n', ending);
         let expected = "\u{feff}def f(x):\n\tif x:\n\t\traise NotImplementedError\n\treturn 1".replace('\n', ending);

@@ -181,7 +181,10 @@ fn to_path(bytes: &[u8]) -> PathBuf {
 /// Writes the differences into the upper layer, with `contents` in the order of [`TreeDifferences::wanted`].
 pub(super) fn write_back(upper: &Path, left: &TreeDifferences, contents: &[&[u8]]) -> io::Result<()> {
     if contents.len() != left.wanted.len() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "not all files arrived"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the container sent fewer of the changed files than it announced",
+        ));
     }
     for path in &left.lifted {
         remove_tree(&upper.join(path))?;
