@@ -283,8 +283,8 @@ fn start_contained(setup: &Setup) -> io::Result<ProcessRole> {
     let oom_score = OomScore::open();
     nix::sys::prctl::set_dumpable(false)?;
     doing("make the home", fs::create_dir_all(root::HOME))?;
-    // A socket that the kernel does not list counts as 0 bytes, because the container's cgroup counts its memory.
-    // Cgroup version 1 does not count TCP connections.
+    // Ask the kernel for the memory of sockets, because cgroup version 1 does not count TCP connections. Sockets that the
+    // kernel does not list count as 0 bytes, because both versions of cgroups count their memory.
     let sockets = SocketMeasurement::ask_kernel(0).ok();
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;

@@ -77,7 +77,8 @@ impl Item for CommandItem {
         Some(if n < LAYERS.len() { self.loaded.set.instructions.len() as u128 } else { 0 })
     }
 
-    /// Draws the same instructions for every n.
+    /// Draws samples, each of one instruction. In this family, n says which documentation the agent gets with the
+    /// instruction (see [`LAYERS`]), so the drawn instructions do not depend on it.
     fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
         if !asked.is_young(self.facts().public_since) {
             return Ok(Vec::new());

@@ -160,8 +160,10 @@ pub fn add_rules(wanted: &mut [RequestedExperiment], expressions: &[String], fil
     let mut named: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for text in expressions {
         let form = || {
-            Error::usage(format!("`{text}` does not name a value of a result and a regular expression that finds it"))
-                .hint("write it as `NAME.KEY=EXPRESSION`, such as `table.loss=loss: ([-+.0-9e]+)`, with one group")
+            Error::usage(format!(
+                "`{text}` is not `NAME=REGEX`, the name of a result and a regular expression that finds its value"
+            ))
+            .hint("write it as `NAME.KEY=EXPRESSION`, such as `table.loss=loss: ([-+.0-9e]+)`, with one group")
         };
         let (place, expression) = text.split_once('=').ok_or_else(form)?;
         let (id, key) = place.rsplit_once('.').ok_or_else(form)?;

@@ -213,10 +213,11 @@ impl Gates {
         Ok(found)
     }
 
-    /// Measures one function, given by its index in the manifest.
+    /// Decides whether a function, given by its index in the manifest, becomes a task: tries up to `mutants` mutants, of
+    /// which its tests must notice a share of at least `least`, and the other gates that need runs.
     ///
     /// # Errors
-    /// The errors of trials.
+    /// Same as running an experiment on changed code.
     pub(super) async fn measure(&self, unit: usize, candidate: &Candidate, mutants: usize, least: f64) -> Result<Gate> {
         let dropped = |reason: &str| Ok(Gate::Dropped(reason.to_owned()));
         let ids = self.ids_of(&candidate.tests);

@@ -27,7 +27,7 @@ pub struct VerifierRow {
     pub agent: String,
     /// The model's name.
     pub model: Option<String>,
-    /// Number of masked functions; `None` for all.
+    /// Number of masked functions of the samples in this row; `None` in the row of all samples.
     pub n: Option<usize>,
     /// Samples at which the verifier chose an attempt.
     pub samples: usize,

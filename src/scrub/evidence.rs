@@ -19,7 +19,7 @@ pub(super) struct StretchContext {
 /// The decision on a number: whether to remove it, the rule, and the word that decided.
 pub(super) type Decision = Option<(bool, ScrubRule, Option<String>)>;
 
-/// Maximum distance of a word in tokens.
+/// Maximum distance, in tokens, of a word from the number that it is evidence for.
 const FAR: usize = 30;
 
 /// Outside of sections of results, a number counts as a result only if a single word or sign near it has at least this

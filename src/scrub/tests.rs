@@ -1,4 +1,5 @@
-//! Properties that hold for every text, and single decisions not covered by the excerpts.
+//! Properties of scrubbing that hold for every text, and decisions about single numbers that do not occur in the excerpts
+//! of `tests/scrub`.
 
 use proptest::prelude::*;
 

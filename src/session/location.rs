@@ -152,8 +152,11 @@ fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn 
 /// Fails if the run's plan differs from the plan that this process has made.
 fn same_plan(run: &RunFile, plan: &str, folder: &Path) -> Result<()> {
     match &run.sharing {
-        None => Err(Error::new(FailureKind::Taken, format!("run `{}` was not planned to be shared", folder.display()))
-            .hint("plan a shared run with `run --plan-only` or `run --shard`, under another `--name`")),
+        None => Err(Error::new(
+            FailureKind::Taken,
+            format!("run `{}` was not planned to be shared among several processes or machines", folder.display()),
+        )
+        .hint("plan a shared run with `run --plan-only` or `run --shard`, under another `--name`")),
         Some(sharing) if sharing.plan == plan => Ok(()),
         Some(_) => {
             Err(Error::usage(format!("run `{}` was planned with other samples, agents or attempts", folder.display()))

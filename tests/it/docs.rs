@@ -165,7 +165,7 @@ fn the_commands_of_the_page_on_a_first_sweep_work() {
 
 #[test]
 #[ignore = "needs half a minute"]
-fn the_commands_of_the_page_on_comparing_work() {
+fn every_command_of_the_page_about_comparing_agents_works() {
     works("comparing.md", "");
 }
 

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_over_lines_keep_their_text_and_odd_statements_count() {
+    fn multi_line_strings_keep_their_text_and_unusual_statements_are_accepted() {
         let reply = "```python\nif x:\n    t = \"\"\"a\n  b\"\"\"\ntotal += x\n```";
         assert_eq!(
             text(reply).unwrap(),

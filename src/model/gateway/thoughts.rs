@@ -15,8 +15,8 @@ pub(super) fn token(number: u64) -> String {
     format!("{PREFIX}{number}")
 }
 
-/// Returns a placeholder thought for a token, to put into a message that is being read; `None` if the gateway did not
-/// make the token.
+/// Returns a thought that stands for the real thoughts which the gateway keeps under this token, until these are looked
+/// up; `None` if the text is not a token of the gateway. An agent sends such tokens in its messages.
 pub(super) fn placeholder(token: &str) -> Option<Thought> {
     token.starts_with(PREFIX).then(|| Thought::Signature { signature: token.to_owned(), call_id: None })
 }

@@ -19,7 +19,8 @@ use autoexperiment_init::tree::{NodeType, PreparedEntry, Surveyed};
 const FILE: u64 = (16 << 20) + 1;
 /// Maximum number of bytes to copy back in all.
 const TOTAL: u64 = 80 << 20;
-/// Maximum number of new files to copy back. Workspaces list only half as many new files, and count the others.
+/// Maximum number of new files to copy back. This is twice the number that a workspace lists by name, so that it can still
+/// say how many there are beyond that number.
 const NEW: usize = 20_000;
 
 /// Reads an upper layer: files to write and, for whiteouts, files to remove.

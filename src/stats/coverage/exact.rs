@@ -34,7 +34,7 @@ pub(super) fn exact_coverages(samples: usize, steps: usize) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn single_attempts_at_3_to_60_samples_are_covered_at_every_rate() {
+fn intervals_of_3_to_60_single_attempts_cover_every_rate() {
     for samples in SINGLE_SAMPLES {
         let covered = exact_coverages(samples, 2000);
         for (rate, coverage) in &covered {
