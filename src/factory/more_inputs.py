@@ -129,7 +129,9 @@ def plain(value, depth=0):
     if issubclass(kind, (set, frozenset)):
         return sorted((plain(part, depth + 1) for part in set(value)), key=repr)
     if issubclass(kind, dict):
-        return {repr(plain(key, depth + 1)): plain(part, depth + 1) for key, part in dict.items(value)}
+        # Names such as `__doc__` and `__firstlineno__` in the namespace of a class describe its source.
+        members = ((plain(key, depth + 1), part) for key, part in dict.items(value))
+        return {repr(key): plain(part, depth + 1) for key, part in members if not str(key).startswith("__")}
     if issubclass(kind, list):
         return [plain(part, depth + 1) for part in list.__iter__(value)]
     if kind.__module__ == "datetime":

@@ -30,8 +30,9 @@ const OUTPUT: &str = ".autoexperiment-survey.json";
 /// timing may then give other results.
 const LOAD: &str = "for core in $(seq \"$(nproc)\"); do python -c 'import time\nend = time.time() + 900\nwhile time.time() < end: pass' & done; ";
 
-/// Relative difference up to which numbers in two surveys count as equal.
-const CLOSE: f64 = 1e-6;
+/// Relative difference up to which numbers in two runs count as equal. Times in seconds since 1970 differ by more, so tests
+/// whose values depend on the time are found although the runs follow each other.
+const CLOSE: f64 = 1e-10;
 
 /// A test in a survey.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -394,6 +395,13 @@ mod tests {
 
     fn survey(tests: &[(&str, SurveyedTest)]) -> Survey {
         Survey { tests: tests.iter().map(|(id, test)| ((*id).to_owned(), test.clone())).collect(), ..Survey::default() }
+    }
+
+    #[test]
+    fn times_a_second_apart_are_not_close_but_rounded_numbers_are() {
+        let digest = |number: f64| serde_json::json!({ "numbers": [number] });
+        assert!(!is_close(&digest(1_764_367_200.0), &digest(1_764_367_201.0)));
+        assert!(is_close(&digest(1.0), &digest(1.0 + 1e-12)));
     }
 
     #[test]

@@ -44,6 +44,13 @@ FUNCTIONS = {
             "def slug(text, separator='-'):\n    return separator.join(text.lower().replace(',', '').split())[:11]\n",
         ],
     ),
+    # The namespace of a class says on which line the class begins.
+    "namespaces": (
+        "def namespaces(count):\n    return [dict(vars(Item)) for _ in range(count)]\n\n\nclass Item:\n    unit = 'kg'\n",
+        "assert [len(namespaces(count)) for count in (1, 2, 5)] == [1, 2, 5]",
+        ["def namespaces(count):\n    # One for each.\n    found = []\n    for _ in range(count):\n        found.append(dict(vars(Item)))\n    return found\n\n\nclass Item:\n    unit = 'kg'\n"],
+        ["def namespaces(count):\n    return [dict(vars(Item)) if not number else {} for number in range(count)]\n\n\nclass Item:\n    unit = 'kg'\n"],
+    ),
     # Its test has no number at the bound 5.
     "plural": (
         "def plural(count):\n    if count == 1:\n        return 'one'\n    return 'few' if 0 < count < 5 else 'many'\n",
