@@ -2278,10 +2278,10 @@ def remove(folder):
 
 
 def more_inputs(folder, request):
-    """Makes tests with more inputs: new test files by path; for each function its name, examples of calls that no such
-    test makes, and what the ids of its tests begin with; and the number of functions left out, by reason. The request is a JSON file with the `ids` of the tests that show how
-    the functions are called; `functions`, each as its file and qualified name; the maximum number of `examples` of a
-    function; and the `code` that makes inputs."""
+    """Makes tests with more inputs: new test files by path; for each function its name, examples of its calls, and what the
+    ids of its tests begin with; and the number of functions left out, by reason. The request is a JSON file with the `ids`
+    of the tests that show how the functions are called; `functions`, each as its file and qualified name; the maximum
+    number of `examples` of a function; and the `code` that makes inputs."""
     plan = read_plan(folder)
     layout, surveyed = Layout(folder, plan), plan.get("seconds") or {}
     recorder = {"code": request["code"], "functions": request["functions"]}

@@ -203,8 +203,9 @@ mod tests {
         assert!(is_known());
         nix::mount::umount(&point).unwrap();
         assert!(!is_known());
-        let before = MountTable::current();
-        assert!(Arc::ptr_eq(&before, &MountTable::current()), "read again without a change");
+        // Other programs may mount something at any time.
+        let is_the_same = |_| Arc::ptr_eq(&MountTable::current(), &MountTable::current());
+        assert!((0..50).any(is_the_same), "read again without a change");
     }
 
     #[test]
