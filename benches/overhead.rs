@@ -279,6 +279,9 @@ fn part(numbers: &[usize]) -> Measured {
     let done = Command::new(std::env::current_exe().unwrap())
         .arg(PART)
         .args(numbers.iter().map(usize::to_string))
+        // Cargo sets this variable. Bare spawns would inherit it, and search more folders for their libraries than
+        // commands in sandboxes do.
+        .env_remove("LD_LIBRARY_PATH")
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
