@@ -111,7 +111,7 @@ fn runs(folder: Option<PathBuf>) -> Vec<String> {
 /// that come with the program.
 fn agents() -> Vec<String> {
     let own = AGENTS.iter().map(|name| match *name {
-        "mutant" | "replies" | "cli" | "python" => format!("{name}:"),
+        "mutant" | "scripted" | "replies" | "cli" | "python" => format!("{name}:"),
         name => name.to_owned(),
     });
     own.chain(bundled_names().into_iter().map(|name| format!("cli:{name}"))).collect()
@@ -126,6 +126,15 @@ mod tests {
         let mut words: Vec<&str> = line.split(' ').collect();
         let partial = words.pop().unwrap();
         argument_at(&command, &words[1..], partial).map(|(name, typed)| (name, typed.to_owned()))
+    }
+
+    #[test]
+    fn agents_that_need_an_argument_are_completed_with_a_colon() {
+        let names = agents();
+        for name in ["mutant", "scripted", "replies", "cli", "python"] {
+            assert!(names.contains(&format!("{name}:")) && !names.contains(&name.to_owned()), "{names:?}");
+        }
+        assert!(names.contains(&"react".to_owned()));
     }
 
     #[test]

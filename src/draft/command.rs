@@ -161,7 +161,7 @@ pub fn add_rules(wanted: &mut [RequestedExperiment], expressions: &[String], fil
     for text in expressions {
         let form = || {
             Error::usage(format!(
-                "`{text}` is not `NAME=REGEX`, the name of a result and a regular expression that finds its value"
+                "`{text}` lacks the name of a value in a result, or a regular expression that finds this value"
             ))
             .hint("write it as `NAME.KEY=EXPRESSION`, such as `table.loss=loss: ([-+.0-9e]+)`, with one group")
         };

@@ -859,15 +859,20 @@ class Inputs:
 # Mutants of functions: each has one small change.
 
 
+def tree_of(called):
+    """The syntax tree of a function's source; an empty one if the source is not known or cannot be parsed alone."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(called)))
+    except (SyntaxError, OSError, TypeError, IndexError, AttributeError):
+        return ast.parse("")
+
+
 def mutants_of(called, chance):
     """Yields mutants of a function; none if its source makes another function when it is compiled alone."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(called)))
-        tree.body[0].decorator_list = []
-    except (SyntaxError, OSError, TypeError, IndexError, AttributeError):
+    tree = tree_of(called)
+    if called.__code__.co_freevars or not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
         return
-    if called.__code__.co_freevars or not isinstance(tree.body[0], ast.FunctionDef):
-        return
+    tree.body[0].decorator_list = []
     changes = [
         (number, change)
         for number, node in enumerate(ast.walk(tree.body[0]))
@@ -946,17 +951,13 @@ def changes_of(node):
 
 # Changes of values. A changed value looks like those of the recorded calls: numbers lie between theirs (or near them), texts
 # differ in digits only, members come from theirs, and lists are of the same length, sorted, or without repetition if all of
-# theirs are. Numbers at the bounds that the function itself has are tried more often than others. Only free changes make other numbers and other texts. Nothing is empty and nothing is negative unless a recorded
-# value is.
+# theirs are. Numbers at the bounds that the function itself has are tried more often than others. Only free changes make
+# other numbers and other texts. Nothing is empty and nothing is negative unless a recorded value is.
 
 
 def bounds_in(called):
     """The whole numbers in the source of a function, and those beside them: what it does may change there."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(called)))
-    except (SyntaxError, OSError, TypeError):
-        return []
-    numbers = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and type(node.value) is int}
+    numbers = {node.value for node in ast.walk(tree_of(called)) if isinstance(node, ast.Constant) and type(node.value) is int}
     return sorted({number + beside for number in numbers for beside in (-1, 0, 1)})
 
 

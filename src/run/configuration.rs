@@ -95,7 +95,7 @@ fn venv() -> crate::env::EnvKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Draw")]
 pub struct SampleDraw {
-    /// How many functions a sample masks; samples are drawn for each of these numbers.
+    /// Numbers of functions to mask. Samples are drawn for each number.
     pub n: Vec<usize>,
     /// Alternative to `n`: shares of a paper's functions to mask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -355,8 +355,8 @@ fn gold_is_compared_value_by_value_and_left_as_it_is() {
         assert_eq!((&experiment["worst"], &experiment["values"]), (&json!(0.0), &experiment["equal"]));
     }
     assert_eq!(lab.read("papers/tiny/gold.json"), recorded);
-    // A gold value that is one percent off is within the tolerance, and the difference is reported. A gold value that
-    // is off by a factor of two is outside of the tolerance.
+    // With a gold value that is 1% too large, the check passes and reports the difference. With one that is twice as
+    // large, the check fails.
     let mut gold: Value = serde_json::from_str(&recorded).unwrap();
     let value = &mut gold["results"]["curtailed"]["means"]["result"]["arithmetic"];
     let right = value.as_f64().unwrap();

@@ -15,8 +15,8 @@ pub(super) fn token(number: u64) -> String {
     format!("{PREFIX}{number}")
 }
 
-/// Returns a thought that stands for the real thoughts which the gateway keeps under this token, until these are looked
-/// up; `None` if the text is not a token of the gateway. An agent sends such tokens in its messages.
+/// Converts a token in an agent's message to a placeholder, which is later replaced by the thoughts that the gateway
+/// keeps under this token. Returns `None` if the gateway did not make the token.
 pub(super) fn placeholder(token: &str) -> Option<Thought> {
     token.starts_with(PREFIX).then(|| Thought::Signature { signature: token.to_owned(), call_id: None })
 }
