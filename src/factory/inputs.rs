@@ -18,15 +18,29 @@ use crate::error::{Error, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::run::machine::Machine;
 
-/// The code that makes inputs.
-const CODE: &str = include_str!("more_inputs.py");
+/// Names and texts of the modules that make inputs.
+const CODE: [(&str, &str); 12] = [
+    ("__init__", include_str!("more_inputs/__init__.py")),
+    ("calls", include_str!("more_inputs/calls.py")),
+    ("changes", include_str!("more_inputs/changes.py")),
+    ("examples", include_str!("more_inputs/examples.py")),
+    ("helpers", include_str!("more_inputs/helpers.py")),
+    ("limits", include_str!("more_inputs/limits.py")),
+    ("mutants", include_str!("more_inputs/mutants.py")),
+    ("recorder", include_str!("more_inputs/recorder.py")),
+    ("selection", include_str!("more_inputs/selection.py")),
+    ("sequences", include_str!("more_inputs/sequences.py")),
+    ("sources", include_str!("more_inputs/sources.py")),
+    ("test_files", include_str!("more_inputs/test_files.py")),
+];
 
 /// Names of the file with the request to the runner, and of the file with its answer.
 const REQUEST: &str = ".autoexperiment-inputs-request.json";
 const OUTPUT: &str = ".autoexperiment-inputs.json";
 
-/// Time limit of making the tests.
-const LIMIT: Duration = Duration::from_mins(15);
+/// Time after which no further functions get tests, and limit of the whole run, which also executes the package's tests.
+const MAKING_LIMIT: Duration = Duration::from_mins(12);
+const LIMIT: Duration = Duration::from_mins(20);
 
 /// Largest test file that is kept, in bytes.
 const LARGEST_FILE: usize = 2 << 20;
@@ -101,7 +115,13 @@ pub(super) async fn make_test_files(
         candidates.iter().filter_map(|candidate| candidate.name().split_once("::")).collect();
     let mut ids: Vec<&String> = plan.groups.values().flatten().collect();
     ids.sort_unstable();
-    let request = json!({ "ids": ids, "functions": functions, "examples": most_examples, "code": CODE });
+    let request = json!({
+        "ids": ids,
+        "functions": functions,
+        "examples": most_examples,
+        "seconds": MAKING_LIMIT.as_secs(),
+        "code": BTreeMap::from(CODE),
+    });
     let files = [(PathBuf::from(REQUEST), serde_json::to_vec(&request).unwrap_or_default()), plan.file()];
     let exports = prepared.layout.exports();
     let line = format!("{exports}\npython -B -I {RUNNER} inputs {REQUEST} --output {OUTPUT} >/dev/null");
@@ -182,6 +202,18 @@ mod tests {
         let kept = kept.map(|id| (id.to_owned(), SurveyedTest::default())).into();
         assert_eq!(added.examples("p/m.py::b", &kept), ["b(1) returns 2"]);
         assert!(["a", "c"].iter().all(|name| added.examples(&format!("p/m.py::{name}"), &kept).is_empty()));
+    }
+
+    #[test]
+    fn all_modules_that_make_inputs_are_included() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/factory/more_inputs");
+        let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut names: Vec<String> = files
+            .filter(|path| path.extension().is_some_and(|extension| extension == "py"))
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        assert_eq!(names, CODE.map(|(name, _)| name));
     }
 
     #[test]

@@ -63,8 +63,8 @@ import time
 VENDORED = "autoexperiment_vendored" + os.sep
 PLAN = "autoexperiment_package_tests.json"
 RUNNER = "autoexperiment_package_tests.py"
-# How names of test files begin that `inputs` has made.
-ADDED = "test_autoexperiment_inputs"
+# How names of test files begin that `inputs` has made, and the package that makes them.
+ADDED, MORE_INPUTS = "test_autoexperiment_inputs", "autoexperiment_more_inputs"
 SETTINGS = {
     "PYTHONHASHSEED": "0",
     "TZ": "UTC",
@@ -1343,7 +1343,7 @@ class Watch:
         self.test_files = {os.path.join(folder, file) for file in test_files}
         self.kinds, self.entered, self.summary = {}, set(), Summary(private)
         self.monitoring = getattr(sys, "monitoring", None)
-        self.busy, self.names = False, {}
+        self.busy, self.names, self.words = False, {}, {}
         self.other_draws = OtherDraws(self) if other_draws else None
         self.profile = self.make_profile()
 
@@ -1455,7 +1455,7 @@ class Watch:
         if back is None or self.kind(back.f_code) != "" or frame.f_code.co_name.startswith("<"):
             return
         # A right function may return a `map` with a function of its own, which then runs while the test iterates.
-        if frame.f_code.co_flags & NESTED:
+        if frame.f_code.co_flags & NESTED or not self.is_named(frame.f_code.co_name, back.f_code.co_filename):
             return
         # A right function may return any kind of iterator: what comes out of it is for the tests to compare.
         # Hashes depend on addresses.
@@ -1474,6 +1474,18 @@ class Watch:
             self.summary.value(value)
         finally:
             self.busy = False
+
+    def is_named(self, function, file):
+        """Whether a test file has the name of a function, or Python calls the function by itself. The examples of a docstring
+        are no file."""
+        if function.startswith("__") and function.endswith("__"):
+            return True
+        if file not in self.words:
+            try:
+                self.words[file] = set(re.findall(r"\w+", read_text(file)))
+            except OSError:
+                self.words[file] = None
+        return self.words[file] is None or function in self.words[file]
 
 
 # Flags of the code of generators, coroutines and asynchronous generators.
@@ -1754,13 +1766,30 @@ def import_plugins():
     return sorted(found)
 
 
-def load(code):
-    """Executes the code that makes more inputs, as a module that is not a file."""
-    import types
+def load(texts):
+    """Makes modules that are not files importable: the package `autoexperiment_more_inputs`, given as texts by module."""
+    import importlib.abc
+    import importlib.util
 
-    module = types.ModuleType("autoexperiment_more_inputs")
-    exec(compile(code, "<more inputs>", "exec"), module.__dict__)
-    return module
+    class Loader(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+        def find_spec(self, name, path=None, target=None):
+            package, _, module = name.partition(".")
+            if package != MORE_INPUTS or (module or "__init__") not in texts:
+                return None
+            return importlib.util.spec_from_loader(name, self, origin=f"<{name}>", is_package=not module)
+
+        def get_source(self, name):
+            return texts[name.partition(".")[2] or "__init__"]
+
+        def get_code(self, name):
+            return compile(self.get_source(name), f"<{name}>", "exec")
+
+        def is_package(self, name):
+            return name == MORE_INPUTS
+
+    if MORE_INPUTS not in sys.modules:
+        sys.meta_path.insert(0, Loader())
+    return lambda module: importlib.import_module(f"{MORE_INPUTS}.{module}")
 
 
 def run_job(job, report, plugins, libraries):
@@ -1809,7 +1838,9 @@ def run_job(job, report, plugins, libraries):
     arguments += ["--hypothesis-seed=0"] if "hypothesispytest" in plugins else []
     plugins_of_job = [plugin]
     if job["recorder"]:
-        plugins_of_job.append(load(job["recorder"]["code"]).Recorder(job["recorder"]["functions"], folder, job["test_files"]))
+        options = job["recorder"]
+        recorder = load(options["code"])("recorder").Recorder
+        plugins_of_job.append(recorder(options["functions"], folder, job["test_files"], options["until"]))
     try:
         code = int(pytest.main(arguments, plugins=plugins_of_job))
     except BaseException as error:
@@ -2281,47 +2312,53 @@ def more_inputs(folder, request):
     """Makes tests with more inputs: new test files by path; for each function its name, examples of its calls, and what the
     ids of its tests begin with; and the number of functions left out, by reason. The request is a JSON file with the `ids`
     of the tests that show how the functions are called; `functions`, each as its file and qualified name; the maximum
-    number of `examples` of a function; and the `code` that makes inputs."""
+    number of `examples` of a function; the `seconds` after which no more calls are made, 600 unless given; and `code`, the
+    texts of the modules that make inputs."""
     plan = read_plan(folder)
     layout, surveyed = Layout(folder, plan), plan.get("seconds") or {}
     recorder = {"code": request["code"], "functions": request["functions"]}
+    recorder["until"] = time.monotonic() + request.get("seconds", 600)
     # Recording takes several times as long as the tests alone.
     limit = lambda name: max(10, 20 * surveyed.get(name, 1))
     runner = Runner(folder, layout, limit, recorder=recorder)
-    found, left_out, maker = {}, {}, load(request["code"])
+    imported = load(request["code"])
+    selection, test_files = imported("selection"), imported("test_files")
+    found, left_out = {}, {}
     try:
         for files, names in runner.processes(request["ids"], False):
             if files[0] in runner.texts:
-                for wanted, module, calls, digests in runner.run(files, names, {}, False, 3).inputs:
+                for wanted, module, calls, sequences, digests in runner.run(files, names, {}, False, 3).inputs:
                     if isinstance(calls, str):
                         left_out.setdefault(calls, set()).add(tuple(wanted))
                         continue
-                    known, recorded = found.setdefault((*wanted, module), ([], set()))
-                    known.extend(calls)
-                    recorded.update(digests)
+                    known = found.setdefault((*wanted, module), ([], [], set()))
+                    known[0].extend(calls)
+                    known[1].extend(sequences)
+                    known[2].update(digests)
     finally:
         runner.server.stop()
     # Guarded runs start several processes for each file, and read all of it: few files, and no large ones.
     texts, chunk, functions = [], [], []
     beside = os.path.dirname(request["ids"][0].split("::")[0])
     path = lambda number: os.path.join(beside, f"{ADDED}_{number}.py")
-    for (file, name, module), (calls, recorded) in sorted(found.items()):
-        most = min(request["examples"], len(calls) // maker.CALLS_PER_EXAMPLE)
-        examples, calls = maker.apart(calls, recorded, most)
+    for (file, name, module), (calls, sequences, recorded) in sorted(found.items()):
+        most = min(request["examples"], len(calls) // selection.CALLS_PER_EXAMPLE)
+        examples, calls = selection.apart(calls, recorded, most)
         # A solution that contradicts an example must fail.
-        calls = maker.chosen(calls) + [call for call in examples if not call["is_arbitrary"]]
-        if not calls:
+        calls = selection.chosen(calls) + [call for call in examples if not call["is_arbitrary"]]
+        sequences = selection.chosen(sequences, selection.MOST_SEQUENCES, selection.MOST_SEQUENCES_WITHOUT)
+        if not calls and not sequences:
             continue
-        added = (module, name), calls
-        text = maker.written([*chunk, added])
+        added = module, name, calls, sequences
+        text = test_files.written([*chunk, added])
         if chunk and len(text) > LARGEST_ADDED:
-            chunk, text = [], maker.written([added])
+            chunk, text = [], test_files.written([added])
         if chunk:
             texts[-1] = text
         else:
             texts.append(text)
         lines = sorted({call["example"] for call in examples})
-        tests = f"{path(len(texts))}::{maker.test_name(len(chunk), name)}"
+        tests = f"{path(len(texts))}::{test_files.test_name(len(chunk), name)}"
         functions.append({"function": f"{file}::{name}", "tests": tests, "examples": lines})
         chunk.append(added)
     usable = {(file, name) for file, name, _ in found}

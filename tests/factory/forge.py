@@ -113,7 +113,7 @@ def main(names):
         "ids": passed(survey),
         "functions": [["kit/tools.py", name] for name in functions],
         "examples": 8,
-        "code": (SOURCE / "more_inputs.py").read_text(),
+        "code": {file.stem: file.read_text() for file in (SOURCE / "more_inputs").glob("*.py")},
     }
     made, said = in_box(right, ["inputs", "request.json"], {}, {"request.json": json.dumps(request)})
     if not made or not made["files"]:

@@ -1,0 +1,179 @@
+"""Calls with more inputs than the package's own tests have, and what the original code gives."""
+
+import base64
+import collections.abc
+import contextlib
+import datetime
+import decimal
+import fractions
+import importlib
+import itertools
+import math
+import pickle
+import sys
+import types
+
+import pytest
+
+# Maximum number of members of a collection, and of an iterator, that are compared.
+MOST_MEMBERS, MOST_ITERATED = 1000, 100
+
+
+def function(module, name):
+    """The function itself, without the decorators of a class; or a class."""
+    found = importlib.import_module(module)
+    for part in name.split("."):
+        # Python stores private names of a class under other names.
+        is_private = isinstance(found, type) and part.startswith("__") and not part.endswith("__")
+        found = vars(found)[f"_{found.__name__.lstrip('_')}{part}" if is_private else part]
+    found = found.fget if isinstance(found, property) else found
+    return getattr(found, "__func__", found)
+
+
+def loaded(text):
+    return pickle.loads(base64.b64decode(text))
+
+
+def attributes(value):
+    """The attributes of an object, also those in slots; none of a class."""
+    found = {}
+    if isinstance(value, type):
+        return found
+    for kind in type(value).__mro__:
+        for member in vars(kind).values() if "__slots__" in vars(kind) else ():
+            if type(member) is types.MemberDescriptorType:
+                # A slot without a value raises this exception.
+                with contextlib.suppress(AttributeError):
+                    found[member.__name__] = member.__get__(value)
+    own = getattr(value, "__dict__", None)
+    return {**found, **own} if type(own) is dict else found
+
+
+def plain(value, depth=0):
+    """A literal that stands for a value: members of collections and public attributes of other objects, without their
+    classes."""
+    kind = type(value)
+    if value is None or kind in (bool, int, str, bytes):
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else None if math.isnan(value) else math.copysign(sys.float_info.max, value)
+    if kind is complex:
+        return [plain(value.real), plain(value.imag)]
+    if depth > 8:
+        return None
+    if kind in (list, tuple):
+        return kind(plain(part, depth + 1) for part in value)
+    if issubclass(kind, (set, frozenset)):
+        return sorted((plain(part, depth + 1) for part in set(value)), key=repr)
+    if issubclass(kind, dict):
+        # Names such as `__doc__` and `__firstlineno__` in the namespace of a class describe its source.
+        members = ((plain(key, depth + 1), part) for key, part in dict.items(value))
+        found = {}
+        for key, part in members:
+            if not str(key).startswith("__"):
+                found.setdefault(repr(key), []).append(plain(part, depth + 1))
+        # Different keys may look equal.
+        return {key: parts[0] if len(parts) == 1 else sorted(parts, key=repr) for key, parts in found.items()}
+    if issubclass(kind, list):
+        return [plain(part, depth + 1) for part in list.__iter__(value)]
+    if kind.__module__ == "datetime":
+        return str(value)
+    if kind is slice:
+        return [plain(part, depth + 1) for part in (value.start, value.stop, value.step)]
+    if kind.__module__ in ("decimal", "fractions"):
+        # Like other numbers, these are compared without their type.
+        return plain(float(value), depth)
+    if kind.__module__ == "numpy" and hasattr(value, "tolist"):
+        return plain(value.tolist(), depth + 1)
+    for base, converted in ((int, int.__int__), (float, float.__float__), (str, str.__str__)):
+        if issubclass(kind, base):
+            return plain(converted(value))
+    if issubclass(kind, collections.abc.Mapping):
+        return plain(dict(itertools.islice(value.items(), MOST_MEMBERS)), depth)
+    if issubclass(kind, collections.abc.Set):
+        return plain(set(itertools.islice(value, MOST_MEMBERS)), depth)
+    if issubclass(kind, collections.abc.Collection):
+        return [plain(part, depth + 1) for part in itertools.islice(value, MOST_MEMBERS)]
+    found = attributes(value)
+    public = {name: plain(found[name], depth + 2) for name in sorted(found) if not name.startswith("_")}
+    return public if found else None
+
+
+def state(value, known=None):
+    """The attributes of an object, and the members of containers. Of attributes, only those in `known`, if it is given."""
+    found = attributes(value)
+    if found and not is_container(value):
+        names = sorted(name for name in found if known is None or name in known)
+        return {name: plain(found[name], 2) for name in names}
+    return plain(value)
+
+
+def observed(called, positional, named):
+    """What a call returns, and the states of its arguments before and after it."""
+    given = [*positional, *named.values()]
+    is_new = called.__name__ == "__init__"
+    known = [None if is_new else list(attributes(value)) for value in given]
+    before = [state(value, names) for value, names in zip(given, known)]
+    result = listed(called(*positional, **named))
+    return result, before, [state(value, names) for value, names in zip(given, known)]
+
+
+def listed(result):
+    """The first members of an iterator, and any other value itself."""
+    return list(itertools.islice(result, MOST_ITERATED)) if hasattr(type(result), "__next__") else result
+
+
+def returned(called, positional, named=None, changes_objects=False):
+    """What a call returns, and, in a pair with it, the states of the arguments that it changes: of lists, dicts and sets
+    only, if `changes_objects` is true. For a call that returns nothing: the states of all its arguments afterwards."""
+    named = named or {}
+    return outcome([*positional, *named.values()], *observed(called, positional, named), changes_objects)
+
+
+def outcome(given, result, before, after, changes_objects):
+    """A literal for what `observed` found."""
+    if result is None:
+        return after
+    counts = [is_container(value) or not changes_objects for value in given]
+    changes = [new for is_used, old, new in zip(counts, before, after) if is_used and not equal(new, old)]
+    return (plain(result), changes) if changes else plain(result)
+
+
+class Made:
+    """Makes calls in turn. The arguments of each may be what earlier ones made, as in `made[0]`."""
+
+    def __init__(self):
+        self.made = []
+
+    def __getitem__(self, place):
+        return self.made[place]
+
+    def call(self, module, name, positional, named=None):
+        """What a call returns and the containers that it changes; for a call that returns nothing, all its arguments
+        afterwards. A class makes an object."""
+        self.made.append(None)
+        named = named or {}
+        given = [*positional, *named.values()]
+        before = [plain(value) for value in given]
+        result = self.made[-1] = listed(function(module, name)(*positional, **named))
+        after = [plain(value) for value in given]
+        if result is None:
+            return after
+        changes = [new for value, old, new in zip(given, before, after) if is_container(value) and not equal(new, old)]
+        return (plain(result), changes) if changes else plain(result)
+
+
+def is_container(value):
+    return isinstance(value, (list, dict, set))
+
+
+def equal(got, expected):
+    if type(got) in (int, float) and type(expected) in (int, float):
+        return got == expected or math.isclose(got, expected, rel_tol=1e-6, abs_tol=1e-9)
+    if type(got) is not type(expected):
+        return False
+    if type(got) in (list, tuple):
+        return len(got) == len(expected) and all(map(equal, got, expected))
+    if type(got) is dict:
+        return got.keys() == expected.keys() and all(equal(got[key], expected[key]) for key in expected)
+    return got == expected

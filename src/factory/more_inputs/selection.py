@@ -1,0 +1,92 @@
+"""Selects the calls that become tests, and those that become examples."""
+
+import itertools
+import re
+
+from .limits import time_limit
+from .sources import digest
+
+# Maximum number of calls of a function that are kept, of sequences of calls, and of those of them that notice no mutant.
+MOST_KEPT, MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT = 120, 40, 16
+# Longest text of all examples of a function, in characters, and number of calls of a function for each of its examples.
+LONGEST_EXAMPLES, CALLS_PER_EXAMPLE = 2500, 2
+
+
+def noticing(calls, mutants, notices, chance, most, seconds):
+    """For how many mutants each call was selected first and second because it notices them. `notices` tells whether a mutant
+    is noticed by a call; it is asked at most `most` times, for at most so many seconds.
+
+    The first selected call notices other mutants, too, if there is such a call, so that few calls notice as many mutants as
+    all calls do. The second one is new, so that different calls notice each mutant."""
+    found, order, is_over, left = {}, list(calls), time_limit(seconds), most
+    for mutant in mutants:
+        chance.shuffle(order)
+        # Unselected calls keep their drawn order.
+        for turn, often_first in enumerate((True, False)):
+            order.sort(key=lambda call: found.get(call, [0])[0], reverse=often_first)
+            for call in order:
+                if turn and found.get(call, [0])[0]:
+                    continue
+                if left <= 0 or is_over():
+                    return found
+                left -= 1
+                if notices(mutant, call):
+                    found.setdefault(call, [0, 0])[turn] += 1
+                    break
+            else:
+                # No call notices this mutant.
+                break
+    return found
+
+
+def chosen(calls, most=MOST_KEPT, most_others=MOST_KEPT):
+    """At most `most` calls that may become tests: first those that notice mutants, then at most `most_others` from each set of
+    lines in turn, those with different outcomes first."""
+    sets, calls = {}, [call for call in calls if not call["is_arbitrary"]]
+    sure = sorted((call for call in calls if any(call["notices"])), key=lambda call: call["notices"], reverse=True)
+    sure = sure[:most]
+    for call in calls:
+        if any(call["notices"]):
+            continue
+        outcomes = sets.setdefault(tuple(call["lines"]), {})
+        outcomes.setdefault(str(call["expected"]), []).append(call)
+    for lines, outcomes in sets.items():
+        layers = itertools.zip_longest(*outcomes.values())
+        sets[lines] = [call for layer in layers for call in layer if call is not None]
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*sets.values()))
+    others = (call for call in turns if call is not None)
+    return sure + list(itertools.islice(others, min(most - len(sure), most_others)))
+
+
+def shape(line):
+    """A line without its words and numbers, and with each repetition once."""
+    line = re.sub(r"[^\W\d_]+", "a", re.sub(r"-?\d+(\.\d+)?", "0", line))
+    return re.sub(r"(.{1,40}?)(, \1)+", r"\1", line)
+
+
+def apart(calls, recorded, most):
+    """Separates the examples of a function, at most `most`, from the calls that tests make. Each example runs lines of the
+    function that no earlier one runs, notices mutants or shows words of its source that no earlier one does, or looks
+    different. Calls with `recorded` digests are no examples, because the package's own tests make them."""
+    examples, shapes, left = [], set(), LONGEST_EXAMPLES
+    known = {"lines": set(), "words": set(), "mutants": set()}
+
+    def gain(call):
+        new = 2 * sum(len(set(call[kind]) - known[kind]) for kind in known) + (shape(call["example"]) not in shapes)
+        return new / 2 if call["is_free"] else new, -len(call["example"])
+
+    able = [call for call in calls if call["example"] and digest(*call["call"]) not in recorded]
+    while len(examples) < most:
+        able = [call for call in able if len(call["example"]) <= left]
+        best = max(able, key=gain, default=None)
+        if not best or not gain(best)[0] and len(examples) > 2:
+            break
+        able.remove(best)
+        examples.append(best)
+        left -= len(best["example"])
+        shapes.add(shape(best["example"]))
+        for kind in known:
+            known[kind].update(best[kind])
+    shown = {call["example"] for call in examples}
+    return examples, [call for call in calls if call["example"] not in shown]
+

@@ -1,0 +1,58 @@
+"""Writes chosen calls as test files."""
+
+import re
+
+from . import helpers
+
+# Calls, and sequences of calls, in one test.
+CALLS_PER_TEST, SEQUENCES_PER_TEST = 20, 8
+PICKLE = re.compile(r"loaded\(('[A-Za-z0-9+/=]*')\)")
+
+
+def test_name(number, name):
+    """The common beginning of the names of a function's tests; `number` is that of the function in the test file."""
+    return f"test_{number}_{name.rpartition('.')[2].strip('_')}"
+
+
+def written(functions):
+    """The source of a test file. `functions` are the module and the name of a function, its chosen calls, and its chosen
+    sequences of calls."""
+    parts, objects = [], {}
+
+    def given(positional, named):
+        source = f"[{', '.join(positional)}]"
+        if named:
+            source += ", {" + ", ".join(f"{key!r}: {one}" for key, one in named) + "}"
+        return PICKLE.sub(lambda found: f"loaded({objects.setdefault(found[1], f'OBJECT_{len(objects)}')})", source)
+
+    for number, (module, name, calls, sequences) in enumerate(functions):
+        bodies = []
+        for part in parts_of(calls, CALLS_PER_TEST):
+            lines = [f"called = function({module!r}, {name!r})"]
+            for call in part:
+                changes = ", changes_objects=True" if call["changes_objects"] else ""
+                made = f"returned(called, {given(*call['call'])}{changes})"
+                lines += asserted(made, call["expected"], call["raises"])
+            bodies.append(lines)
+        for part in parts_of(sequences, SEQUENCES_PER_TEST):
+            lines = []
+            for one in part:
+                lines.append("made = Made()")
+                for step, expected, is_told, raises in zip(one["steps"], one["expected"], one["told"], one["raises"]):
+                    where, what, positional, named, _ = step
+                    made = f"made.call({where!r}, {what!r}, {given(positional, named)})"
+                    lines += asserted(made, expected, raises) if is_told else [made]
+            bodies.append(lines)
+        for place, lines in enumerate(bodies):
+            parts.append("\n".join([f"\n\ndef {test_name(number, name)}_{place}():", *(f"    {line}" for line in lines)]) + "\n")
+    texts = "".join(f"{name} = {text}\n" for text, name in objects.items())
+    return "".join([helpers.__loader__.get_source(helpers.__name__), "\n\n# Pickled objects.\n" if objects else "", texts, *parts])
+
+
+def parts_of(calls, size):
+    return [calls[place : place + size] for place in range(0, len(calls), size)]
+
+
+def asserted(made, expected, raises):
+    """The lines of a test that compare what a call makes, or raises, with what is expected."""
+    return [f"with pytest.raises({expected}):", f"    {made}"] if raises else [f"assert equal({made}, {expected})"]
