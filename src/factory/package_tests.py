@@ -1341,9 +1341,12 @@ class Watch:
     def __init__(self, folder, test_files, private, other_draws):
         self.folder, self.private = folder + os.sep, private
         self.test_files = {os.path.join(folder, file) for file in test_files}
+        # The words of each test file are read before any code runs that could change how files are read.
+        modules = [file for file in self.test_files if file.endswith(".py") and os.path.isfile(file)]
+        self.words = {file: set(re.findall(r"\w+", read_text(file))) for file in modules}
         self.kinds, self.entered, self.summary = {}, set(), Summary(private)
         self.monitoring = getattr(sys, "monitoring", None)
-        self.busy, self.names, self.words = False, {}, {}
+        self.busy, self.names = False, {}
         self.other_draws = OtherDraws(self) if other_draws else None
         self.profile = self.make_profile()
 
@@ -1454,13 +1457,14 @@ class Watch:
         back = frame.f_back
         if back is None or self.kind(back.f_code) != "" or frame.f_code.co_name.startswith("<"):
             return
-        # A right function may return a `map` with a function of its own, which then runs while the test iterates.
+        # A right function may return a `map` with a function of its own, which then runs while the test iterates. Functions
+        # that the test does not name are up to the solution.
         if frame.f_code.co_flags & NESTED or not self.is_named(frame.f_code.co_name, back.f_code.co_filename):
             return
-        # A right function may return any kind of iterator: what comes out of it is for the tests to compare.
         # Hashes depend on addresses.
         if frame.f_code.co_name == "__hash__":
             return
+        # A right function may return any kind of iterator: what comes out of it is for the tests to compare.
         if (
             frame.f_code.co_flags & GENERATOR
             or module_of(type(value)) == "builtins"
@@ -1476,16 +1480,9 @@ class Watch:
             self.busy = False
 
     def is_named(self, function, file):
-        """Whether a test file has the name of a function, or Python calls the function by itself. The examples of a docstring
-        are no file."""
-        if function.startswith("__") and function.endswith("__"):
-            return True
-        if file not in self.words:
-            try:
-                self.words[file] = set(re.findall(r"\w+", read_text(file)))
-            except OSError:
-                self.words[file] = None
-        return self.words[file] is None or function in self.words[file]
+        """Whether a test file contains a function's name, or the name is a special method's. True for examples in docstrings."""
+        is_special = function.startswith("__") and function.endswith("__")
+        return is_special or file not in self.words or function in self.words[file]
 
 
 # Flags of the code of generators, coroutines and asynchronous generators.
@@ -1767,7 +1764,8 @@ def import_plugins():
 
 
 def load(texts):
-    """Makes modules that are not files importable: the package `autoexperiment_more_inputs`, given as texts by module."""
+    """Makes the package `autoexperiment_more_inputs` importable from the texts of its modules by name. Returns a function that
+    imports one of its modules."""
     import importlib.abc
     import importlib.util
 
@@ -1847,7 +1845,7 @@ def run_job(job, report, plugins, libraries):
         code = f"{type(error).__name__}: {error}"
     for recorder in plugins_of_job[1:]:
         for made in recorder.made():
-            send(["inputs", *made])
+            send(["inputs", *made] if made else ["alive"])
     send(["finished", code, changed(libraries)])
     os._exit(0)
 
@@ -2323,25 +2321,32 @@ def more_inputs(folder, request):
     runner = Runner(folder, layout, limit, recorder=recorder)
     imported = load(request["code"])
     selection, test_files = imported("selection"), imported("test_files")
-    found, left_out = {}, {}
+    found, left_out, unfinished = {}, {}, []
     try:
         for files, names in runner.processes(request["ids"], False):
             if files[0] in runner.texts:
-                for wanted, module, calls, sequences, digests in runner.run(files, names, {}, False, 3).inputs:
+                outcome = runner.run(files, names, {}, False, 3)
+                if not outcome.finished:
+                    print(f"{files[0]}: making inputs did not end: {outcome.reason}", file=sys.stderr)
+                    unfinished.append(files[0])
+                for wanted, module, calls, sequences, digests in outcome.inputs:
                     if isinstance(calls, str):
                         left_out.setdefault(calls, set()).add(tuple(wanted))
                         continue
-                    known = found.setdefault((*wanted, module), ([], [], set()))
-                    known[0].extend(calls)
-                    known[1].extend(sequences)
+                    # Several files of tests may lead to the same calls.
+                    known = found.setdefault((*wanted, module), ({}, {}, set()))
+                    known[0].update((repr(call["call"]), call) for call in calls)
+                    known[1].update((repr(one["steps"]), one) for one in sequences)
                     known[2].update(digests)
     finally:
         runner.server.stop()
     # Guarded runs start several processes for each file, and read all of it: few files, and no large ones.
     texts, chunk, functions = [], [], []
-    beside = os.path.dirname(request["ids"][0].split("::")[0])
+    files = (name.split("::")[0] for name in request["ids"])
+    beside = os.path.dirname(next((file for file in files if file in runner.texts), ""))
     path = lambda number: os.path.join(beside, f"{ADDED}_{number}.py")
     for (file, name, module), (calls, sequences, recorded) in sorted(found.items()):
+        calls, sequences = list(calls.values()), list(sequences.values())
         most = min(request["examples"], len(calls) // selection.CALLS_PER_EXAMPLE)
         examples, calls = selection.apart(calls, recorded, most)
         # A solution that contradicts an example must fail.
@@ -2362,6 +2367,9 @@ def more_inputs(folder, request):
         functions.append({"function": f"{file}::{name}", "tests": tests, "examples": lines})
         chunk.append(added)
     usable = {(file, name) for file, name, _ in found}
+    if unfinished:
+        reason = "functions for which making inputs failed or took too long"
+        left_out[reason] = set(map(tuple, request["functions"])).difference(*left_out.values())
     return {
         "files": {path(number): text for number, text in enumerate(texts, 1)},
         "functions": functions,
@@ -2712,7 +2720,9 @@ USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--ad
 def main(given):
     if given[:1] == ["--serve"]:
         return serve(int(given[1]), json.loads(given[2]))
-    if any(os.environ.get(name) != value for name, value in SETTINGS.items()) or any(
+    # What depends on the order of a set varies with other draws, too.
+    settings = {**SETTINGS, "PYTHONHASHSEED": "1"} if "--other-draws" in given else SETTINGS
+    if any(os.environ.get(name) != value for name, value in settings.items()) or any(
         map(os.environ.get, REMOVED_SETTINGS)
     ):
         environment = {name: value for name, value in os.environ.items() if name not in REMOVED_SETTINGS}
@@ -2720,7 +2730,7 @@ def main(given):
             environment[ROOTS] = os.environ["PYTHONPATH"]
         fix_addresses()
         os.execve(
-            sys.executable, [sys.executable, "-B", os.path.abspath(__file__), *given], {**environment, **SETTINGS}
+            sys.executable, [sys.executable, "-B", os.path.abspath(__file__), *given], {**environment, **settings}
         )
     options = {}
     rest = iter(given[1:])

@@ -1,5 +1,6 @@
 """Calls of one function with recombined and changed arguments of recorded calls."""
 
+import functools
 import inspect
 import itertools
 import linecache
@@ -14,20 +15,21 @@ from .helpers import equal, function, is_container, observed, outcome, plain, re
 from .limits import one_call, time_limit
 from .mutants import mutants_of
 from .selection import MOST_KEPT, apart, chosen, noticing
-from .sources import TAKES_POSITIONAL, NoSource, by_place, is_short, source_of, type_of, value_of
+from .sources import NoSource, by_place, is_lasting, is_short, source_of, type_of, value_of
 
-# Maximum number of inputs that are tried, and of calls among which are chosen.
-MOST_TRIED, MOST_FOUND = 5000, 1000
-# Maximum number of values of an option whose calls hardly vary it.
-LEAST_VARIED = 2
+# Maximum numbers of calls that are tried, and of calls that are kept to choose from; and number of tried calls after which a
+# function is given up if none of them is kept.
+MOST_TRIED, MOST_FOUND, TRIED_IN_VAIN = 5000, 1000, 200
+# An option with at most this many recorded values also gets values of options of the same name in other functions.
+FEW_VALUES = 2
 # Time limits in seconds of all calls of a function, and of all calls of its mutants, and maximum number of the latter. The
 # numbers are reached first, unless calls take long.
 CALLS_SECONDS, MUTANT_SECONDS, MOST_MUTANT_CALLS = 3.0, 3.0, 20000
 # Number of recorded calls that are compared before and after other calls.
 MOST_COMPARED = 3
-# Longest outcome, and longest line that shows an example, in characters; and number of calls among which examples are chosen.
-LONGEST_OUTCOME, LONGEST_EXAMPLE, MOST_ABLE = 1500, 700, 200
-# Exceptions that a function without a body may raise, too.
+# Longest line that shows an example, in characters; and number of calls among which examples are chosen.
+LONGEST_EXAMPLE, MOST_ABLE = 700, 200
+# Exceptions that an unfinished function may raise, so tests do not expect them.
 VAGUE_ERRORS = {"NotImplementedError", "RuntimeError", "Exception", "BaseException", "AssertionError"}
 
 
@@ -48,13 +50,28 @@ class RaisedError:
 
 
 def is_vague(kind):
-    """Whether tests cannot expect this class of exceptions."""
+    """Whether a class of exceptions is too general, or too local, to be expected in a test."""
     return kind.__name__ in VAGUE_ERRORS or "<" in kind.__qualname__
 
 
-def is_raise(code, number):
-    """Whether a line of a function's file begins a `raise` statement."""
-    return linecache.getline(code.co_filename, number).strip().startswith("raise ")
+def is_own_error(error, codes):
+    """Whether an exception comes from a `raise` statement in one of these functions' code."""
+    trace = error.__traceback__
+    while trace.tb_next:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    return code in codes and linecache.getline(code.co_filename, trace.tb_lineno).strip().startswith("raise ")
+
+
+def traced_lines(code, lines):
+    """Returns a function for `sys.settrace` that adds the executed lines of a function's code to `lines`."""
+
+    def line(frame, event, argument):
+        if event == "line":
+            lines.add(frame.f_lineno - code.co_firstlineno)
+        return line
+
+    return lambda frame, event, argument: line if frame.f_code is code else None
 
 
 def share_options(functions):
@@ -68,11 +85,11 @@ def share_options(functions):
         for place, name in inputs.options.items():
             own = inputs.pools.get(place, {})
             others = [source for source in pools[name] if source not in own]
-            if own and len(own) <= LEAST_VARIED and others:
+            if own and len(own) <= FEW_VALUES and others:
                 inputs.other_values[place] = others
 
 
-# Stands for the types of all arguments in the list of what was changed freely in a call.
+# Entry in a call's list of freely changed places: no recorded call has arguments of these types.
 UNUSUAL_TYPES = "unusual types"
 
 
@@ -82,18 +99,17 @@ class Inputs:
     def __init__(self, wanted, module, calls):
         self.called = function(module, wanted[1])
         self.calls, self.pools = calls, {}
-        # Tracebacks and lines of exceptions in the function during its last call, and whether it ended with one.
-        self.raised, self.failed = [], False
+        # Whether the function's last call raised an exception.
+        self.failed = False
         # Outcomes of the kept calls.
         self.expected = {}
         self.chance = random.Random(f"{wanted}")
         self.bounds = bounds_in(self.called)
-        self.mutants = mutants_of(self.called, self.chance)
-        # Index of the first of any number of positional arguments; all of them share the sources of one pool.
-        self.rest = self.called.__code__.co_argcount if self.called.__code__.co_flags & TAKES_POSITIONAL else None
+        # Index of the first of any number of positional arguments.
+        self.rest = self.called.__code__.co_argcount if self.called.__code__.co_flags & inspect.CO_VARARGS else None
         for positional, named in calls:
             for place, source in by_place(positional, named).items():
-                self.pools.setdefault(self.pool(place), {})[source] = None
+                self.pools.setdefault(self.pool_key(place), {})[source] = None
         # Names of the parameters with a default, and values of such parameters in calls of other functions.
         self.options, self.other_values = {}, {}
         self.defaults = {}
@@ -101,7 +117,12 @@ class Inputs:
         self.values = {place: [value_of(source) for source in pool] for place, pool in self.pools.items()}
         self.known_types = {self.types(by_place(*call)) for call in calls}
 
-    def pool(self, place):
+    @functools.cached_property
+    def mutants(self):
+        return mutants_of(self.called, random.Random(0))
+
+    def pool_key(self, place):
+        """The key of a place's pool; all of any number of positional arguments share one."""
         return self.rest if self.rest is not None and isinstance(place, int) and place >= self.rest else place
 
     def add_defaults(self):
@@ -122,13 +143,13 @@ class Inputs:
         """The types of a call's arguments, without those of default values. Different numbers count as one type, and so do
         the places of any number of arguments."""
         return frozenset(
-            (self.pool(place), type_of(source)) for place, source in arguments.items() if source != self.defaults.get(place)
+            (self.pool_key(place), type_of(source)) for place, source in arguments.items() if source != self.defaults.get(place)
         )
 
     def are_usual(self, types):
         """Whether a recorded call has arguments of these types, perhaps with further options."""
-        left_out = lambda more: all(place in self.options or place == self.rest for place, _ in more)
-        return any(types <= known and left_out(known - types) for known in self.known_types)
+        are_optional = lambda more: all(place in self.options or place == self.rest for place, _ in more)
+        return any(types <= known and are_optional(known - types) for known in self.known_types)
 
     def arguments(self, call):
         """The arguments of a call: positional ones, and named ones by their name."""
@@ -139,21 +160,21 @@ class Inputs:
         """Outcomes of some recorded calls."""
         return [repr((self.run(call) or [None])[0]) for call in self.calls[:MOST_COMPARED]]
 
-    def give(self, calls):
-        """Whether chosen calls have their expected outcomes, one after the other."""
+    def come_out(self, calls):
+        """Whether selected calls have their expected outcomes, one after the other."""
         outcomes = (self.run(call["call"]) for call in calls)
         return all(found and repr(found[0]) == call["expected"] for found, call in zip(outcomes, calls))
 
     def kept(self):
         """Calls that give the same outcome twice, each with the lines of the function that it runs.
 
-        What the function returns for arguments that were changed freely may mean nothing. So of these calls only those may
-        become tests that raise an exception, and those with other texts, if no other text in their place can make the function
-        raise one. The others may still become examples."""
+        For freely changed arguments, a return value may mean nothing. Such a call becomes a test only if it raises an exception,
+        or if only texts were changed and no other text in that place makes the function fail. Other calls may become
+        examples."""
         found, places, seen, limited = [], {}, set(), set()
         recorded, is_over = ((call, ()) for call in self.calls), time_limit(CALLS_SECONDS)
         for number, (call, free) in enumerate(itertools.chain(recorded, self.changed_calls())):
-            if number >= MOST_TRIED or len(found) >= MOST_FOUND or is_over():
+            if number >= MOST_TRIED or len(found) >= MOST_FOUND or number >= TRIED_IN_VAIN and not found or is_over():
                 break
             if call in seen:
                 if call in places and not free:
@@ -163,7 +184,8 @@ class Inputs:
             first = self.run(call)
             if self.failed and len(set(free)) == 1:
                 limited.update(free)
-            if first is not None and self.run(call) == first:
+            # Other random numbers may not matter.
+            if first is not None and self.run(call, seed=1) == first:
                 places[call] = len(found)
                 found.append((free, call, *first))
         self.expected = {call: expected for _, call, expected, *_ in found}
@@ -171,8 +193,8 @@ class Inputs:
         sure = [place for place, is_one in enumerate(arbitrary) if not is_one]
 
         def notices(mutant, place):
-            _, call, expected, _, changes_objects = found[place]
-            return not self.gives(mutant, call, expected, changes_objects)
+            _, call, expected, _, ignores_objects = found[place]
+            return not self.gives(mutant, call, expected, ignores_objects)
 
         counts = noticing(sure, self.mutants, notices, self.chance, MOST_MUTANT_CALLS, MUTANT_SECONDS)
         return [
@@ -186,18 +208,27 @@ class Inputs:
                 "example": None,
                 "words": [],
                 "mutants": [],
-                "changes_objects": changes_objects,
+                "ignores_objects": ignores_objects,
+                "new_attributes": self.new_attributes(expected),
                 "notices": counts.get(place, [0, 0]),
             }
-            for place, (free, call, expected, lines, changes_objects) in enumerate(found)
+            for place, (free, call, expected, lines, ignores_objects) in enumerate(found)
         ]
 
+    def new_attributes(self, expected):
+        """The attributes that an `__init__` makes, which other methods need; `None` for other functions."""
+        is_new = self.called.__name__ == "__init__" and type(expected) is list and expected and type(expected[0]) is dict
+        return sorted(expected[0]) if is_new else None
+
     def is_arbitrary(self, free, call, expected, limited):
-        """Whether what a call returns may mean nothing: an argument was changed freely that is no text, or is in a place that is
-        limited, or the types of the arguments do not occur together otherwise."""
+        """Whether the outcome may mean nothing. For an exception: more than one argument was changed freely, so that the order of
+        checks decides which one is raised. Otherwise: a freely changed argument is not a text, or its place is limited, or no
+        recorded call has these types."""
+        if type(expected) is RaisedError:
+            return len(set(free)) > 1
         sources = by_place(*call)
         is_text = lambda place: place != UNUSUAL_TYPES and sources[place].lstrip("b")[:1] in ("'", '"')
-        return type(expected) is not RaisedError and any(place in limited or not is_text(place) for place in free)
+        return any(place in limited or not is_text(place) for place in free)
 
     def selected(self):
         """The calls that are selected for tests, and further ones that are good examples."""
@@ -223,7 +254,7 @@ class Inputs:
         for call, (made, found) in zip(calls, shown):
             line = f"{made} {found}"
             # Calls look equal if they differ in objects that are not shown in full.
-            is_clear = made and len(outcomes[made]) == 1
+            is_clear = made and len(outcomes[made]) == 1 and is_lasting(found, [made])
             if is_clear and len(line) <= LONGEST_EXAMPLE and not re.search(r" at 0x|[\n`]|<lambda>", line):
                 call["example"], call["words"] = line, sorted(words_in(found) & source)
 
@@ -242,15 +273,15 @@ class Inputs:
                 if is_over():
                     return
                 expected = self.expected[call["call"]]
-                if not self.gives(mutant, call["call"], expected, call["changes_objects"]):
+                if not self.gives(mutant, call["call"], expected, call["ignores_objects"]):
                     call["mutants"].append(number)
 
-    def gives(self, called, call, expected, changes_objects):
+    def gives(self, called, call, expected, ignores_objects):
         """Whether a call of another function has the expected outcome."""
         try:
             positional, named = self.arguments(call)
             with one_call():
-                got = returned(called, positional, named, changes_objects)
+                got = returned(called, positional, named, ignores_objects, self.new_attributes(expected))
         except BaseException as error:
             return type(expected) is RaisedError and isinstance(error, expected.kind)
         return type(expected) is not RaisedError and equal(got, expected)
@@ -264,12 +295,12 @@ class Inputs:
             if self.rest is not None and chance.random() < 0.3:
                 positional = self.with_other_rest(positional)
             arguments = by_place(positional, named)
-            if not arguments and self.rest is None:
+            if not arguments and self.rest is None and not any(map(any, self.calls)):
                 return
             free, others = [], set()
             for place in arguments:
                 if chance.random() < 0.3:
-                    arguments[place] = chance.choice(list(self.pools[self.pool(place)]))
+                    arguments[place] = chance.choice(list(self.pools[self.pool_key(place)]))
                 if place in self.other_values and chance.random() < 0.2:
                     arguments[place] = chance.choice(self.other_values[place])
                     others.add(place)
@@ -278,7 +309,7 @@ class Inputs:
                 # Methods of the package's objects may fail, and not each text can be written as bytes.
                 try:
                     for _ in range(chance.choice((1, 1, 2))):
-                        value = changed(value, self.values[self.pool(place)], self.bounds, chance, is_free)
+                        value = changed(value, self.values[self.pool_key(place)], self.bounds, chance, is_free)
                     source = source_of(value)
                 except Exception:
                     continue
@@ -293,8 +324,7 @@ class Inputs:
             yield (call, tuple((name, arguments[name]) for name, _ in named)), free
 
     def with_other_rest(self, positional):
-        """Positional arguments with one more or one less of those of which there may be any number; fewer than any recorded
-        call has are not made."""
+        """Adds or removes one of any number of positional arguments; there are never fewer than in the shortest recorded call."""
         least = min(len(call) for call, _ in self.calls)
         most = max(len(call) for call, _ in self.calls)
         place = self.chance.randint(self.rest, max(self.rest, len(positional) - 1))
@@ -304,32 +334,24 @@ class Inputs:
             return positional[:place] + (self.chance.choice(list(self.pools[self.rest])),) + positional[place:]
         return positional
 
-    def run(self, call):
-        """The outcome of a call and the lines that it runs; `None` if a right function may do something else."""
+    def run(self, call, seed=0):
+        """The outcome of a call, the lines that it runs, and whether it changes objects; `None` if a right function may have
+        another outcome."""
         lines, code = set(), self.called.__code__
-        self.raised = raised = []
         self.failed = False
         try:
             positional, named = self.arguments(call)
         except Exception:
             return None
-
-        def line(frame, event, argument):
-            if event == "line":
-                lines.add(frame.f_lineno - code.co_firstlineno)
-            elif event == "exception":
-                raised.append((argument[2], frame.f_lineno))
-            return line
-
         try:
-            with one_call():
-                sys.settrace(lambda frame, event, argument: line if frame.f_code is code else None)
+            with one_call(seed):
+                sys.settrace(traced_lines(code, lines))
                 result, before, after = observed(self.called, positional, named)
         except Exception as error:
-            kind, self.failed = type(error), True
-            if is_vague(kind) or not self.is_own_error(raised, code):
+            self.failed = True
+            if is_vague(type(error)) or not is_own_error(error, [code]):
                 return None
-            return RaisedError(kind), frozenset(lines), False
+            return RaisedError(type(error)), frozenset(lines), False
         except BaseException:
             return None
         finally:
@@ -348,13 +370,6 @@ class Inputs:
             shown = repr(result)
         except Exception:
             return None
-        if len(shown) > LONGEST_OUTCOME or " at 0x" in shown:
+        if not is_lasting(shown, by_place(*call).values()):
             return None
         return result, frozenset(lines), changes_objects
-
-    def is_own_error(self, raised, code):
-        """Whether the last exception comes from a `raise` statement of the function."""
-        if not raised:
-            return False
-        trace, number = raised[-1]
-        return trace.tb_next is None and is_raise(code, number)

@@ -33,6 +33,7 @@ def bounds_in(called):
 
 
 def changed(value, pool, bounds, chance, is_free):
+    """A changed value. `pool` are the values in its place in recorded calls; dates and times change freely in any case."""
     kind = type(value)
     alike = [one for one in pool if type(one) is kind] or [value]
     if kind is bool:
@@ -134,8 +135,10 @@ def changed_text(value, alike, chance, is_free):
     if not is_free:
         # Other letters could make another word or name, and a text with a structure may not have any.
         places = [place for place, sign in enumerate(value) if sign in "0123456789"]
-        place = chance.choice(places or [0])
-        return value[:place] + chance.choice("0123456789") + value[place + 1 :] if places else value
+        if not places:
+            return value
+        place = chance.choice(places)
+        return value[:place] + chance.choice("0123456789") + value[place + 1 :]
     signs = sorted({sign for one in alike for sign in one})
     place = chance.randrange(len(value))
     same = [sign for sign in signs if kind_of_sign(sign) == kind_of_sign(value[place])]

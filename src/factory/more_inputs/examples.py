@@ -56,7 +56,9 @@ def example(called, positional, named):
                 result, before, after = observed(called, positional, named)
             except Exception as error:
                 return made, f"raises {error!r}" + " when iterated" * bool(code.co_flags & inspect.CO_GENERATOR)
-        names = [*code.co_varnames[: len(positional)], *named]
+        count, rest = code.co_argcount, code.co_varnames[code.co_argcount + code.co_kwonlyargcount :][:1]
+        more = [f"{rest[0]}[{place}]" for place in range(len(positional) - count)] if len(positional) > count else []
+        names = [*code.co_varnames[: min(count, len(positional))], *more, *named]
         if is_new:
             # An object's own text may not show its attributes.
             new = positional[0]

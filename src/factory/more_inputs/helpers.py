@@ -5,10 +5,12 @@ import collections.abc
 import contextlib
 import datetime
 import decimal
+import enum
 import fractions
 import importlib
 import itertools
 import math
+import os
 import pickle
 import sys
 import types
@@ -61,6 +63,10 @@ def plain(value, depth=0):
         return [plain(value.real), plain(value.imag)]
     if depth > 8:
         return None
+    if issubclass(kind, enum.Enum):
+        return f"{kind.__name__}.{value.name}"
+    if issubclass(kind, os.PathLike):
+        return plain(os.fspath(value))
     if kind in (list, tuple):
         return kind(plain(part, depth + 1) for part in value)
     if issubclass(kind, (set, frozenset)):
@@ -96,11 +102,11 @@ def plain(value, depth=0):
         return [plain(part, depth + 1) for part in itertools.islice(value, MOST_MEMBERS)]
     found = attributes(value)
     public = {name: plain(found[name], depth + 2) for name in sorted(found) if not name.startswith("_")}
-    return public if found else None
+    return public or None
 
 
-def state(value, known=None):
-    """The attributes of an object, and the members of containers. Of attributes, only those in `known`, if it is given."""
+def state(value, known):
+    """The attributes of an object, and the members of containers. Of attributes, only those in `known`, unless it is `None`."""
     found = attributes(value)
     if found and not is_container(value):
         names = sorted(name for name in found if known is None or name in known)
@@ -108,11 +114,13 @@ def state(value, known=None):
     return plain(value)
 
 
-def observed(called, positional, named):
-    """What a call returns, and the states of its arguments before and after it."""
+def observed(called, positional, named, new_attributes=None):
+    """What a call returns, and the states of its arguments before and after it. Of the object that an `__init__` fills, the
+    state are its `new_attributes`, or all of them."""
     given = [*positional, *named.values()]
-    is_new = called.__name__ == "__init__"
-    known = [None if is_new else list(attributes(value)) for value in given]
+    known = [list(attributes(value)) for value in given]
+    if called.__name__ == "__init__":
+        known[0] = new_attributes
     before = [state(value, names) for value, names in zip(given, known)]
     result = listed(called(*positional, **named))
     return result, before, [state(value, names) for value, names in zip(given, known)]
@@ -123,18 +131,19 @@ def listed(result):
     return list(itertools.islice(result, MOST_ITERATED)) if hasattr(type(result), "__next__") else result
 
 
-def returned(called, positional, named=None, changes_objects=False):
-    """What a call returns, and, in a pair with it, the states of the arguments that it changes: of lists, dicts and sets
-    only, if `changes_objects` is true. For a call that returns nothing: the states of all its arguments afterwards."""
+def returned(called, positional, named=None, ignores_objects=False, new_attributes=None):
+    """What a call returns; if arguments changed, a pair of it and their new states. With `ignores_objects`, only lists, dicts
+    and sets count. For a call that returns nothing: the states of all arguments."""
     named = named or {}
-    return outcome([*positional, *named.values()], *observed(called, positional, named), changes_objects)
+    found = observed(called, positional, named, new_attributes)
+    return outcome([*positional, *named.values()], *found, ignores_objects)
 
 
-def outcome(given, result, before, after, changes_objects):
+def outcome(given, result, before, after, ignores_objects):
     """A literal for what `observed` found."""
     if result is None:
         return after
-    counts = [is_container(value) or not changes_objects for value in given]
+    counts = [is_container(value) or not ignores_objects for value in given]
     changes = [new for is_used, old, new in zip(counts, before, after) if is_used and not equal(new, old)]
     return (plain(result), changes) if changes else plain(result)
 
@@ -156,11 +165,7 @@ class Made:
         given = [*positional, *named.values()]
         before = [plain(value) for value in given]
         result = self.made[-1] = listed(function(module, name)(*positional, **named))
-        after = [plain(value) for value in given]
-        if result is None:
-            return after
-        changes = [new for value, old, new in zip(given, before, after) if is_container(value) and not equal(new, old)]
-        return (plain(result), changes) if changes else plain(result)
+        return outcome(given, result, before, [plain(value) for value in given], True)
 
 
 def is_container(value):
@@ -168,8 +173,11 @@ def is_container(value):
 
 
 def equal(got, expected):
-    if type(got) in (int, float) and type(expected) in (int, float):
-        return got == expected or math.isclose(got, expected, rel_tol=1e-6, abs_tol=1e-9)
+    if type(got) in (int, float) and type(expected) in (int, float) and float in (type(got), type(expected)):
+        # Whole numbers may be too large for a float.
+        with contextlib.suppress(OverflowError):
+            return got == expected or math.isclose(got, expected, rel_tol=1e-6, abs_tol=1e-9)
+        return False
     if type(got) is not type(expected):
         return False
     if type(got) in (list, tuple):

@@ -8,23 +8,34 @@ import random
 import select
 import signal
 import time
+import traceback
 
-# Time limit in seconds of one call, and of a process that makes the calls of a function.
-CALL_SECONDS, FORK_SECONDS = 0.3, 60
-# Time limits on a function's calls are processor time, so that a busy machine does not change which calls are kept. They
-# may take this many times as long.
-SLOWER = 4
+# Time limit of one call in seconds. Limits of calls are processor time, so that a busy machine keeps the same calls; the limit
+# in wall time is `SLOWER` times as long.
+CALL_SECONDS, SLOWER = 0.3, 4
+# Time limit of a process that makes the calls of a function, in seconds; shorter than the runner waits for a message.
+FORK_SECONDS = 45
+
+
+class Failed(Exception):
+    """Code in another process has raised an exception."""
 
 
 def in_fork(work):
-    """What `work` returns in a copy of this process, as JSON; `None` if it fails or takes too long."""
+    """What `work` returns in a copy of this process, as JSON; `None` if it ends the process or takes too long.
+
+    Raises `Failed` if it raises an exception."""
     take, give = os.pipe()
     child = os.fork()
     if not child:
         try:
             os.close(take)
+            try:
+                found = {"result": work()}
+            except Exception:
+                found = {"error": traceback.format_exc()}
             with os.fdopen(give, "w") as file:
-                file.write(json.dumps(work()))
+                file.write(json.dumps(found))
         finally:
             os._exit(0)
     os.close(give)
@@ -38,13 +49,16 @@ def in_fork(work):
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     try:
-        return json.loads(b"".join(parts))
+        found = json.loads(b"".join(parts))
     except ValueError:
         return None
+    if "error" in found:
+        raise Failed(found["error"])
+    return found["result"]
 
 
 def time_limit(seconds):
-    """A function that tells whether this process has computed for so long since now, or some times as long has passed."""
+    """Returns a function that tells whether the processor time, or `SLOWER` times as much wall time, is used up."""
     computed, passed = time.process_time() + seconds, time.monotonic() + SLOWER * seconds
     return lambda: time.process_time() > computed or time.monotonic() > passed
 
@@ -54,19 +68,22 @@ class TookTooLong(BaseException):
 
 
 @contextlib.contextmanager
-def one_call(seconds=CALL_SECONDS):
-    """Stops a call that takes too long, hides what it prints, and lets it draw the same random numbers each time."""
+def one_call(seed=0):
+    """Stops a call that takes too long, hides what it prints, and seeds its random numbers."""
     quiet = io.StringIO()
 
     def stop(*_):
         raise TookTooLong
 
-    signal.signal(signal.SIGALRM, stop)
-    random.seed(0)
+    random.seed(seed)
     # Again and again, because code may catch the exception.
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    limits = (signal.ITIMER_PROF, signal.SIGPROF, CALL_SECONDS), (signal.ITIMER_REAL, signal.SIGALRM, SLOWER * CALL_SECONDS)
+    for timer, number, seconds in limits:
+        signal.signal(number, stop)
+        signal.setitimer(timer, seconds, seconds)
     try:
         with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
             yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        for timer, _, _ in limits:
+            signal.setitimer(timer, 0)

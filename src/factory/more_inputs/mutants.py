@@ -27,17 +27,15 @@ def mutants_of(called, chance):
         return []
     tree.body[0].decorator_list = []
     changes = [
-        (number, change)
-        for number, node in enumerate(ast.walk(tree.body[0]))
-        for change in range(len(changes_of(node)))
+        (number, change) for number, node in enumerate(nodes_of(tree)) for change in range(len(changes_of(node)))
     ]
     chance.shuffle(changes)
     found = []
     for number, change in changes[:MOST_MUTANTS]:
         copied = copy.deepcopy(tree)
-        node = next(itertools.islice(ast.walk(copied.body[0]), number, None))
+        node = next(itertools.islice(nodes_of(copied), number, None))
         changes_of(node)[change]()
-        code = code_of(copied.body[0], called)
+        code = compiled(copied.body[0], called)
         if code:
             closure = called.__closure__ if code.co_freevars else None
             mutant = types.FunctionType(code, called.__globals__, called.__name__, called.__defaults__, closure)
@@ -46,7 +44,16 @@ def mutants_of(called, chance):
     return found
 
 
-def code_of(definition, called):
+def nodes_of(tree):
+    """The nodes of a function that change what it does: itself, and those of its body without the docstring."""
+    definition = tree.body[0]
+    has_docstring = ast.get_docstring(definition, clean=False) is not None
+    yield definition
+    for statement in definition.body[has_docstring:]:
+        yield from ast.walk(statement)
+
+
+def compiled(definition, called):
     """The code of a function's changed definition, compiled in a class of the same name if it is in one, because private
     names depend on that; `None` if it is not compiled."""
     owner = called.__qualname__.rpartition(".")[0].rpartition(".")[2]
@@ -113,7 +120,8 @@ def changes_of(node):
             put("op", other())
     if isinstance(node, ast.BoolOp):
         for place in range(len(node.values)):
-            put("values", node.values[:place] + node.values[place + 1 :])
+            rest = node.values[:place] + node.values[place + 1 :]
+            put("values", rest if len(rest) > 1 else rest * 2)
     if isinstance(node, (ast.For, ast.While)):
         put("body", [*node.body, ast.Break()])
     if isinstance(node, (ast.If, ast.While, ast.IfExp)):

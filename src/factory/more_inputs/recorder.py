@@ -9,23 +9,23 @@ import pytest
 
 from .calls import Inputs, share_options
 from .helpers import function
-from .limits import in_fork
+from .limits import Failed, in_fork
 from .sequences import Recording, Sequences
-from .sources import WithoutTests, arguments_of, digest, kind_of, source_of
+from .sources import ASYNCHRONOUS, SURROUNDINGS, arguments_of, digest, kind_of, source_of
 
 # Maximum number of recorded calls of a function, and of combinations of argument types of which a call is recorded even if
 # it is a late one.
 MOST_RECORDED, MOST_COMBINATIONS = 60, 20
 # Time limit in seconds of recording the calls of one test.
 RECORDING_SECONDS = 3
-# Flags of the code of coroutines and asynchronous generators.
-ASYNCHRONOUS = 0x80 | 0x200
 
 # Why a function has no added tests.
 UNWRITTEN = "functions whose arguments can be neither written as literals nor pickled"
 ENDED = "functions whose calls end the process or take too long"
-UNSTEADY = "functions whose calls come out differently again, or change what other functions give"
+UNSTEADY = "functions whose outcomes vary, or whose calls change outcomes of other functions"
 LATE = "functions for which no time was left"
+FAILED = "functions for which making inputs failed"
+NOTHING = "functions whose outcomes cannot be compared"
 
 
 class Recorder:
@@ -34,17 +34,20 @@ class Recorder:
     `until` is the time, as `time.monotonic` gives it, after which no more calls are made for further functions."""
 
     def __init__(self, wanted, folder, test_files, until):
-        WithoutTests.test_files = self.test_files = frozenset(os.path.join(folder, file) for file in test_files)
-        self.by_file, self.folder, self.temporary, self.until = {}, folder + os.sep, os.path.dirname(folder), until
+        SURROUNDINGS.test_files = frozenset(os.path.join(folder, file) for file in test_files)
+        SURROUNDINGS.folder = os.path.dirname(folder)
+        self.by_file, self.folder, self.until = {}, folder + os.sep, until
         for file, name in wanted:
             self.by_file.setdefault(os.path.join(folder, file), []).append((file, name))
-        self.codes, self.modules, self.calls, self.counts, self.types, self.busy = {}, {}, {}, {}, {}, False
+        # The wanted functions by the addresses of their code objects, which are kept so that no other one gets the address.
+        self.codes, self.modules = {}, {}
+        self.calls, self.counts, self.types = {}, {}, {}
         # Sequences of calls by the function that they enter.
         self.sequences, self.recording, self.recording_until = {}, None, 0
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item, nextitem):
-        self.recording = Recording(self.folder, self.test_files, self.temporary)
+        self.recording = Recording(self.folder)
         self.recording_until = time.monotonic() + RECORDING_SECONDS
         sys.settrace(self.trace)
         yield
@@ -54,34 +57,27 @@ class Recorder:
         self.recording = None
 
     def trace(self, frame, event, argument):
-        if self.busy:
-            return None
         if time.monotonic() > self.recording_until:
             sys.settrace(None)
             return None
         code = frame.f_code
-        known = self.codes.get(code, self)
-        if known is self:
-            known = self.find(frame, code)
-        self.busy = True
-        try:
-            if known is not None:
-                self.take(known, frame, code)
-            return self.recording.trace(frame, known)
-        finally:
-            self.busy = False
+        known = self.codes.get(id(code))
+        wanted = known[1] if known else self.find(frame, code)
+        if wanted is not None:
+            self.take(wanted, frame, code)
+        return self.recording.trace(frame, wanted)
 
-    def take(self, known, frame, code):
+    def take(self, wanted, frame, code):
         """Records some of the calls of a function: the first ones, later ones ever more rarely, and those with other types of
         arguments."""
-        count = self.counts[known] = self.counts.get(known, 0) + 1
-        is_new = self.has_new_types(known, frame, code)
+        count = self.counts[wanted] = self.counts.get(wanted, 0) + 1
+        is_new = self.has_new_types(wanted, frame, code)
         if is_new or count <= MOST_RECORDED // 2 or count & (count - 1) == 0 or count % 97 == 0:
-            calls = self.calls.setdefault(known, {})
+            calls = self.calls.setdefault(wanted, {})
             if len(calls) < MOST_RECORDED or is_new:
                 # Objects of the package may fail in any way while they are written.
                 with contextlib.suppress(Exception):
-                    calls.setdefault(arguments_of(frame, source_of, self.temporary))
+                    calls.setdefault(arguments_of(frame, source_of))
 
     def has_new_types(self, wanted, frame, code):
         """Whether no earlier call of the function had arguments of these types."""
@@ -98,12 +94,8 @@ class Recorder:
 
     def find(self, frame, code):
         """The wanted function of a code object."""
-        functions = self.by_file.get(os.path.abspath(code.co_filename))
-        if functions is None:
-            self.codes[code] = None
-            return None
         module = frame.f_globals.get("__name__", "")
-        for wanted in functions:
+        for wanted in self.by_file.get(os.path.abspath(code.co_filename), ()):
             if wanted[1].rpartition(".")[2] == code.co_name:
                 try:
                     found = function(module, wanted[1])
@@ -112,60 +104,81 @@ class Recorder:
                     return None
                 # What coroutines return is not compared.
                 if getattr(found, "__code__", None) is code and not code.co_flags & ASYNCHRONOUS:
-                    self.codes[code], self.modules[wanted] = wanted, module
+                    self.codes[id(code)], self.modules[wanted] = (code, wanted), module
                     return wanted
-        self.codes[code] = None
+        self.codes[id(code)] = code, None
         return None
 
     def made(self):
         """Yields what is made for each wanted function: the function, its module, its calls and sequences of calls, and
-        digests of its recorded calls.
+        digests of its recorded calls. If a function has no calls, the reason takes their place. Yields `None` before
+        anything that may take long, so that others see that this process lives.
 
         Calls may change what all functions share, such as a cache. So each function's calls are made in a process of its
         own, and are dropped if they come out differently in another process, or change the outcomes of recorded calls. Outcomes
-        that change anyway, such as times, are not compared. Instead of a function's calls, a text says why there are none."""
-        functions = {}
+        that change anyway, such as times, are not compared."""
+        functions, without = {}, lambda wanted, reason: (wanted, self.modules[wanted], reason, [], [])
         for wanted in sorted({*self.calls, *self.sequences}):
-            module, calls, sequences = self.modules[wanted], list(self.calls.get(wanted, ())), list(self.sequences.get(wanted, ()))
+            calls, sequences = list(self.calls.get(wanted, ())), list(self.sequences.get(wanted, ()))
             if not calls and not sequences:
-                yield wanted, module, UNWRITTEN, [], []
+                yield without(wanted, UNWRITTEN)
                 continue
-            with contextlib.suppress(Exception):
-                functions[wanted] = Inputs(wanted, module, calls), sequences
+            try:
+                functions[wanted] = Inputs(wanted, self.modules[wanted], calls), sequences
+            except Exception:
+                yield without(wanted, FAILED)
         share_options([inputs for inputs, _ in functions.values()])
         recorded = lambda: [outcome for inputs, _ in functions.values() for outcome in inputs.recorded()]
-        usual = in_fork(recorded)
+        yield None
+        usual = tried(recorded)
         if usual is None:
             # Leave out the functions that are to blame: without outcomes to compare with, nothing is known of what calls change.
-            for wanted in [wanted for wanted, (inputs, _) in functions.items() if in_fork(inputs.recorded) is None]:
-                del functions[wanted]
-                yield wanted, self.modules[wanted], ENDED, [], []
-            usual = in_fork(recorded)
+            for wanted, (inputs, _) in list(functions.items()):
+                yield None
+                if tried(inputs.recorded) is None:
+                    del functions[wanted]
+                    yield without(wanted, ENDED)
+            yield None
+            usual = tried(recorded)
         if usual is None:
             for wanted in functions:
-                yield wanted, self.modules[wanted], ENDED, [], []
+                yield without(wanted, ENDED)
             return
         steady = range(len(usual))
         for wanted, (inputs, sequences) in functions.items():
-            module = self.modules[wanted]
             if time.monotonic() > self.until:
-                yield wanted, module, LATE, [], []
+                yield without(wanted, LATE)
                 continue
-            kept = in_fork(inputs.selected)
             many = Sequences(inputs, sequences, self.sequences)
-            longer = in_fork(many.selected) if sequences else []
-            if not kept and not longer:
-                if kept is None or longer is None:
-                    yield wanted, module, ENDED, [], []
-                elif not inputs.calls:
-                    yield wanted, module, UNWRITTEN, [], []
+            try:
+                yield None
+                kept = in_fork(inputs.selected)
+                yield None
+                longer = in_fork(many.selected) if sequences else []
+                if not kept and not longer:
+                    yield without(wanted, ENDED if kept is None or longer is None else NOTHING if inputs.calls else UNWRITTEN)
+                    continue
+                kept, longer = kept or [], longer or []
+                yield None
+                after = in_fork(lambda: recorded() if inputs.come_out(kept) and many.come_out(longer) else None)
+                if after is not None and any(after[place] != usual[place] for place in steady):
+                    yield None
+                    again = tried(recorded) or []
+                    steady = [place for place in steady if usual[place : place + 1] == again[place : place + 1]]
+            except Failed as error:
+                print(error, file=sys.stderr)
+                yield without(wanted, FAILED)
                 continue
-            kept, longer = kept or [], longer or []
-            after = in_fork(lambda: inputs.give(kept) and many.give(longer) and recorded())
-            if after and any(after[place] != usual[place] for place in steady):
-                again = in_fork(recorded) or []
-                steady = [place for place in steady if usual[place : place + 1] == again[place : place + 1]]
-            if not after or any(after[place] != usual[place] for place in steady):
-                yield wanted, module, UNSTEADY, [], []
+            if after is None or any(after[place] != usual[place] for place in steady):
+                yield without(wanted, UNSTEADY)
             else:
-                yield wanted, module, kept, longer, [digest(*call) for call in inputs.calls]
+                yield wanted, self.modules[wanted], kept, longer, [digest(*call) for call in inputs.calls]
+
+
+def tried(work):
+    """What `work` returns in a copy of this process; `None` if it fails in any way."""
+    try:
+        return in_fork(work)
+    except Failed as error:
+        print(error, file=sys.stderr)
+        return None

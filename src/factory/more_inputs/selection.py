@@ -6,18 +6,18 @@ import re
 from .limits import time_limit
 from .sources import digest
 
-# Maximum number of calls of a function that are kept, of sequences of calls, and of those of them that notice no mutant.
+# Maximum numbers of calls of a function that are kept, of its sequences, and of sequences that notice no mutant.
 MOST_KEPT, MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT = 120, 40, 16
 # Longest text of all examples of a function, in characters, and number of calls of a function for each of its examples.
 LONGEST_EXAMPLES, CALLS_PER_EXAMPLE = 2500, 2
 
 
 def noticing(calls, mutants, notices, chance, most, seconds):
-    """For how many mutants each call was selected first and second because it notices them. `notices` tells whether a mutant
-    is noticed by a call; it is asked at most `most` times, for at most so many seconds.
+    """Counts, for each call, the mutants for which the call was selected as first and as second.
 
-    The first selected call notices other mutants, too, if there is such a call, so that few calls notice as many mutants as
-    all calls do. The second one is new, so that different calls notice each mutant."""
+    The first prefers calls that are already selected, so that few calls notice all mutants. The second is a new call, so that
+    two calls notice each mutant. Asks `notices`, whether a mutant is noticed by a call, at most `most` times and for
+    `seconds`."""
     found, order, is_over, left = {}, list(calls), time_limit(seconds), most
     for mutant in mutants:
         chance.shuffle(order)

@@ -1,27 +1,44 @@
 """Sequences of calls: what tests call in turn, with changed arguments, other calls and other objects in between."""
 
+import ast
+import functools
+import inspect
 import itertools
 import os
 import re
 import sys
 
-from .calls import RaisedError, is_raise, is_vague
+from .calls import RaisedError, is_own_error, is_vague, traced_lines
 from .changes import changed
 from .helpers import Made, equal, function
 from .limits import one_call, time_limit
+from .mutants import is_none, tree_of
 from .selection import MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT, chosen, noticing
-from .sources import arguments_of, is_short, source_of, type_of, value_of, written_container
+from .sources import (
+    ASYNCHRONOUS,
+    SURROUNDINGS,
+    NoSource,
+    arguments_of,
+    is_lasting,
+    is_short,
+    source_of,
+    type_of,
+    value_of,
+    written_container,
+)
 
-# Maximum number of calls in a sequence, of sequences that are recorded of one test, and of a function: recorded, tried, of
-# those among which are chosen.
-MOST_STEPS, MOST_OF_TEST, MOST_RECORDED, MOST_TRIED, MOST_FOUND = 20, 10, 40, 600, 200
-# Maximum number of replays with mutants, and time limits in seconds of all replays of a function, and with its mutants.
-MOST_COMPARED, REPLAY_SECONDS, MUTANT_SECONDS = 4000, 4.0, 4.0
-# Longest source of a sequence, and longest outcome of a call in it, in characters.
-LONGEST_SEQUENCE, LONGEST_OUTCOME = 6000, 1500
-# Flag of the code of functions in functions.
-NESTED = 0x10
-# Methods that are no steps: Python calls them at times of its own, or again.
+# Maximum number of calls in a sequence.
+MOST_STEPS = 20
+# Maximum number of sequences that are recorded of one test.
+MOST_OF_TEST = 10
+# Maximum numbers of sequences of a function that are recorded, tried, and kept to choose from; and number of tried sequences
+# after which a function is given up if none of them is kept.
+MOST_SEQUENCES_RECORDED, MOST_SEQUENCES_TRIED, MOST_SEQUENCES_FOUND, SEQUENCES_IN_VAIN = 40, 600, 200, 60
+# Maximum number of replays with mutants, and time limits in seconds of a function's replays, without and with mutants.
+MOST_REPLAYS, REPLAY_SECONDS, MUTANT_REPLAY_SECONDS = 4000, 3.0, 3.0
+# Longest source of a sequence, in characters.
+LONGEST_SEQUENCE = 6000
+# Methods that are not steps: Python calls them implicitly.
 NO_STEPS = {"__new__", "__hash__", "__del__", "__getattr__", "__getattribute__", "__init_subclass__", "__set_name__"}
 MADE = re.compile(r"\bmade\[(\d+)\]")
 
@@ -30,8 +47,8 @@ class Recording:
     """The calls that one test makes itself, as steps: each the module and name of what is called, its arguments' sources, and
     the name of the type that it makes. An argument that an earlier step has made is written `made[0]`."""
 
-    def __init__(self, folder, test_files, temporary):
-        self.folder, self.test_files, self.temporary = folder, test_files, temporary
+    def __init__(self, folder):
+        self.folder = folder
         self.done, self.names = [], {}
         self.begin()
 
@@ -43,7 +60,7 @@ class Recording:
         self.entered = {}
 
     def found(self):
-        """Pairs of each entered function and the sequences that enter it. Single calls of the function itself are none."""
+        """Pairs of a wanted function and its sequences. A single call of the function is not a sequence."""
         self.end()
         found = {}
         for entered, steps in self.done:
@@ -70,15 +87,15 @@ class Recording:
     def begun_step(self, frame):
         """Notes a call, if a test makes it itself. Returns a function that traces its return."""
         back = frame.f_back
-        if back is None or back.f_code.co_filename not in self.test_files or len(self.done) >= MOST_OF_TEST:
+        if back is None or back.f_code.co_filename not in SURROUNDINGS.test_files or len(self.done) >= MOST_OF_TEST:
             return None
         code = frame.f_code
-        if code.co_flags & NESTED or code.co_name in NO_STEPS or code.co_name.startswith("<"):
+        if code.co_flags & (inspect.CO_NESTED | ASYNCHRONOUS) or code.co_name in NO_STEPS or code.co_name.startswith("<"):
             return None
         file = os.path.abspath(code.co_filename)
-        if not file.startswith(self.folder) or file in self.test_files:
+        if not file.startswith(self.folder) or file in SURROUNDINGS.test_files:
             return None
-        # A generator that goes on is no new call.
+        # A resumed generator is not a new call.
         if any(frame is one for one in self.kept):
             return None
         self.kept.append(frame)
@@ -99,7 +116,7 @@ class Recording:
             if id(first) in self.places or function(kind.__module__, kind.__qualname__) is not kind:
                 return None
             named = kind.__module__, kind.__qualname__
-            if getattr(sys.modules.get(kind.__module__), "__file__", None) in self.test_files:
+            if getattr(sys.modules.get(kind.__module__), "__file__", None) in SURROUNDINGS.test_files:
                 return None
         else:
             named = self.name(frame, code, first)
@@ -107,20 +124,23 @@ class Recording:
             return None
         # The object itself cannot be written before it is made.
         written = lambda value: "self" if is_new and value is first else self.source(value)
-        positional, keywords = arguments_of(frame, written, self.temporary)
+        positional, keywords = arguments_of(frame, written)
         place = len(self.steps)
         self.steps.append([*named, positional[is_new:], keywords, type_name(first) if is_new else ""])
         if is_new:
             self.places[id(first)] = place
             self.kept.append(first)
             return None
+        # A replay turns generators and other iterators into lists.
+        if code.co_flags & inspect.CO_GENERATOR:
+            return None
         frame.f_trace_lines = False
         steps, places, kept = self.steps, self.places, self.kept
 
         def trace(frame, event, value):
-            # A step of a sequence that has ended meanwhile makes nothing.
-            if event == "return" and type(value) not in (type(None), bool, int, float, str, bytes) and steps is self.steps:
-                if id(value) not in places:
+            # Ignore a step that returns after its sequence has ended.
+            if event == "return" and steps is self.steps and type(value) not in (type(None), bool, int, float, str, bytes):
+                if id(value) not in places and not hasattr(type(value), "__next__"):
                     steps[place][4] = type_name(value)
                     places[id(value)] = place
                     kept.append(value)
@@ -136,23 +156,29 @@ class Recording:
         members = itertools.chain(value, value.values()) if kind is dict else value if kind in (list, tuple) else ()
         if any(id(part) in self.places for part in members):
             return written_container(value, kind, self.source)
-        return source_of(value)
+        source = source_of(value)
+        if "made[" in source:
+            raise NoSource
+        return source
 
     def name(self, frame, code, first):
         """The module and name by which a function of the package is found; `None` if it is not found."""
-        if code not in self.names:
+        if id(code) not in self.names:
             module = frame.f_globals.get("__name__", "")
             kinds = (first if isinstance(first, type) else type(first)).__mro__
             able = [(module, getattr(code, "co_qualname", code.co_name))]
             able += [(kind.__module__, f"{kind.__qualname__}.{code.co_name}") for kind in kinds]
-            self.names[code] = next((one for one in able if self.is_code(code, *one)), None)
-        return self.names[code]
+            # Keeps the code, so that no other code gets its address.
+            self.names[id(code)] = next((one for one in able if is_code(code, *one)), None), code
+        return self.names[id(code)][0]
 
-    def is_code(self, code, module, name):
-        try:
-            return function(module, name).__code__ is code
-        except Exception:
-            return False
+
+def is_code(code, module, name):
+    """Whether a function that is found by this name has this code."""
+    try:
+        return function(module, name).__code__ is code
+    except Exception:
+        return False
 
 
 def type_name(value):
@@ -167,7 +193,7 @@ class Sequences:
 
     def __init__(self, inputs, recorded, all_recorded):
         self.inputs, self.called, self.chance = inputs, inputs.called, inputs.chance
-        self.recorded = recorded[:MOST_RECORDED]
+        self.recorded = recorded[:MOST_SEQUENCES_RECORDED]
         others = itertools.chain.from_iterable(all_recorded.values())
         # Steps of all sequences with the types of the objects that they refer to, and the sources of each argument.
         self.further, self.pools = {}, {}
@@ -180,9 +206,9 @@ class Sequences:
                     if "made[" not in source:
                         self.pools.setdefault((module, name, place), {})[source] = None
 
-    def give(self, chosen):
-        """Whether chosen sequences have their expected outcomes, one after the other."""
-        for one in chosen:
+    def come_out(self, sequences):
+        """Whether selected sequences have their expected outcomes, one after the other."""
+        for one in sequences:
             outcomes = self.replayed(one["steps"])
             if outcomes is None or list(map(repr, outcomes)) != one["expected"]:
                 return False
@@ -192,56 +218,56 @@ class Sequences:
         """The sequences that are selected for tests."""
         found, seen, is_over = [], set(), time_limit(REPLAY_SECONDS)
         for number, steps in enumerate(itertools.chain(self.recorded, self.changed_sequences())):
-            if number >= MOST_TRIED or len(found) >= MOST_FOUND or is_over():
+            is_vain = number >= SEQUENCES_IN_VAIN and not found
+            if number >= MOST_SEQUENCES_TRIED or len(found) >= MOST_SEQUENCES_FOUND or is_vain or is_over():
                 break
             if steps in seen or len(steps) > MOST_STEPS or len(repr(steps)) > LONGEST_SEQUENCE:
                 continue
             seen.add(steps)
             lines = set()
             first = self.replayed(steps, lines)
-            if first and lines and any(is_told(outcome) for outcome in first) and self.replayed(steps) == first:
-                found.append((steps, first, frozenset(lines)))
-        notices = lambda mutant, place: self.notices(mutant, *found[place][:2])
+            # Other random numbers may not matter.
+            compared = [is_comparable(outcome, step) for step, outcome in zip(steps, first or ())]
+            if any(compared) and lines and self.replayed(steps, seed=1) == first:
+                found.append((steps, first, compared, frozenset(lines)))
+        notices = lambda mutant, place: self.notices(mutant, *found[place][:3])
         usable = [mutant for mutant in self.inputs.mutants if fits(mutant, self.called)]
-        counts = noticing(range(len(found)), usable, notices, self.chance, MOST_COMPARED, MUTANT_SECONDS)
+        counts = noticing(range(len(found)), usable, notices, self.chance, MOST_REPLAYS, MUTANT_REPLAY_SECONDS)
         kept = [
             {
                 "steps": steps,
                 "expected": [repr(outcome) for outcome in outcomes],
-                "told": [is_told(outcome) for outcome in outcomes],
+                "compared": compared,
                 "raises": [type(outcome) is RaisedError for outcome in outcomes],
                 "lines": sorted(lines),
                 "is_arbitrary": False,
                 "notices": counts.get(place, [0, 0]),
             }
-            for place, (steps, outcomes, lines) in enumerate(found)
+            for place, (steps, outcomes, compared, lines) in enumerate(found)
         ]
         return chosen(kept, MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT)
 
-    def replayed(self, steps, lines=None):
-        """The outcomes of a sequence's calls; `None` if a right function may do something else. Adds the executed lines of
-        the function to `lines`."""
+    def replayed(self, steps, lines=None, seed=0):
+        """The outcomes of a sequence's calls; `None` if a right function may have others. Adds the executed lines of the
+        function to `lines`."""
         made, outcomes, code = Made(), [], self.called.__code__
-
-        def line(frame, event, argument):
-            if event == "line":
-                lines.add(frame.f_lineno - code.co_firstlineno)
-            return line
-
         try:
-            with one_call():
+            with one_call(seed):
                 if lines is not None:
-                    sys.settrace(lambda frame, event, argument: line if frame.f_code is code else None)
+                    sys.settrace(traced_lines(code, lines))
                 for step in steps:
+                    # What a step needs may have become another thing by a change.
+                    if any(type_name(made[place]) != steps[place][4] for place in needed(step)):
+                        return None
                     try:
                         outcome = called_in(made, step)
                         # Fails for very large numbers.
                         shown = repr(outcome)
                     except Exception as error:
-                        if is_vague(type(error)) or not self.is_own_error(error, step):
+                        if is_vague(type(error)) or not is_own_error(error, [code, self.code_of(step)]):
                             return None
                         outcome, shown = RaisedError(type(error)), ""
-                    if len(shown) > LONGEST_OUTCOME or " at 0x" in shown:
+                    if not is_lasting(shown, [*step[2], *(source for _, source in step[3])]):
                         return None
                     outcomes.append(outcome)
         except BaseException:
@@ -250,30 +276,25 @@ class Sequences:
             sys.settrace(None)
         return outcomes
 
-    def is_own_error(self, error, step):
-        """Whether an exception comes from a `raise` statement of the function that a step calls, or of the wanted one."""
-        trace = error.__traceback__
-        while trace.tb_next:
-            trace = trace.tb_next
-        direct = function(*step[:2])
-        direct = getattr(direct, "__init__", None) if isinstance(direct, type) else direct
-        code = trace.tb_frame.f_code
-        return code in (self.called.__code__, getattr(direct, "__code__", None)) and is_raise(code, trace.tb_lineno)
+    def code_of(self, step):
+        """The code of the function that a step calls."""
+        called = function(*step[:2])
+        return getattr(called.__init__ if isinstance(called, type) else called, "__code__", None)
 
-    def notices(self, mutant, steps, expected):
+    def notices(self, mutant, steps, expected, compared):
         """Whether a sequence has another outcome if the function is a mutant."""
         own, made = self.called.__code__, Made()
         self.called.__code__ = mutant.__code__
         try:
             with one_call():
-                for step, right in zip(steps, expected):
+                for step, right, is_compared in zip(steps, expected, compared):
                     try:
                         got = called_in(made, step)
                     except Exception as error:
                         if type(right) is not RaisedError or not isinstance(error, right.kind):
                             return True
                     else:
-                        if type(right) is RaisedError or is_told(right) and not equal(got, right):
+                        if type(right) is RaisedError or is_compared and not equal(got, right):
                             return True
         except BaseException:
             return True
@@ -292,7 +313,7 @@ class Sequences:
             yield steps
 
     def with_argument(self, steps, change):
-        """The steps with one argument that `change` makes of the place of its step, the key of its pool, and its source."""
+        """Replaces one argument by `change(number of the step, key of its pool, source)`."""
         places = [
             (number, place)
             for number, step in enumerate(steps)
@@ -386,7 +407,7 @@ class Sequences:
 
 def needed(step):
     """The places of the steps that make arguments of a step."""
-    return map(int, MADE.findall(repr(step[2:4])))
+    return [int(place) for place in MADE.findall(repr(step[2:4]))]
 
 
 def connected(steps):
@@ -400,7 +421,7 @@ def connected(steps):
 
 
 def only(steps, numbers):
-    """These of the steps, with new numbers."""
+    """The steps at `numbers`, with references renumbered."""
     places, left = {}, []
     for number in sorted(numbers):
         places[number] = len(left)
@@ -421,11 +442,23 @@ def called_in(made, step):
     return made.call(module, name, [value(source) for source in positional], {key: value(source) for key, source in named})
 
 
-def is_told(outcome):
-    """Whether an outcome says anything that tests can compare."""
+def is_comparable(outcome, step):
+    """Whether tests can compare the outcome of a step."""
+    # That a function returns nothing says something if it returns values otherwise.
+    return says_anything(outcome) or type(outcome) is list and returns_values(*step[:2])
+
+
+def says_anything(outcome):
     if type(outcome) in (list, tuple):
-        return any(map(is_told, outcome)) or not outcome
+        return any(map(says_anything, outcome)) or not outcome
     return outcome is not None
+
+
+@functools.cache
+def returns_values(module, name):
+    """Whether a function has a `return` statement with a value."""
+    nodes = ast.walk(tree_of(function(module, name)))
+    return any(isinstance(node, ast.Return) and node.value and not is_none(node.value) for node in nodes)
 
 
 def fits(mutant, called):

@@ -13,8 +13,8 @@ import inspect
 import io
 import linecache
 import math
-import os
 import pickle
+import re
 import sys
 import types
 
@@ -22,8 +22,10 @@ from . import helpers
 
 # Longest source of an argument, and of one with a pickled object, in characters. The tests of a file share pickled objects.
 LONGEST_ARGUMENT, LONGEST_PICKLE = 3000, 8000
-# Flags of the code of functions that take any positional, and any named arguments.
-TAKES_POSITIONAL, TAKES_NAMED = 4, 8
+# Longest outcome of a call, in characters.
+LONGEST_OUTCOME = 1500
+# Flags of the code of coroutines and asynchronous generators.
+ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class NoSource(Exception):
@@ -31,7 +33,7 @@ class NoSource(Exception):
 
 
 def source_of(value, depth=0):
-    """An expression that makes an equal value: a literal, or a call of a constructor of the standard library, or of `loaded`."""
+    """An expression that makes an equal value: a literal, or a call of `loaded` or of a constructor of the standard library."""
     kind = type(value)
     if value is None or kind in (bool, int, str, bytes, complex, range):
         return repr(value)
@@ -75,20 +77,23 @@ def pickled(value):
         same = type(WithoutTests(io.BytesIO(text)).load()) is type(value)
     except Exception as error:
         raise NoSource from error
-    # Temporary folders have another name next time.
-    if not same or b"__main__" in text or os.path.dirname(os.getcwd()).encode() in text:
+    if not same or b"__main__" in text or SURROUNDINGS.folder.encode() in text:
         raise NoSource
     return f"loaded({base64.b64encode(text).decode()!r})"
 
 
-class WithoutTests(pickle.Unpickler):
-    """Refuses classes of test files: these are empty while others run."""
+class SURROUNDINGS:
+    """The files of the tests that are run, and the temporary folder they are run in, which has another name next time."""
 
-    test_files = frozenset()
+    test_files, folder = frozenset(), ""
+
+
+class WithoutTests(pickle.Unpickler):
+    """Unpickler that refuses classes from test files, which are empty while other files run."""
 
     def find_class(self, module, name):
         found = super().find_class(module, name)
-        if getattr(sys.modules.get(module), "__file__", None) in self.test_files:
+        if getattr(sys.modules.get(module), "__file__", None) in SURROUNDINGS.test_files:
             raise NoSource
         return found
 
@@ -99,9 +104,9 @@ def lambda_of(value):
     if type(value) is not types.FunctionType:
         return None
     code = value.__code__
-    if parts_of(code) in LAMBDAS:
-        return LAMBDAS[parts_of(code)]
-    if code.co_filename not in WithoutTests.test_files or not hasattr(ast, "unparse") or not is_built_in(code):
+    if essence_of(code) in LAMBDAS:
+        return LAMBDAS[essence_of(code)]
+    if code.co_filename not in SURROUNDINGS.test_files or not is_built_in(code):
         return None
     if code.co_freevars or value.__defaults__ or value.__kwdefaults__:
         return None
@@ -114,17 +119,17 @@ def lambda_of(value):
                 continue
             node = ast.Lambda(node.args, body[0].value)
         source = f"({ast.unparse(ast.Lambda(without_annotations(node.args), node.body))})"
-        if parts_of(eval(source, {}).__code__) == parts_of(code):
-            LAMBDAS[parts_of(code)] = source
+        if essence_of(eval(source, {}).__code__) == essence_of(code):
+            LAMBDAS[essence_of(code)] = source
             return source
     return None
 
 
-# Sources of functions by the parts of their code, because functions that were made of these have no file.
+# Sources of known functions by their code, because functions made from a source have no file.
 LAMBDAS = {}
 
 
-def parts_of(code):
+def essence_of(code):
     """What a function's code does, without its name and place."""
     constants = [repr(one) for one in code.co_consts if one is not None]
     # A function in a function has one more flag.
@@ -145,7 +150,7 @@ def is_built_in(code):
     return not is_inner and all(hasattr(builtins, name) or hasattr(str, name) or hasattr(list, name) for name in code.co_names)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def functions_of(file):
     """The syntax trees of the functions in a file."""
     try:
@@ -155,21 +160,20 @@ def functions_of(file):
     return [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, ast.FunctionDef))]
 
 
-def arguments_of(frame, source, temporary):
+def arguments_of(frame, source):
     """The sources of a call's arguments, which `source` writes: positional ones, and pairs of a name and a source.
 
-    Raises `NoSource` if one of them cannot be in a test: if it is too long, or names the folder `temporary`."""
+    Raises `NoSource` if one of them cannot be in a test: if it is too long, or names the temporary folder."""
     code, values = frame.f_code, frame.f_locals
     names, count = code.co_varnames, code.co_argcount + code.co_kwonlyargcount
     found = [source(values[name]) for name in names[: code.co_argcount]]
-    if code.co_flags & TAKES_POSITIONAL:
+    if code.co_flags & inspect.CO_VARARGS:
         found += [source(value) for value in values[names[count]]]
     named = {name: source(values[name]) for name in names[code.co_argcount : count]}
-    if code.co_flags & TAKES_NAMED:
-        extra = values[names[count + bool(code.co_flags & TAKES_POSITIONAL)]]
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        extra = values[names[count + bool(code.co_flags & inspect.CO_VARARGS)]]
         named.update((name, source(value)) for name, value in extra.items())
-    # Temporary folders have other names in verification.
-    if not all(is_short(one) and temporary not in one for one in [*found, *named.values()]):
+    if not all(is_short(one) and SURROUNDINGS.folder not in one for one in [*found, *named.values()]):
         raise NoSource
     return tuple(found), tuple(named.items())
 
@@ -179,12 +183,20 @@ def is_short(source):
     return len(source) <= (LONGEST_PICKLE if "loaded(" in source else LONGEST_ARGUMENT)
 
 
+def is_lasting(shown, sources):
+    """Whether an outcome may be in a test: it is short, and has no address, no temporary folder and no year of today, unless the
+    sources of the arguments have this year."""
+    year = str(datetime.date.today().year)
+    is_today = re.search(rf"(?<!\d){year}(?!\d)", shown) and not any(year in source for source in sources)
+    return len(shown) <= LONGEST_OUTCOME and " at 0x" not in shown and SURROUNDINGS.folder not in shown and not is_today
+
+
 def value_of(source, names=None):
     """The value of a source, in which `names` may occur beside those of a test file."""
     return eval(source, vars(helpers), names or {})
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def type_of(source):
     """The type of a source's value, with that of an array's members; "number" for all numbers; `None` if it cannot be made."""
     try:

@@ -27,21 +27,22 @@ def written(functions):
 
     for number, (module, name, calls, sequences) in enumerate(functions):
         bodies = []
-        for part in parts_of(calls, CALLS_PER_TEST):
+        for part in divided(calls, CALLS_PER_TEST):
             lines = [f"called = function({module!r}, {name!r})"]
             for call in part:
-                changes = ", changes_objects=True" if call["changes_objects"] else ""
-                made = f"returned(called, {given(*call['call'])}{changes})"
+                more = ", ignores_objects=True" if call["ignores_objects"] else ""
+                more += f", new_attributes={call['new_attributes']!r}" if call["new_attributes"] else ""
+                made = f"returned(called, {given(*call['call'])}{more})"
                 lines += asserted(made, call["expected"], call["raises"])
             bodies.append(lines)
-        for part in parts_of(sequences, SEQUENCES_PER_TEST):
+        for part in divided(sequences, SEQUENCES_PER_TEST):
             lines = []
             for one in part:
                 lines.append("made = Made()")
-                for step, expected, is_told, raises in zip(one["steps"], one["expected"], one["told"], one["raises"]):
+                for step, expected, is_compared, raises in zip(one["steps"], one["expected"], one["compared"], one["raises"]):
                     where, what, positional, named, _ = step
                     made = f"made.call({where!r}, {what!r}, {given(positional, named)})"
-                    lines += asserted(made, expected, raises) if is_told else [made]
+                    lines += asserted(made, expected, raises) if is_compared else [made]
             bodies.append(lines)
         for place, lines in enumerate(bodies):
             parts.append("\n".join([f"\n\ndef {test_name(number, name)}_{place}():", *(f"    {line}" for line in lines)]) + "\n")
@@ -49,7 +50,7 @@ def written(functions):
     return "".join([helpers.__loader__.get_source(helpers.__name__), "\n\n# Pickled objects.\n" if objects else "", texts, *parts])
 
 
-def parts_of(calls, size):
+def divided(calls, size):
     return [calls[place : place + size] for place in range(0, len(calls), size)]
 
 
