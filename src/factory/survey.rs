@@ -208,7 +208,9 @@ pub(super) fn stable(surveys: &[Survey]) -> StableTests {
             "passed" if again.iter().any(|other| other.is_some_and(|other| other.outcome == "slow")) => {
                 Some("slow on a busy machine".to_owned())
             }
-            "passed" if depends_on_draws => Some("depends on random numbers that the package draws, or on the order of sets".to_owned()),
+            "passed" if depends_on_draws => {
+                Some("depends on random numbers that the package draws, or on the order of sets".to_owned())
+            }
             "passed" => Some("varies".to_owned()),
             other => Some(reason_of(other, &test.reason)),
         };
