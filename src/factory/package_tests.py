@@ -2,12 +2,14 @@
 
     python -B -I autoexperiment_package_tests.py survey [--seconds 5] [--doctests] [--added] [--other-draws] [--output FILE]
     python -B -I autoexperiment_package_tests.py inputs FILE [--output FILE]
+    python -B -I autoexperiment_package_tests.py check FILE [--hash-seed N] [--output FILE]
     python -B -I autoexperiment_package_tests.py run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
     python -B -I autoexperiment_package_tests.py trials FILE [--output FILE]
 
 `survey` finds all tests of the original code and reports each one's outcome, time, values and entered functions. With
-`--other-draws`, the package's code draws other random numbers than usual, and the tests' code the usual ones; with
-`--added`, only tests that `inputs` has made are run. `inputs` makes tests of the original code with more inputs. `run`
+`--other-draws`, the package's code draws other random numbers than usual, and the tests' code the usual ones, and sets have
+another order; with `--added`, only tests that `inputs` has made are run. `inputs` makes tests of the original code with more
+inputs, and starts `check`, which tells which calls of these tests have the same outcomes with another seed of hashes. `run`
 runs one group of the plan, `autoexperiment_package_tests.json`, on code that an agent may have written. `--unguarded`
 runs each test once, for code that is trusted; `--keep` leaves the test files on the disk. `trials` runs tests on each of
 several changes of trusted code. With `-I`, Python imports nothing from the repo before this file does; `PYTHONPATH` is
@@ -162,6 +164,8 @@ SHARED_LIBRARIES = (
 LARGEST_IN_MEMORY = 4 << 20
 # Maximum size of a file with tests of several functions with more inputs, in characters.
 LARGEST_ADDED = 300_000
+# Number of orders of sets in which calls of added tests are checked.
+HASH_SEEDS = 10
 # Time in seconds for importing a test file, which has no tests to count yet.
 COLLECTION_SECONDS = 60
 
@@ -1836,9 +1840,12 @@ def run_job(job, report, plugins, libraries):
     arguments += ["--hypothesis-seed=0"] if "hypothesispytest" in plugins else []
     plugins_of_job = [plugin]
     if job["recorder"]:
-        options = job["recorder"]
-        recorder = load(options["code"])("recorder").Recorder
-        plugins_of_job.append(recorder(options["functions"], folder, job["test_files"], options["until"]))
+        options, recorder = job["recorder"], load(job["recorder"]["code"])("recorder")
+        plugins_of_job.append(
+            recorder.Checker(options["checked"], folder, job["test_files"])
+            if "checked" in options
+            else recorder.Recorder(options["functions"], folder, job["test_files"], options["until"])
+        )
     try:
         code = int(pytest.main(arguments, plugins=plugins_of_job))
     except BaseException as error:
@@ -2142,7 +2149,8 @@ class Runner:
         # `limit` returns the limit of a test in seconds.
         self.folder, self.layout, self.limit, self.other_draws = folder, layout, limit, other_draws
         # Never for code that is not trusted: it could reach the plugin by the function that records calls.
-        # The same holds for `recorder`: code that makes more inputs, and the functions for which it does.
+        # The same holds for `recorder`: code that makes more inputs, and the functions for which it does, or the file with the
+        # calls that it checks.
         self.records_calls, self.recorder = records_calls, recorder
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
@@ -2340,11 +2348,9 @@ def more_inputs(folder, request):
                     known[2].update(digests)
     finally:
         runner.server.stop()
-    # Guarded runs start several processes for each file, and read all of it: few files, and no large ones.
-    texts, chunk, functions = [], [], []
-    files = (name.split("::")[0] for name in request["ids"])
-    beside = os.path.dirname(next((file for file in files if file in runner.texts), ""))
+    beside = os.path.dirname(next((file for file in map(file_of, request["ids"]) if file in runner.texts), ""))
     path = lambda number: os.path.join(beside, f"{ADDED}_{number}.py")
+    selected = []
     for (file, name, module), (calls, sequences, recorded) in sorted(found.items()):
         calls, sequences = list(calls.values()), list(sequences.values())
         most = min(request["examples"], len(calls) // selection.CALLS_PER_EXAMPLE)
@@ -2352,6 +2358,11 @@ def more_inputs(folder, request):
         # A solution that contradicts an example must fail.
         calls = selection.chosen(calls) + [call for call in examples if not call["is_arbitrary"]]
         sequences = selection.chosen(sequences, selection.MOST_SEQUENCES, selection.MOST_SEQUENCES_WITHOUT)
+        untested = [call for call in examples if call["is_arbitrary"]]
+        selected.append([file, name, module, calls, sequences, untested, {call["example"] for call in examples}])
+    # Guarded runs start several processes for each file, and read all of it: few files, and no large ones.
+    texts, chunk, functions = [], [], []
+    for file, name, module, calls, sequences, untested, examples in lasting(folder, selected, request):
         if not calls and not sequences:
             continue
         added = module, name, calls, sequences
@@ -2362,7 +2373,7 @@ def more_inputs(folder, request):
             texts[-1] = text
         else:
             texts.append(text)
-        lines = sorted({call["example"] for call in examples})
+        lines = sorted(examples.intersection(call["example"] for call in [*calls, *untested]))
         tests = f"{path(len(texts))}::{test_files.test_name(len(chunk), name)}"
         functions.append({"function": f"{file}::{name}", "tests": tests, "examples": lines})
         chunk.append(added)
@@ -2376,6 +2387,51 @@ def more_inputs(folder, request):
         # Other files of tests may call the same functions in a way that can be used.
         "left_out": {reason: len(names - usable) for reason, names in left_out.items() if names - usable},
     }
+
+
+def file_of(test):
+    """The file of a test with this id."""
+    return test.split("::")[0]
+
+
+def lasting(folder, selected, request):
+    """The selected calls and sequences of functions that have the same outcomes where sets have other orders. Each function is
+    a list of its file, name and module, its calls, its sequences, calls that are examples only, and the lines of examples."""
+    environment = {**os.environ, **({"PYTHONPATH": os.environ[ROOTS]} if ROOTS in os.environ else {})}
+    with tempfile.TemporaryDirectory() as place:
+        checked, asked, answer = (os.path.join(place, name) for name in ("checked", "asked", "answer"))
+        with open(asked, "w", encoding="utf-8") as file:
+            json.dump({"ids": request["ids"], "code": request["code"], "checked": checked}, file)
+        # Two texts have the same order with every second seed.
+        for seed in range(1, HASH_SEEDS + 1):
+            with open(checked, "w", encoding="utf-8") as file:
+                json.dump([[(one[0], one[1]), one[2], one[3] + one[5], one[4]] for one in selected], file)
+            line = [sys.executable, "-B", "-I", os.path.abspath(__file__), "check", asked]
+            line += ["--hash-seed", str(seed), "--output", answer]
+            subprocess.run(line, cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
+            with open(answer, encoding="utf-8") as file:
+                found = json.load(file)
+            for one, (calls, sequences) in zip(selected, found):
+                known, own = one[3] + one[5], len(one[3])
+                one[3] = [known[number] for number in calls if number < own]
+                one[4] = [one[4][number] for number in sequences]
+                one[5] = [known[number] for number in calls if number >= own]
+            selected = selected[: len(found)]
+    return selected
+
+
+def check(folder, request):
+    """Which of the selected calls have their expected outcomes here, see `lasting`."""
+    layout = Layout(folder, read_plan(folder))
+    runner = Runner(folder, layout, lambda name: 60, recorder={"code": request["code"], "checked": request["checked"]})
+    try:
+        # The processes of tests can import what the calls need. One test is enough.
+        ids = [name for name in request["ids"] if file_of(name) in runner.texts][:1]
+        for files, names in runner.processes(ids, False):
+            return runner.run(files, names, {}, False, 3).inputs
+    finally:
+        runner.server.stop()
+    return []
 
 
 def survey(folder, seconds, doctests, other_draws, added):
@@ -2713,6 +2769,7 @@ def fix_addresses():
 
 USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--added] [--output FILE]
        python -B -I {RUNNER} inputs FILE [--output FILE]
+       python -B -I {RUNNER} check FILE [--hash-seed N] [--output FILE]
        python -B -I {RUNNER} run GROUP [--ids FILE] [--unguarded] [--altered] [--keep] [--output FILE]
        python -B -I {RUNNER} trials FILE [--output FILE]"""
 
@@ -2721,7 +2778,9 @@ def main(given):
     if given[:1] == ["--serve"]:
         return serve(int(given[1]), json.loads(given[2]))
     # What depends on the order of a set varies with other draws, too.
-    settings = {**SETTINGS, "PYTHONHASHSEED": "1"} if "--other-draws" in given else SETTINGS
+    settings = {**SETTINGS, "PYTHONHASHSEED": "1"} if "--other-draws" in given else dict(SETTINGS)
+    if "--hash-seed" in given[:-1]:
+        settings["PYTHONHASHSEED"] = given[given.index("--hash-seed") + 1]
     if any(os.environ.get(name) != value for name, value in settings.items()) or any(
         map(os.environ.get, REMOVED_SETTINGS)
     ):
@@ -2736,7 +2795,7 @@ def main(given):
     rest = iter(given[1:])
     places = []
     for word in rest:
-        if word in ("--seconds", "--ids", "--output"):
+        if word in ("--seconds", "--ids", "--hash-seed", "--output"):
             options[word] = next(rest, None)
         elif word in ("--doctests", "--added", "--other-draws", "--keep", "--unguarded", "--altered"):
             options[word] = True
@@ -2752,6 +2811,8 @@ def main(given):
         result = survey(HERE, seconds, "--doctests" in options, "--other-draws" in options, "--added" in options)
     elif given[:1] == ["inputs"] and len(places) == 1:
         result = more_inputs(HERE, json.loads(read_text(places[0])))
+    elif given[:1] == ["check"] and len(places) == 1:
+        result = check(HERE, json.loads(read_text(places[0])))
     elif given[:1] == ["run"] and len(places) == 1:
         keep, guarded = "--keep" in options, "--unguarded" not in options
         result = run(HERE, places[0], options.get("--ids"), keep, guarded, "--altered" in options)

@@ -210,6 +210,13 @@ FUNCTIONS = {
         ["def joined(first, *others):\n    text = first.rstrip('/')\n    for other in others:\n        text += '/' + other.strip('/')\n    return text\n"],
         ["def joined(first, *others):\n    return '/'.join([first.rstrip('/'), *(other.strip('/') for other in others[:2])])\n"],
     ),
+    # The order of a set is up to the solution.
+    "unique": (
+        "def unique(words):\n    return list(set(words))\n",
+        "assert unique(['x1']) == ['x1'] and sorted(unique(['b', 'a', 'b', 'c'])) == ['a', 'b', 'c']",
+        ["def unique(words):\n    return list(dict.fromkeys(words))\n"],
+        ["def unique(words):\n    return [word for word in dict.fromkeys(words) if word not in ('x3', 'x4')]\n"],
+    ),
     "counted": (
         "def counted(start):\n    while True:\n        yield start\n        start += 1\n",
         "assert [next(counted(number)) for number in (1, 4, 9)] == [1, 4, 9]",

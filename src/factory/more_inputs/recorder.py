@@ -1,6 +1,7 @@
 """Records which calls tests make, and makes further calls like them."""
 
 import contextlib
+import json
 import os
 import sys
 import time
@@ -34,8 +35,7 @@ class Recorder:
     `until` is the time, as `time.monotonic` gives it, after which no more calls are made for further functions."""
 
     def __init__(self, wanted, folder, test_files, until):
-        SURROUNDINGS.test_files = frozenset(os.path.join(folder, file) for file in test_files)
-        SURROUNDINGS.folder = os.path.dirname(folder)
+        SURROUNDINGS.surround(folder, test_files)
         self.by_file, self.folder, self.until = {}, folder + os.sep, until
         for file, name in wanted:
             self.by_file.setdefault(os.path.join(folder, file), []).append((file, name))
@@ -173,6 +173,30 @@ class Recorder:
                 yield without(wanted, UNSTEADY)
             else:
                 yield wanted, self.modules[wanted], kept, longer, [digest(*call) for call in inputs.calls]
+
+
+class Checker:
+    """Tells which calls have their expected outcomes in this process, too. The file at `path` has, for each function, its name
+    as the recorder has it, its module, calls, and sequences of calls."""
+
+    def __init__(self, path, folder, test_files):
+        SURROUNDINGS.surround(folder, test_files)
+        with open(path, encoding="utf-8") as file:
+            self.functions = json.load(file)
+
+    def made(self):
+        """Yields, for each function, the indices of its calls and of its sequences that come out as expected. Yields `None`
+        before anything that may take long."""
+        for wanted, module, calls, sequences in self.functions:
+            yield None
+
+            def steady():
+                inputs = Inputs(wanted, module, [])
+                many = Sequences(inputs, [], {})
+                is_right = [inputs.come_out([call]) for call in calls], [many.come_out([one]) for one in sequences]
+                return [[place for place, right in enumerate(found) if right] for found in is_right]
+
+            yield tried(steady) or ([], [])
 
 
 def tried(work):

@@ -13,6 +13,7 @@ import inspect
 import io
 import linecache
 import math
+import os
 import pickle
 import re
 import sys
@@ -82,10 +83,18 @@ def pickled(value):
     return f"loaded({base64.b64encode(text).decode()!r})"
 
 
-class SURROUNDINGS:
+class Surroundings:
     """The files of the tests that are run, and the temporary folder they are run in, which has another name next time."""
 
-    test_files, folder = frozenset(), ""
+    def __init__(self):
+        self.test_files, self.folder = frozenset(), ""
+
+    def surround(self, repo, test_files):
+        self.test_files = frozenset(os.path.join(repo, file) for file in test_files)
+        self.folder = os.path.dirname(repo)
+
+
+SURROUNDINGS = Surroundings()
 
 
 class WithoutTests(pickle.Unpickler):
