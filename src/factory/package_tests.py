@@ -65,8 +65,10 @@ import time
 VENDORED = "autoexperiment_vendored" + os.sep
 PLAN = "autoexperiment_package_tests.json"
 RUNNER = "autoexperiment_package_tests.py"
-# How names of test files begin that `inputs` has made, and the package that makes them.
-ADDED, MORE_INPUTS = "test_autoexperiment_inputs", "autoexperiment_more_inputs"
+# How names of test files begin that `inputs` has made.
+ADDED = "test_autoexperiment_inputs"
+# Package that makes them.
+MORE_INPUTS = "autoexperiment_more_inputs"
 SETTINGS = {
     "PYTHONHASHSEED": "0",
     "TZ": "UTC",
