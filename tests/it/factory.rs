@@ -65,7 +65,7 @@ const TESTS: &str = "import pytest\nfrom means import clip, mean, quiet\n\n\n\
 /// Functions whose tests need a detail that must be stated outside of the body: `shares` a text that the README states;
 /// `scaled` a text, and `metres` a number, that only examples of calls state. `faded` needs a fraction that only
 /// another file contains, and `joined` an exception that nothing states; both get no examples, because they take
-/// functions. The condition in `middle` has a second part that no test tries.
+/// functions that use variables of a test. The condition in `middle` has a second part that no test tries.
 const SHARES: &str = r#"
 
 def shares(values):
@@ -134,9 +134,9 @@ const TESTS_OF_SHARES: &str = "\n\nfrom means import faded, joined, least, metre
     def test_scaled():\n    assert scaled([1, 2, 0], 3) == [3, 6, 0]\n    assert scaled([5], 0) == [0]\n\n\n\
     def test_not_scaled():\n    with pytest.raises(ValueError, match='a factor may not be'):\n        scaled([1], -1)\n\n\n\
     def test_metres():\n    assert metres([1, 10]) == [0.0254, 0.254]\n\n\n\
-    def test_least():\n    is_less = lambda one, other: one < other\n    assert least([3, 1, 2], is_less) == 1\n    assert least([], is_less) is None\n\n\n\
-    def test_faded():\n    assert faded([1, 10], lambda value: round(value, 9)) == [0.7, 7]\n\n\n\
-    def test_joined():\n    start = lambda: 0\n    assert joined([1, 2], start) == 12\n    with pytest.raises(OverflowError):\n        joined([1, 2, 3, 4], start)\n\n\n\
+    def test_least():\n    sign = 1\n    is_less = lambda one, other: sign * one < sign * other\n    assert least([3, 1, 2], is_less) == 1\n    assert least([], is_less) is None\n\n\n\
+    def test_faded():\n    digits = 9\n    assert faded([1, 10], lambda value: round(value, digits)) == [0.7, 7]\n\n\n\
+    def test_joined():\n    zero = 0\n    start = lambda: zero\n    assert joined([1, 2], start) == 12\n    with pytest.raises(OverflowError):\n        joined([1, 2, 3, 4], start)\n\n\n\
     @pytest.mark.parametrize('values, expected', [([], 0), ([3], 3), ([2, 9, 4], 4), ([7, 5], 7)])\n\
     def test_middle(values, expected):\n    assert middle(values) == expected\n\n\n\
     def test_large():\n    with open(__file__.replace('test_means.py', 'large.txt')) as file:\n        assert mean([len(file.read())]) == 5e6\n";
@@ -265,8 +265,8 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
         (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
     );
     assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&44.into(), &44.into()));
-    // A function that takes another function as an argument gets no added tests and no examples, because such an
-    // argument cannot be written into a test.
+    // `least` gets no added tests and no examples, because its argument, which uses a variable of a test, cannot be written
+    // into another test.
     let added = entry["measured"]["added"].as_object().unwrap();
     assert_eq!(added.keys().collect::<Vec<_>>(), ["tests/test_autoexperiment_inputs_1.py"]);
     let added = added.values().next().unwrap().as_str().unwrap();
