@@ -1,5 +1,6 @@
 """Calls with more inputs than the package's own tests have, and what the original code gives."""
 
+# Sources of arguments need some of these modules.
 import base64
 import collections.abc
 import contextlib
