@@ -2197,7 +2197,7 @@ class Runner:
         own ones were changed, and a class may inherit tests of another file, which must then be as they were written."""
         by_file = {}
         for name in ids:
-            by_file.setdefault(name.split("::")[0], []).append(name)
+            by_file.setdefault(file_of(name), []).append(name)
         found = []
         for file, names in by_file.items():
             stem, configuration = os.path.basename(file), self.layout.configuration(file)[0]
@@ -2360,14 +2360,22 @@ def more_inputs(folder, request):
         # A solution that contradicts an example must fail.
         calls = selection.chosen(calls) + [call for call in examples if not call["is_arbitrary"]]
         sequences = selection.chosen(sequences, selection.MOST_SEQUENCES, selection.MOST_SEQUENCES_WITHOUT)
-        untested = [call for call in examples if call["is_arbitrary"]]
-        selected.append([file, name, module, calls, sequences, untested, {call["example"] for call in examples}])
+        if not calls and not sequences:
+            left_out.setdefault(imported("recorder").NOTHING, set()).add((file, name))
+            continue
+        one = {"wanted": (file, name), "module": module, "calls": calls, "sequences": sequences}
+        one["examples only"] = [call for call in examples if call["is_arbitrary"]]
+        selected.append({**one, "examples": {call["example"] for call in examples}})
     # Guarded runs start several processes for each file, and read all of it: few files, and no large ones.
     texts, chunk, functions = [], [], []
-    for file, name, module, calls, sequences, untested, examples in lasting(folder, selected, request):
-        if not calls and not sequences:
+    usable = set()
+    for one in lasting(folder, selected, request):
+        file, name = one["wanted"]
+        if not one["calls"] and not one["sequences"]:
+            left_out.setdefault(imported("recorder").UNSTEADY, set()).add((file, name))
             continue
-        added = module, name, calls, sequences
+        usable.add((file, name))
+        added = one["module"], name, one["calls"], one["sequences"]
         text = test_files.written([*chunk, added])
         if chunk and len(text) > LARGEST_ADDED:
             chunk, text = [], test_files.written([added])
@@ -2375,11 +2383,10 @@ def more_inputs(folder, request):
             texts[-1] = text
         else:
             texts.append(text)
-        lines = sorted(examples.intersection(call["example"] for call in [*calls, *untested]))
+        lines = sorted(one["examples"].intersection(call["example"] for call in [*one["calls"], *one["examples only"]]))
         tests = f"{path(len(texts))}::{test_files.test_name(len(chunk), name)}"
         functions.append({"function": f"{file}::{name}", "tests": tests, "examples": lines})
         chunk.append(added)
-    usable = {(file, name) for file, name, _ in found}
     if unfinished:
         reason = "functions for which making inputs failed or took too long"
         left_out[reason] = set(map(tuple, request["functions"])).difference(*left_out.values())
@@ -2397,9 +2404,9 @@ def file_of(test):
 
 
 def lasting(folder, selected, request):
-    """The selected calls and sequences of functions that have the same outcomes where sets have other orders. Each function is
-    a list of its file, name and module, its calls, its sequences, calls that are examples only, and the lines of examples."""
-    environment = {**os.environ, **({"PYTHONPATH": os.environ[ROOTS]} if ROOTS in os.environ else {})}
+    """The selected calls and sequences of functions that have the same outcomes where sets have other orders; none of a function
+    for which this is not known. Each function has its `wanted` file and name, its `module`, `calls` and `sequences`, and calls
+    that are `examples only`."""
     with tempfile.TemporaryDirectory() as place:
         checked, asked, answer = (os.path.join(place, name) for name in ("checked", "asked", "answer"))
         with open(asked, "w", encoding="utf-8") as file:
@@ -2407,19 +2414,24 @@ def lasting(folder, selected, request):
         # Two texts have the same order with every second seed.
         for seed in range(1, HASH_SEEDS + 1):
             with open(checked, "w", encoding="utf-8") as file:
-                json.dump([[(one[0], one[1]), one[2], one[3] + one[5], one[4]] for one in selected], file)
+                everything = [(one["wanted"], one["module"], calls_of(one), one["sequences"]) for one in selected]
+                json.dump(everything, file)
             line = [sys.executable, "-B", "-I", os.path.abspath(__file__), "check", asked]
             line += ["--hash-seed", str(seed), "--output", answer]
-            subprocess.run(line, cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(line, cwd=folder, stdout=subprocess.DEVNULL, check=True)
             with open(answer, encoding="utf-8") as file:
                 found = json.load(file)
-            for one, (calls, sequences) in zip(selected, found):
-                known, own = one[3] + one[5], len(one[3])
-                one[3] = [known[number] for number in calls if number < own]
-                one[4] = [one[4][number] for number in sequences]
-                one[5] = [known[number] for number in calls if number >= own]
-            selected = selected[: len(found)]
+            for one, (calls, sequences) in itertools.zip_longest(selected, found, fillvalue=([], [])):
+                steady = [calls_of(one)[number] for number in calls]
+                one["calls"] = [call for call in one["calls"] if call in steady]
+                one["examples only"] = [call for call in one["examples only"] if call in steady]
+                one["sequences"] = [one["sequences"][number] for number in sequences]
     return selected
+
+
+def calls_of(one):
+    """The calls of a function whose outcomes are checked."""
+    return one["calls"] + one["examples only"]
 
 
 def check(folder, request):
@@ -2614,7 +2626,7 @@ def run(folder, group, only, keep, guarded, altered):
     chance = random.Random(os.urandom(32))
     files, texts = {}, {}
     for name in ids:
-        files.setdefault(name.split("::")[0], []).append(name)
+        files.setdefault(file_of(name), []).append(name)
     units = {}
     for file, names in files.items():
         if file not in runner.texts:

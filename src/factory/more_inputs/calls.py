@@ -254,8 +254,8 @@ class Inputs:
         for call, (made, found) in zip(calls, shown):
             line = f"{made} {found}"
             # Calls look equal if they differ in objects that are not shown in full.
-            is_clear = made and len(outcomes[made]) == 1 and is_lasting(found, [made])
-            if is_clear and len(line) <= LONGEST_EXAMPLE and not re.search(r" at 0x|[\n`]|<lambda>", line):
+            is_clear = made and len(outcomes[made]) == 1 and is_lasting(line, [made])
+            if is_clear and len(line) <= LONGEST_EXAMPLE and not re.search(r"[\n`]|<lambda>", line):
                 call["example"], call["words"] = line, sorted(words_in(found) & source)
 
     def example(self, call):

@@ -1,6 +1,7 @@
 """Records which calls tests make, and makes further calls like them."""
 
 import contextlib
+import itertools
 import json
 import os
 import sys
@@ -11,7 +12,7 @@ import pytest
 from .calls import Inputs, share_options
 from .helpers import function
 from .limits import Failed, in_fork
-from .sequences import Recording, Sequences
+from .sequences import Recording, Sequences, Steps
 from .sources import ASYNCHRONOUS, SURROUNDINGS, arguments_of, digest, kind_of, source_of
 
 # Maximum number of recorded calls of a function, and of combinations of argument types of which a call is recorded even if
@@ -42,12 +43,13 @@ class Recorder:
         # The wanted functions by the addresses of their code objects, which are kept so that no other one gets the address.
         self.codes, self.modules = {}, {}
         self.calls, self.counts, self.types = {}, {}, {}
-        # Sequences of calls by the function that they enter.
-        self.sequences, self.recording, self.recording_until = {}, None, 0
+        # Sequences of calls by the function that they enter, and names of called functions.
+        self.sequences, self.names = {}, {}
+        self.recording, self.recording_until = None, 0
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item, nextitem):
-        self.recording = Recording(self.folder)
+        self.recording = Recording(self.folder, self.names)
         self.recording_until = time.monotonic() + RECORDING_SECONDS
         sys.settrace(self.trace)
         yield
@@ -144,12 +146,12 @@ class Recorder:
             for wanted in functions:
                 yield without(wanted, ENDED)
             return
-        steady = range(len(usual))
+        steady, steps = range(len(usual)), Steps(itertools.chain.from_iterable(self.sequences.values()))
         for wanted, (inputs, sequences) in functions.items():
             if time.monotonic() > self.until:
                 yield without(wanted, LATE)
                 continue
-            many = Sequences(inputs, sequences, self.sequences)
+            many = Sequences(inputs, sequences, steps)
             try:
                 yield None
                 kept = in_fork(inputs.selected)
@@ -192,7 +194,7 @@ class Checker:
 
             def steady():
                 inputs = Inputs(wanted, module, [])
-                many = Sequences(inputs, [], {})
+                many = Sequences(inputs, [], Steps([]))
                 is_right = [inputs.come_out([call]) for call in calls], [many.come_out([one]) for one in sequences]
                 return [[place for place, right in enumerate(found) if right] for found in is_right]
 

@@ -47,9 +47,10 @@ class Recording:
     """The calls that one test makes itself, as steps: each the module and name of what is called, its arguments' sources, and
     the name of the type that it makes. An argument that an earlier step has made is written `made[0]`."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.done, self.names = [], {}
+    def __init__(self, folder, names):
+        # `names` are those of functions that earlier tests called, see `name`.
+        self.folder, self.names = folder, names
+        self.done = []
         self.begin()
 
     def begin(self):
@@ -79,10 +80,10 @@ class Recording:
     def trace(self, frame, known):
         """Notes a call of the wanted function `known`, or of another one if it is `None`. Returns a function that traces its
         return, if it is a step."""
-        made = self.begun_step(frame)
+        traced = self.begun_step(frame)
         if known is not None and self.steps:
             self.entered.setdefault(known, set()).add(len(self.steps) - 1)
-        return made
+        return traced
 
     def begun_step(self, frame):
         """Notes a call, if a test makes it itself. Returns a function that traces its return."""
@@ -185,19 +186,13 @@ def type_name(value):
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
-class Sequences:
-    """Makes sequences of calls that enter one function, from recorded ones.
+class Steps:
+    """The steps of all recorded sequences."""
 
-    `inputs` makes single calls of the function, `recorded` are the sequences that enter it, and `all_recorded` those that
-    enter any function, by function."""
-
-    def __init__(self, inputs, recorded, all_recorded):
-        self.inputs, self.called, self.chance = inputs, inputs.called, inputs.chance
-        self.recorded = recorded[:MOST_SEQUENCES_RECORDED]
-        others = itertools.chain.from_iterable(all_recorded.values())
-        # Steps of all sequences with the types of the objects that they refer to, and the sources of each argument.
-        self.further, self.pools = {}, {}
-        for steps in dict.fromkeys([*recorded, *others]):
+    def __init__(self, sequences):
+        # The steps with the types of the objects that they refer to, and the sources and values of each argument.
+        self.further, self.pools, self.values = {}, {}, {}
+        for steps in dict.fromkeys(sequences):
             for module, name, positional, named, made in steps:
                 types = tuple(steps[int(place)][4] for place in MADE.findall(repr((positional, named))))
                 if all(types):
@@ -205,6 +200,22 @@ class Sequences:
                 for place, source in [*enumerate(positional), *named]:
                     if "made[" not in source:
                         self.pools.setdefault((module, name, place), {})[source] = None
+
+    def values_of(self, key):
+        if key not in self.values:
+            self.values[key] = [value_of(source) for source in self.pools[key]]
+        return self.values[key]
+
+
+class Sequences:
+    """Makes sequences of calls that enter one function, from recorded ones.
+
+    `inputs` makes single calls of the function, `recorded` are the sequences that enter it, and `steps` those of all
+    sequences."""
+
+    def __init__(self, inputs, recorded, steps):
+        self.inputs, self.called, self.chance = inputs, inputs.called, inputs.chance
+        self.recorded, self.steps = recorded[:MOST_SEQUENCES_RECORDED], steps
 
     def come_out(self, sequences):
         """Whether selected sequences have their expected outcomes, one after the other."""
@@ -337,12 +348,12 @@ class Sequences:
         def change(number, key, source):
             if "made[" in source:
                 return source
-            pool = list(self.pools[key]) if key in self.pools else [source]
-            other = self.chance.choice(pool)
+            other = self.chance.choice(list(self.steps.pools.get(key, [source])))
             source = other if self.chance.random() < 0.4 and type_of(other) == type_of(source) else source
             try:
-                values = [value_of(one) for one in pool]
-                return source_of(changed(value_of(source), values, self.inputs.bounds, self.chance, False))
+                value = value_of(source)
+                values = self.steps.values_of(key) if key in self.steps.pools else [value]
+                return source_of(changed(value, values, self.inputs.bounds, self.chance, False))
             # Objects of the package may fail in any way.
             except Exception:
                 return source
@@ -378,11 +389,11 @@ class Sequences:
         """The steps with a call from any sequence, of objects that these steps have made."""
         at = self.chance.randint(1, len(steps))
         types = {step[4] for step in steps[:at]}
-        able = [step for step, kinds in self.further.items() if kinds and types.issuperset(kinds)]
+        able = [step for step, kinds in self.steps.further.items() if kinds and types.issuperset(kinds)]
         if not able:
             return steps
         module, name, positional, named, made = step = self.chance.choice(able)
-        kinds = iter(self.further[step])
+        kinds = iter(self.steps.further[step])
         by_type = {kind: [place for place in range(at) if steps[place][4] == kind] for kind in types}
         rebound = lambda source: MADE.sub(lambda _: f"made[{self.chance.choice(by_type[next(kinds)])}]", source)
         step = module, name, tuple(map(rebound, positional)), tuple((key, rebound(one)) for key, one in named), made
