@@ -1,17 +1,19 @@
 """Runs forgers, which try to pass the tests of `kit` with wrong functions, and right variants, which must pass.
 
-    python tests/factory/forge.py [NAME...] [--jobs N]
+    python tests/factory/forge.py [NAME...] [--jobs N] [--sample N] [--seed S]
 
 Each forger is a file of `forgers/`: code that is appended to the module `tools`, with the file `shared/NAME.py` in place
 of a line `# shared: NAME`. It replaces the functions that it defines; if it defines none, `slug` is wrong. `@RESULT@` in
-it is gold's result, which agents are never given. Each file of `right/` is appended to the right functions. Everything runs in namespaces of its own, in which only a temporary file
-system can be written. The exit status is 1 if a forger passes or a right variant does not.
+it is gold's result, which agents are never given. Each file of `right/` is appended to the right functions. Everything runs
+in namespaces of its own, in which only a temporary file system can be written. The exit status is 1 if a forger passes or a right variant does not.
 """
 
+import argparse
 import ast
 import concurrent.futures
 import json
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -100,10 +102,27 @@ def same(one, other):
     return one == other
 
 
-def main(names):
+def chosen():
+    """The files to run, and how many at once."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="names of files, without `.py`; none: all")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--sample", type=int, help="so many of the files, chosen by the seed; without it: all")
+    parser.add_argument("--seed", default="0")
+    arguments = parser.parse_args()
+    files = [file for kind in ("right", "forgers") for file in sorted((HERE / kind).glob("*.py"))]
+    if unknown := set(arguments.names) - {file.stem for file in files}:
+        parser.error(f"no such files: {', '.join(sorted(unknown))}")
+    files = [file for file in files if not arguments.names or file.stem in arguments.names]
+    if arguments.sample is not None and arguments.sample < len(files):
+        files = random.Random(arguments.seed).sample(files, arguments.sample)
+        print(f"a sample of {len(files)} files, by seed {arguments.seed}")
+    return files, arguments.jobs
+
+
+def main():
+    files, jobs = chosen()
     right = (HERE / "kit/kit/tools.py").read_text()
-    jobs = int(names[names.index("--jobs") + 1]) if "--jobs" in names else 2
-    names = [name for name in names if not name.startswith("--") and not name.isdigit()]
     survey, said = in_box(right, ["survey", ""])
     if survey is None:
         sys.exit(f"the survey failed: {said}")
@@ -146,8 +165,6 @@ def main(names):
             said,
         )
 
-    files = [file for kind in ("right", "forgers") for file in sorted((HERE / kind).glob("*.py"))]
-    files = [file for file in files if not names or file.stem in names]
     failed, found_by = [], {}
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for file, differing, said in pool.map(attempt, files):
@@ -167,4 +184,4 @@ def main(names):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
