@@ -199,7 +199,7 @@ async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Res
             "{by_hand}; shorten it by its curtailed parameters, or raise its `time_limit` in the manifest"
         )),
         Exit::Code(0) => wrong(reason).hint(format!("{by_hand}, and check its `result` in the manifest")),
-        _ if import.iter().any(|kind| last.starts_with(kind)) => wrong(format!("the repo does not import: {last}"))
+        _ if import.iter().any(|kind| last.starts_with(kind)) => wrong(format!("the repo's imports fail: {last}"))
             .hint(format!(
                 "correct the repo, or add what is missing to `{}` and lock it with `autoexperiment env lock`",
                 bench.loaded().env_dir.join("environment.yml").display()

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shards_last_start_is_found_among_all() {
+    fn the_number_of_a_shards_start_is_read_from_its_name() {
         assert_eq!((start_of("03", "03"), start_of("03-12", "03")), (Some(1), Some(12)));
         assert_eq!((start_of("031", "03"), start_of("13", "03")), (None, None));
     }

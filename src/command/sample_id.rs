@@ -3,7 +3,7 @@
 use super::context::LAYERS;
 use crate::error::{Error, Result};
 
-/// Parses a sample id such as `kmeanspp.c07_2` into repo, instruction and n.
+/// Parses a sample id such as `kmeanspp.c07_2` into repo, instruction and context.
 ///
 /// # Errors
 /// Kind `Usage` if the text isn't a sample id.

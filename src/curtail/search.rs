@@ -164,7 +164,7 @@ struct CurtailSearch<'a> {
     pool: &'a SolutionPool,
     wanted: &'a SearchGoal,
     observer: &'a dyn Observer,
-    /// CPU seconds that the bench had spent when this search started.
+    /// CPU seconds that trials had taken when this search started.
     spent: f64,
 }
 

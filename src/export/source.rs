@@ -40,7 +40,7 @@ enum FileProblem {
 }
 
 impl FileProblem {
-    /// Note on further attempts with this problem.
+    /// Says that more attempts have this problem.
     const fn of_others(self) -> &'static str {
         match self {
             Self::Name => "more attempts have an agent or sample whose name is not a valid file name",

@@ -1007,7 +1007,7 @@ class Summary:
 
     def report(self):
         numbers = [float(f"{value:.12g}") for value in self.sums] if self.floats else []
-        # Digits alone would be a number in quotes, which no comparison accepts.
+        # Without the `#`, a hash of digits alone would be a number in quotes, which no comparison accepts.
         return {"exact": "#" + self.hash.hexdigest(), "numbers": numbers}
 
     def value(self, value):

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn session_words_are_parsed_to_states() {
+    fn what_a_session_reports_is_parsed_to_the_state_of_a_cell() {
         assert_eq!(
             ["done", "ended 7", ""].map(CellState::parse),
             [CellState::Done, CellState::Ended(7), CellState::Silent]

@@ -73,8 +73,10 @@ impl SoundnessPlan {
             found = Some(match found {
                 None => (answer, GoldRecord { changed, calls }),
                 Some((first, _)) if first != answer => {
-                    return Err(fault(format!("gold gives {first} and then {answer}"))
-                        .hint("a task's run must be deterministic: set its seeds"));
+                    return Err(fault(format!(
+                        "gold's cells give {first} the first time and {answer} the second time"
+                    ))
+                    .hint("a task's run must be deterministic: set its seeds"));
                 }
                 Some((_, record)) => (answer, GoldRecord { changed, calls: stable(&record.calls, &calls) }),
             });
@@ -182,7 +184,7 @@ impl SoundnessPlan {
             if was_hit(record, &landmark.id, "prefix") {
                 let id = &landmark.id;
                 proof.fault(format!(
-                    "landmark `{id}` is hit by the cells before block `{without}`, though its block is withheld"
+                    "the cells before block `{without}` reach landmark `{id}`, though the landmark's block is withheld"
                 ));
             }
         }

@@ -510,7 +510,7 @@ fn notes(rows: &[SummaryRow], records: &[Outcome], flags: &[bool], options: &Sum
             });
         }
         if row.verified.is_none() && row.attempts > 0 {
-            notes.push(format!("{label}: not verified; attempts pass by their reports alone"));
+            notes.push(format!("{label}: not verified; their reports alone decide which attempts pass"));
         }
     }
     notes.extend(too_few(rows, options.intervals));

@@ -180,7 +180,7 @@ fn a_single_attempt_gives_a_report() {
 
     Notes
     - noop, n = 1: there is no pass@5 yet, because no sample has 5 attempts
-    - noop, n = 1: not verified; attempts pass by their reports alone
+    - noop, n = 1: not verified; their reports alone decide which attempts pass
     - too few samples for an interval, which takes 3: noop, n = 1
     "#);
 }

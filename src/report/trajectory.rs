@@ -124,7 +124,7 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
         }
         Event::Program { exit, stdout, stderr, seconds } => {
             let kind = if *exit == Exit::Code(0) { LineKind::Heading } else { LineKind::Bad };
-            heading(kind, &format!("the program ended: {}, {seconds:.1} s without its model", how(*exit)));
+            heading(kind, &format!("the program ended: {}, {seconds:.1} s besides waits for the model", how(*exit)));
             body(text, stdout, Some(LineKind::Shown), colour);
             body(text, stderr, Some(LineKind::Shown), colour);
         }

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_stays_the_same_as_it_progresses_and_differs_for_another_subject() {
+    fn a_stage_is_the_same_at_any_progress_and_another_one_for_another_subject() {
         let stage = Stage::new("masked runs of", "tiny2");
         let (one, other) = (stage.counted(1, 8, "pairs"), stage.counted(2, 8, "pairs"));
         assert!(one.is_same(&other) && stage.is_same(&one));

@@ -33,7 +33,7 @@ pub struct Results {
     fresh: bool,
 }
 
-/// The cached result of a check, with its times, and the changes that were ignored when it ran.
+/// The cached result of a check, with its times, and the paths of protected files whose changes its run left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownResult {
     /// The result.

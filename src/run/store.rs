@@ -236,7 +236,7 @@ impl Store {
             let agent = path.parent().and_then(|parent| parent.strip_prefix(&folder).ok()).unwrap_or(Path::new(""));
             let agent = agent.to_string_lossy().into_owned();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // The file name of a lost try ends with `.lost-1`, which is not a number.
+            // The file of a lost try ends with `.lost-1.jsonl`, and `lost-1` is not a number.
             let attempt = name.strip_suffix(".jsonl").and_then(|stem| stem.rsplit_once('.'));
             let attempt = attempt.and_then(|(sample, number)| Some((sample.to_owned(), number.parse().ok()?)));
             if let Some((sample, attempt)) = attempt {

@@ -23,8 +23,8 @@ use crate::workspace::Workspace;
 pub(super) struct Verification {
     /// Paths of changes that were not taken over because the paper protects them.
     pub ignored: Vec<String>,
-    /// `{"result": ...}` or `{"error": "..."}` by the check's id; all results under `runs` if the check ran several
-    /// times.
+    /// For each check, by its id: `{"result": ...}` or `{"error": "..."}`; if it ran several times, also `runs`, the list
+    /// of all results.
     pub results: Map<String, Value>,
     /// Ids of the checks that were not run because their result was known.
     pub cached: Vec<String>,

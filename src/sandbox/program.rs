@@ -73,11 +73,7 @@ fn on_disk() -> io::Result<InitFile> {
 fn tried(program: InitFile) -> io::Result<InitFile> {
     let status =
         Command::new(program.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-    if status.success() {
-        Ok(program)
-    } else {
-        Err(io::Error::other(format!("started to try it out, it ended with {status}")))
-    }
+    if status.success() { Ok(program) } else { Err(io::Error::other(format!("its trial run ended with {status}"))) }
 }
 
 #[cfg(test)]

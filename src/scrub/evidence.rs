@@ -73,7 +73,7 @@ fn is_open(prose: &Prose<'_>, decisions: &[Decision], at: usize) -> bool {
     }
 }
 
-/// Returns the numbers that are judged together with the one at `first`.
+/// Returns the indices of the tokens that are judged together, `first` among them.
 fn group(prose: &Prose<'_>, decisions: &[Decision], first: usize) -> Vec<usize> {
     let mut members = vec![first];
     let mut last = first;

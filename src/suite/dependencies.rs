@@ -54,8 +54,8 @@ impl Dependencies {
         Ok(Some(this))
     }
 
-    /// Returns the tests of a sample: indices in the manifest of the experiments that need any of these functions; all
-    /// experiments for n = 0.
+    /// Returns a sample's tests, as indices into the manifest's experiments: those that need any of these functions, or
+    /// all for n = 0.
     #[must_use]
     pub fn tests(&self, paper: &Paper, functions: &[usize]) -> Vec<usize> {
         (0..paper.experiments.len())

@@ -114,8 +114,8 @@ impl LoadedPaper {
         })
     }
 
-    /// Returns the tests of a sample: indices in the manifest of the experiments that need any of these functions; all
-    /// experiments if there are no functions or the dependency matrix has not been measured.
+    /// Returns a sample's tests, as indices into the manifest's experiments: those that need any of these functions, or
+    /// all if no functions are given or the dependency matrix has not been measured.
     #[must_use]
     pub fn tests(&self, functions: &[usize]) -> Vec<usize> {
         match &self.dependencies {

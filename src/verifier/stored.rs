@@ -113,7 +113,7 @@ impl CostCap {
     }
 }
 
-/// A choice to be made: the verifier, a record that names agent, model and sample, and the attempts to choose from.
+/// A verifier's choice among `attempts`; `first` is the record of one of them, and names agent, model and sample.
 struct ChoiceCase<'a> {
     verifier: String,
     first: &'a AttemptRecord,

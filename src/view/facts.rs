@@ -1,4 +1,4 @@
-//! Facts about a run for the page, and its attempts without a record.
+//! What the page says of a run, and the run's attempts that have no record.
 
 use std::collections::HashSet;
 use std::path::Path;

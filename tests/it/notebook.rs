@@ -219,7 +219,7 @@ fn a_sound_task_is_proven_and_the_faults_of_another_are_named() {
     assert_eq!(ran.code, 3, "{}\n{}", ran.stdout, ran.stderr);
     let said = lab.redact(&ran.stderr);
     assert!(said.contains("block `config` does not matter"), "{said}");
-    assert!(said.contains("landmark `configured` is hit by the cells before block `config`"), "{said}");
+    assert!(said.contains("the cells before block `config` reach landmark `configured`"), "{said}");
     assert!(said.contains("1 of 1 tasks: `sums.adder`"), "{said}");
     assert!(ran.stdout.contains("sums.adder: wrong; gold passes 3 of 3"), "{}", ran.stdout);
     // Change gold to an answer that the gold cells do not give.

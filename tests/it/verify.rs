@@ -64,7 +64,7 @@ fn tracing_finds_the_same_functions_for_experiments_as_masking_each_and_takes_a_
 }
 
 #[test]
-fn unusual_entries_and_swallowed_errors_do_not_change_the_matrix() {
+fn the_matrix_is_right_for_unusual_ways_to_enter_functions_and_swallowed_errors() {
     let lab = lab();
     let traced = verify(&lab, &["odd"]);
     let by_traces = matrix(&lab, "odd");
@@ -183,7 +183,7 @@ fn a_faulty_experiment_is_reported_with_a_remedy_and_other_papers_continue() {
             "from . import figures",
             "import surely_not_installed\nfrom . import figures",
             4,
-            "paper `plain`, experiment `steps`: the repo does not import: ModuleNotFoundError: No module named \
+            "paper `plain`, experiment `steps`: the repo's imports fail: ModuleNotFoundError: No module named \
              'surely_not_installed'",
         ),
     ];

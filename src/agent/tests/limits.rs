@@ -30,7 +30,7 @@ async fn an_answer_in_the_last_reply_after_the_time_is_up_counts_but_nothing_is_
 }
 
 #[tokio::test]
-async fn reading_writing_and_listing_are_cut_at_the_time_that_is_left() {
+async fn reading_writing_and_listing_end_when_the_time_for_tools_is_used_up() {
     for (tool, arguments) in [
         ("read_file", json!({"path": "main.py"})),
         ("write_file", json!({"path": "a", "content": "A"})),

@@ -9,7 +9,7 @@ import random
 import re
 import sys
 
-from .changes import bounds_in, changed
+from .changes import Changes
 from .examples import example, words_in
 from .helpers import equal, function, is_container, observed, outcome, plain, returned
 from .limits import one_call, time_limit
@@ -104,7 +104,7 @@ class Inputs:
         # Outcomes of the kept calls.
         self.expected = {}
         self.chance = random.Random(f"{wanted}")
-        self.bounds = bounds_in(self.called)
+        self.changes = Changes(self.called, self.chance)
         # Index of the first of any number of positional arguments.
         self.rest = self.called.__code__.co_argcount if self.called.__code__.co_flags & inspect.CO_VARARGS else None
         for positional, named in calls:
@@ -309,7 +309,7 @@ class Inputs:
                 # Methods of the package's objects may fail, and not each text can be written as bytes.
                 try:
                     for _ in range(chance.choice((1, 1, 2))):
-                        value = changed(value, self.values[self.pool_key(place)], self.bounds, chance, is_free)
+                        value = self.changes.changed(value, self.values[self.pool_key(place)], is_free)
                     source = source_of(value)
                 except Exception:
                     continue

@@ -94,6 +94,11 @@ def is_none(node):
     return isinstance(node, ast.Constant) and node.value is None
 
 
+def is_call_without_arguments(node):
+    """Whether a node calls a method without arguments."""
+    return isinstance(node.func, ast.Attribute) and not node.args and not node.keywords
+
+
 def put_all(node, **fields):
     for name, value in fields.items():
         setattr(node, name, value)
@@ -131,6 +136,13 @@ def changes_of(node):
     if isinstance(node, ast.Call) and node.args:
         for place in range(len(node.args)):
             put("args", node.args[:place] + node.args[place + 1 :])
+    if isinstance(node, ast.Call):
+        for place in range(len(node.keywords)):
+            put("keywords", node.keywords[:place] + node.keywords[place + 1 :])
+        # What is called leaves its argument, or its object, as it is.
+        unchanged = node.args if len(node.args) == 1 else [node.func.value] if is_call_without_arguments(node) else []
+        if unchanged and not isinstance(unchanged[0], ast.Starred):
+            found.append(lambda: put_all(node, func=ast.parse("lambda value: value").body[0].value, args=unchanged, keywords=[]))
     for field in ("body", "orelse"):
         statements = getattr(node, field, None)
         if isinstance(statements, list) and statements and isinstance(statements[0], ast.stmt):

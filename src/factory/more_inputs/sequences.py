@@ -9,7 +9,6 @@ import re
 import sys
 
 from .calls import RaisedError, is_own_error, is_vague, traced_lines
-from .changes import changed
 from .helpers import Made, equal, function
 from .limits import one_call, time_limit
 from .mutants import is_none, tree_of
@@ -353,7 +352,7 @@ class Sequences:
             try:
                 value = value_of(source)
                 values = self.steps.values_of(key) if key in self.steps.pools else [value]
-                return source_of(changed(value, values, self.inputs.bounds, self.chance, False))
+                return source_of(self.inputs.changes.changed(value, values, False))
             # Objects of the package may fail in any way.
             except Exception:
                 return source

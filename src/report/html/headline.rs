@@ -147,7 +147,10 @@ fn distrust(rows: &[&SummaryRow], summary: &Summary) -> Vec<String> {
     }
     let unverified = rows.iter().filter(|row| row.verified.is_none() && row.attempts > 0).count();
     if unverified > 0 {
-        found.push(format!("{} not verified: attempts pass by their reports alone.", plural(unverified, "contender")));
+        found.push(format!(
+            "{} not verified: their reports alone decide which attempts pass.",
+            plural(unverified, "contender")
+        ));
     }
     if rows.iter().any(|row| row.pass_at.iter().any(|at| at.rate.is_some() && at.interval.is_none())) {
         found.push("Some rates rest on too few samples for an interval.".to_owned());

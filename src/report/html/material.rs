@@ -39,7 +39,7 @@ pub struct Material {
     pub conditions: BTreeMap<String, Condition>,
     /// Short name of each agent within its run, by label.
     pub agents: BTreeMap<String, String>,
-    /// Options of the summary, including the verifiers' choices.
+    /// Options of the summary, and which attempts verifiers chose.
     pub options: SummaryOptions,
     /// Sentences about what could not be read.
     pub notes: Vec<String>,

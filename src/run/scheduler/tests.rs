@@ -343,7 +343,7 @@ proptest! {
         prop_assert!(seen.most_spent == 0.0 || spent + seen.most_spent <= max_cost + 1e-9, "{}", seen.most_spent);
         prop_assert!(seen.most_running <= jobs);
         let outcome = ran.outcome.unwrap();
-        // The run stops for its maximum cost only if the budget of another attempt would exceed it.
+        // The run ends by its cost limit exactly if attempts remain and the budget of one more would exceed the limit.
         prop_assert_eq!(outcome == RunOutcome::CostLimit, spent + seen.spent + 1.0 > max_cost + 1e-9 && {
             let finished = ran.events.finished();
             finished < attempts.len()

@@ -129,7 +129,7 @@ fn same_strength(folder: &Path, facts: &SessionFacts, mixed: bool) -> Result<()>
         differing(&first, &own)
     );
     Err(Error::machine(what)
-        .hint("run all shards on machines of one kind (`autoexperiment doctor` on each), or mix them with `--mixed-sandboxes`"))
+        .hint("run all shards on machines of one kind (see `autoexperiment doctor` on each), or mix them with `--mixed-sandboxes`"))
 }
 
 /// The machine's name.

@@ -116,7 +116,7 @@ fn special_files_and_invalid_names_are_refused() {
 }
 
 #[test]
-fn a_missing_repo_names_the_manifest() {
+fn the_hint_of_a_missing_repo_names_its_folder() {
     let place = TestRepo::new();
     let error = Snapshot::take(&place.dir.path().join("none"), &place.cache, None).unwrap_err();
     assert_eq!(error.kind, FailureKind::Suite);

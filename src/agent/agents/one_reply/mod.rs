@@ -32,7 +32,7 @@ impl OneReply {
     ) -> Result<(&'a Self, &'b dyn Model), AttemptEnd> {
         let task = task
             .part::<Self>()
-            .ok_or_else(|| End::GaveUp.because(format!("`{agent}` attempts tasks only that one reply can answer")))?;
+            .ok_or_else(|| End::GaveUp.because(format!("`{agent}` attempts only tasks that one reply can answer")))?;
         let model = context
             .model
             .ok_or_else(|| End::ModelDenied.because(format!("`{agent}` needs a model and was given none")))?;

@@ -196,7 +196,9 @@ async fn count_replies(
             if !streamed {
                 server.answer_with(CannedAnswer::ok(protocol.whole.clone()));
                 let gone_on = model.query(&next(&reply)).await;
-                all.extend(gone_on.err().map(|error| format!("{}, {what}: no way on: {error}", protocol.spec)));
+                all.extend(
+                    gone_on.err().map(|error| format!("{}, {what}: the next call fails: {error}", protocol.spec)),
+                );
             }
         }
     }

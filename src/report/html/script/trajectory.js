@@ -56,7 +56,7 @@ const eventBlock = (event) => {
     case 'call_refused':
       return block('harness', 'A call was refused', h('pre', {}, text(event.what ?? '')));
     case 'program':
-      return block('harness', `The program ended · ${seconds(event.seconds)} without its model`,
+      return block('harness', `The program ended · ${seconds(event.seconds)} besides waits for the model`,
         folded(`exit ${JSON.stringify(event.exit)}`, h('pre', {}, text(event.stdout ?? '')), event.stderr && h('pre', {}, text(event.stderr))));
     case 'tool_model_call':
       return block('assistant', `Model, asked by ${event.tool}${usage}`, folded(short(text(event.text ?? ''), 100), h('pre', {}, text(event.text ?? ''))));
