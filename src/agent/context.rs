@@ -61,12 +61,12 @@ impl Context<'_> {
         let begun = Instant::now();
         let exec = self.sandbox.exec(command, &limits).await;
         let took = match &exec {
-            // Charge a command that timed out at least its whole limit. The clocks of sandbox and harness may differ
-            // slightly, and then a tiny rest of the attempt's time could remain.
+            // If a command timed out, charge at least its whole limit. Otherwise a tiny rest of the attempt's time
+            // could remain, because the clocks of sandbox and harness may differ slightly.
             Ok(exec) if exec.exit == Exit::TimedOut => exec.own_time().max(wall),
             // Use the time that the sandbox measured, not the time that passed in this process: if this process is
             // suspended, for example by Ctrl-Z, the command may end meanwhile, and the rest of the suspension is not
-            // its time.
+            // the command's time.
             Ok(exec) => exec.own_time(),
             Err(_) => begun.elapsed(),
         };

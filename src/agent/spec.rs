@@ -48,7 +48,7 @@ pub enum AgentSpec {
     Mutant(f64),
     /// `single`: a single reply.
     Single,
-    /// `ml-agent`: finds the repo among all of the suite, then writes the program.
+    /// `ml-agent`: finds the task's repo among all repos of the suite, then writes the program.
     MlAgent(Overrides),
     /// `gold`: the original functions.
     Gold,
@@ -58,7 +58,7 @@ pub enum AgentSpec {
     Forger,
     /// `random`: made-up results.
     Random,
-    /// `copycat`: bodies of the most similar functions.
+    /// `copycat`: fills each masked function with the body of the most similar function.
     Copycat,
 }
 

@@ -38,9 +38,9 @@ const LEAST_SHOWN: usize = 3000;
 
 /// Outcome of one call.
 pub(super) enum CallEffect {
-    /// The call was run; its observation, and the tool time in seconds.
+    /// The call was run. Contains its observation, and the tool time in seconds.
     Observed(String, f64),
-    /// The call is malformed; an error text for the model.
+    /// The call is malformed. Contains an error text for the model.
     Wrong(String),
     /// The call ends the attempt.
     End(AttemptEnd),
@@ -48,9 +48,9 @@ pub(super) enum CallEffect {
 
 /// Carries out a reply: runs its calls in order and answers each of them. A malformed call is answered with its error,
 /// and the other calls are still run. Such a reply counts as a format error, and as unusable only if none of its calls
-/// was run. With `one-call=true`, only the first call is run; the others are answered with a note, and the reply counts
-/// as a format error. Calls found in the text are treated in the same way; if there are several, the output of each
-/// begins with the call's number and tool.
+/// was run. With `one-call=true`, only the first call is run; if there are others, they are answered with a note, and
+/// the reply counts as a format error. Calls found in the text are treated in the same way; if there are several, the
+/// output of each begins with the call's number and tool.
 pub async fn act(
     reply: &Reply,
     tool_calling: &ToolCalling,

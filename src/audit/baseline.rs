@@ -88,7 +88,7 @@ pub(super) async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
 /// a sum depends on the number of threads. Returns the largest relative difference of any value from gold.
 ///
 /// # Errors
-/// One for each experiment that does not give its gold then.
+/// One error for each experiment that then does not give its gold.
 pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
     let gold = gold_of(bench.loaded(), Protocol::Curtailed).map_err(|error| vec![error])?;
     let tasks: Vec<TaskExperiment> = bench
@@ -119,7 +119,7 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
     if errors.is_empty() { Ok(worst) } else { Err(errors) }
 }
 
-/// Sets the variables that libraries for linear algebra read when they start.
+/// Shell code that sets the variables that libraries for linear algebra read when they start.
 const TWO_THREADS: &str = "export OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2 MKL_NUM_THREADS=2";
 
 /// Whether an outcome's result is the experiment's gold, within its tolerance. `experiment` is an index in the

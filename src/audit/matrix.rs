@@ -58,7 +58,7 @@ impl Matrix {
     /// Measures the matrix of a bench's paper.
     ///
     /// # Errors
-    /// One for each experiment that does not give its gold, as for [`traced`]; or the error of a trial.
+    /// One error for each experiment that does not give its gold, as for [`traced`]; or the error of a trial.
     pub async fn measure(
         bench: &Arc<Bench>,
         effort: MatrixMethod,
@@ -203,9 +203,9 @@ impl MatrixPlan {
         plan
     }
 
-    /// Adds pairs to run, to test the effects that are believed without a run: afterwards, each function and each
-    /// experiment of a believed pair is in at least one pair to run. For a function, prefers an experiment that no pair
-    /// tests yet, then the shortest one.
+    /// Adds pairs to run, to test the effects that traces predict: afterwards, each function and each experiment of the
+    /// pairs in `believed` is in at least one pair to run. For a function, prefers an experiment that no pair tests
+    /// yet, then the shortest one.
     fn test_beliefs(&mut self, seconds: &[f64]) {
         let mut by_function: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(experiment, function) in &self.believed {

@@ -38,8 +38,8 @@ pub struct RecheckResult {
 /// because cached results would not be measured again.
 ///
 /// # Errors
-/// Kind `Suite` if nothing is stored or it belongs to another repo; the errors of the baseline; or the error of a
-/// trial.
+/// Kind `Suite` if nothing is stored or the stored files belong to another repo; the errors of the baseline; or the
+/// error of a trial.
 pub async fn recheck(
     bench: &Arc<Bench>,
     part: RecheckShare,

@@ -163,7 +163,7 @@ impl Bench {
         let key = self.key(trial);
         if !self.fresh
             && let Some(known) = self.journal.get(&key)
-            // A result that hit a shorter time limit than this trial's cannot be reused.
+            // The result of a run that was stopped at a shorter time limit than this trial's cannot be reused.
             && !(known.exit == Exit::TimedOut && known.wall < 0.95 * trial.experiment.time_limit)
         {
             return Ok(known);
@@ -181,8 +181,8 @@ impl Bench {
         experiments.iter().find(|one| one.id == trial.experiment.id).map_or(1, runs)
     }
 
-    /// Same as [`Bench::run`], but also reads the files that are in `folder` after the run, without subfolders. The
-    /// folder is relative to the repo's root.
+    /// Like [`Bench::run`], but runs the experiment only once, and also reads the files that are in `folder`
+    /// afterwards, without subfolders. The folder is relative to the repo's root.
     ///
     /// # Errors
     /// Returns the errors of [`Bench::run`].

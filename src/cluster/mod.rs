@@ -1,5 +1,5 @@
-//! Runs on a Slurm cluster as a job array. Each array task is a shard of the run and works without the process that
-//! submitted it.
+//! Runs on a Slurm cluster as a job array. Each array task works on one shard of the run, and does not need the process
+//! that submitted it.
 //!
 //! ```text
 //! runs/<run>/slurm/job.json         Slurm options of the job
@@ -8,8 +8,8 @@
 //! runs/<run>/slurm/<job>_<task>.out a task's output
 //! ```
 //!
-//! The state of tasks comes from Slurm, by the job's name, and their progress from the run's store. So nothing is lost
-//! if the submitting process ends.
+//! Slurm is asked for the state of the tasks by the job's name, and their progress is read from the run's store. So
+//! nothing is lost if the submitting process ends.
 
 mod queue;
 mod script;
@@ -33,7 +33,7 @@ pub const MOST_TASKS: u32 = 100_000;
 /// Slurm options for a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SlurmJob {
-    /// Number of shards, each an array task.
+    /// Number of shards, each of which is an array task.
     pub shards: u32,
     /// Partition to submit to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct SlurmJob {
     /// Graphics processors of a task, in Slurm's notation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<String>,
-    /// Processors of a task: as many as it makes attempts in parallel.
+    /// Number of processors of a task, equal to the number of attempts that the task makes in parallel.
     pub cpus: usize,
     /// Site-specific lines for the batch script.
     #[serde(default, skip_serializing_if = "String::is_empty")]

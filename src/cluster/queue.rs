@@ -40,8 +40,8 @@ impl Queue {
         run(Command::new("scancel").args(["--name", &self.name])).map(drop)
     }
 
-    /// Counts the tasks that ended in each final state, such as `TIMEOUT`, according to Slurm's accounting. Empty if
-    /// Slurm has no accounting.
+    /// Counts the tasks in each final state except `COMPLETED`, such as `TIMEOUT`, according to Slurm's accounting.
+    /// Returns an empty map if Slurm has no accounting.
     #[must_use]
     pub fn ends(jobs: &[String]) -> BTreeMap<String, usize> {
         let jobs = jobs.join(",");
@@ -49,7 +49,7 @@ impl Queue {
         let said = said.ok().filter(|said| said.status.success() && !jobs.is_empty());
         let text = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default();
         let mut ends = BTreeMap::new();
-        // A cancelled task's state is followed by the user who cancelled it.
+        // Take the first word of each line, because a cancelled task's state is followed by the user who cancelled it.
         for state in text.lines().filter_map(|line| line.split_whitespace().next()) {
             if !["RUNNING", "PENDING", "COMPLETED"].contains(&state) {
                 *ends.entry(state.to_owned()).or_default() += 1;

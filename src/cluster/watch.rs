@@ -14,17 +14,17 @@ use crate::run::{Outcome, RunFile, SessionFacts, Store, counting};
 /// Interval between polls.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Number of resubmissions in a row without a finished attempt after which watching fails.
+/// Watching fails after this number of resubmissions in a row without a newly finished attempt.
 const MOST_IN_VAIN: u32 = 10;
 
 /// Progress of a run and its job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobProgress {
-    /// Attempts planned.
+    /// Number of planned attempts.
     pub planned: usize,
-    /// Attempts with a verdict.
+    /// Number of attempts that were not lost to infrastructure.
     pub finished: usize,
-    /// Attempts lost to infrastructure and not made again yet.
+    /// Number of attempts that were lost to infrastructure and have not been made again yet.
     pub lost: usize,
     /// Number of tasks in Slurm's queue by state.
     pub tasks: BTreeMap<String, usize>,
@@ -73,7 +73,8 @@ pub async fn watch(
                 let missing =
                     if run.is_done() || array.is_cancelled() { Vec::new() } else { run.missing(array, &tasks) };
                 if run.is_done() && tasks.values().all(|state| state == "PENDING") && !tasks.is_empty() {
-                    // Remove waiting tasks from the queue, because they would find nothing left to do.
+                    // All remaining tasks are waiting. Remove them from the queue, because they would find nothing left
+                    // to do.
                     tokio::task::block_in_place(|| array.queue().cancel())?;
                 }
                 if tasks.is_empty() && missing.is_empty() {
@@ -156,7 +157,7 @@ impl RunProgress {
     }
 }
 
-/// Parses which start of a shard a name refers to: `03` the first, `03-2` the second.
+/// Parses the number of a shard's start from a name: 1 for `03`, 2 for `03-2`. Returns `None` for other shards' names.
 fn start_of(name: &str, shard: &str) -> Option<u32> {
     match name.strip_prefix(shard)? {
         "" => Some(1),

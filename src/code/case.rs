@@ -132,7 +132,8 @@ impl Module {
         text
     }
 
-    /// Returns the indentation of the line of this offset, if a statement begins the line there.
+    /// Returns the indentation of the line of this offset; `None` if the statement at the offset is not the first on
+    /// its line.
     fn indentation(&self, at: usize) -> Option<String> {
         let begins_line = extent::begins_line(self.source(), at);
         begins_line.then(|| String::from_utf8_lossy(extent::indent_of_line(self.source(), at)).into_owned())

@@ -131,7 +131,7 @@ impl Detail {
     }
 }
 
-/// Whether a text contains a part that is not the middle of a longer word or number.
+/// Whether a text contains `part` somewhere outside of longer words and numbers.
 fn contains(text: &str, part: &str) -> bool {
     let continues = |end: Option<char>, next: Option<char>| match (end, next) {
         (Some(end), Some(next)) if end.is_ascii_digit() => next.is_ascii_digit(),

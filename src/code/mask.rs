@@ -1,6 +1,6 @@
 //! Masking: replaces function bodies by a docstring and `raise NotImplementedError`, and keeps all other bytes.
 //!
-//! A masked body always has two or three lines of its own, even if the original was on the header's line:
+//! A masked body always begins on a line of its own, even if the original was on the header's line:
 //!
 //! ```text
 //! def f(x):                         def f(x):

@@ -25,7 +25,7 @@ pub struct Module {
 }
 
 impl Module {
-    /// Parses a file's bytes. `path` is only used in selectors and messages; no file is read.
+    /// Parses a file's bytes. `path` is used only in selectors and messages; no file is read.
     ///
     /// # Errors
     /// Returns an error of kind `Suite`, with file and line, for a syntax error, bytes that are not in the declared

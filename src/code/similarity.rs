@@ -1,4 +1,4 @@
-//! Measures how much of one piece of code another contains: containment over shingles (sequences) of 12 tokens.
+//! Measures how much of one piece of code is contained in another: containment over shingles (sequences) of 12 tokens.
 //!
 //! If a function's body can be copied from elsewhere in the repo, masking it measures nothing. A similarity of whole
 //! functions misses a body that is part of a longer function. Containment finds it, because it is the share of the

@@ -1,4 +1,5 @@
-//! Programs started by a Bash script, with their arguments; used for right programs that use no recorded parser.
+//! Programs started by a Bash script, with their arguments. A verdict compares them if the right program calls neither
+//! a recorded parser nor a function that every right program has to call.
 //!
 //! Bash itself writes the commands that it runs, expanded, to a trace, and each Python process records the arguments
 //! that it received from the kernel. Programs other than Python that are started by something other than Bash, for

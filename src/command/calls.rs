@@ -88,8 +88,8 @@ pub struct RecordedCalls<'a> {
 pub type WatchedFunctions = BTreeMap<String, Option<BTreeSet<String>>>;
 
 impl ExpectedCall {
-    /// Whether the right program sets, by a constant, an argument that is not free (must have this value). If so, every
-    /// right program has to make the call.
+    /// Whether the right program sets an argument by a constant, and the argument is not free, that is, must have this
+    /// value. If so, every right program has to make the call.
     #[must_use]
     pub fn is_required(&self, free: Leeway<'_>) -> bool {
         self.set.keys().any(|name| name != "self" && !free.has(name))
@@ -232,7 +232,7 @@ pub fn watch(expected: &[ExpectedCall]) -> WatchedFunctions {
 /// Whether an expected call was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallState {
-    /// The call was made, or the program itself made the calls that the call would have made.
+    /// The call was made, or the program itself made calls that the call would have made.
     Made,
     /// The function was called with other arguments.
     Otherwise,
@@ -240,7 +240,7 @@ enum CallState {
     Absent,
 }
 
-/// Determines whether an expected call was made. `others` are all other expected calls.
+/// Determines whether an expected call was made. `others` are all expected calls of the right program.
 fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'_>) -> CallState {
     let is_made = one.object.as_ref().is_some_and(|object| got.objects.contains(object));
     if is_made || got.calls.iter().any(|call| one.covers(call, free)) {

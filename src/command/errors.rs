@@ -1,5 +1,5 @@
-//! The kind of error of a failed program, in the four kinds of ML-Bench. Derived from its record by fixed rules, so a
-//! label depends on observations only, not on a model's opinion.
+//! The kind of error of a failed program, one of ML-Bench's four kinds. It follows from the program's record by fixed
+//! rules, so it depends only on observations, not on a model's opinion.
 
 use super::observe::ProgramRecord;
 use crate::sandbox::Exit;
@@ -52,8 +52,8 @@ const UNKNOWN: [&str; 12] = [
 /// Phrases in error messages about something that is missing.
 const MISSING: [&str; 3] = ["arguments are required", "missing 1 required", "required positional argument"];
 
-/// Classifies the error of a failed program. `kind` is whether the program is of the requested kind; `left_out` whether
-/// a requested value is missing or left at its default.
+/// Classifies the error of a failed program. `kind` says whether the program is of the requested kind, and `left_out`
+/// whether a requested value is missing or left at its default.
 #[must_use]
 pub fn classify(observed: &ProgramRecord, kind: bool, left_out: bool) -> ErrorKind {
     let said = observed.stderr.to_lowercase();

@@ -99,7 +99,7 @@ impl InstructionJudge<'_> {
         let is_kind = program.kind == self.instruction.kind;
         let mut measures = shipped_measures(&shipped);
         measures.insert("text_arguments".to_owned(), number(strict.has_arguments()));
-        // The published rule compares the text of the answer; the strict one can only check here that there is a
+        // The published rule compares the text of the answer; the strict one can check here only that there is a
         // program to run.
         let is_published = self.rule == Rule::Reference;
         let pass = if is_published { shipped.passes() } else { is_kind };

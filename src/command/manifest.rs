@@ -130,7 +130,7 @@ pub struct Expect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LooseTolerance {
-    /// Relative to the right number.
+    /// Maximum difference, relative to the right number.
     pub relative: f64,
     /// Why two right programs differ.
     pub reason: String,

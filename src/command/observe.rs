@@ -317,7 +317,7 @@ impl<'a> RecordingPlan<'a> {
         sandbox.write(&within.join("plan.json"), plan.to_string().as_bytes()).await?;
         let shown = folder.display().to_string();
         let file = folder.join("plan.json").display().to_string();
-        // A program may change environment variables, so the `python` wrappers set the recorder's again.
+        // A program may change environment variables, so the `python` wrappers set the recorder's variables again.
         let wrapper = format!(
             "#!/bin/sh\nexport AUTOEXPERIMENT_RECORDER='{file}' PYTHONPATH=\"{shown}${{PYTHONPATH:+:$PYTHONPATH}}\"\n\
              real=$(PATH=${{PATH#*'{shown}/bin':}} command -v \"${{0##*/}}\") && exec \"$real\" \"$@\"\n"

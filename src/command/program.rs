@@ -39,7 +39,7 @@ pub(super) fn kind_of_file(name: &str) -> Option<ProgramKind> {
     [ProgramKind::Bash, ProgramKind::Python].into_iter().find(|&kind| file_name(kind) == last)
 }
 
-/// Finds the program in an answer. `asked` is the requested kind, used if nothing else tells the kind.
+/// Finds the program in an answer. `asked` is the requested kind, used if nothing else shows the kind.
 #[must_use]
 pub fn find(answer: &str, asked: ProgramKind) -> AnswerProgram {
     let text = answer.trim();
@@ -57,7 +57,7 @@ pub fn find(answer: &str, asked: ProgramKind) -> AnswerProgram {
     AnswerProgram::Program(fenced(text, None, asked))
 }
 
-/// Extracts code that may be in a code fence, whose language then tells the kind.
+/// Extracts code that may be in a code fence, whose language then decides the kind.
 fn fenced(text: &str, kind: Option<ProgramKind>, asked: ProgramKind) -> Program {
     let code = extract_code(text);
     let before = text.find(code).map_or("", |start| &text[..start]);

@@ -189,7 +189,7 @@ mod tests {
             cases("g", true, true, 1),
         ];
         let agreement = Agreement::from_cases(&all.concat());
-        // In group f, shares of 0.99 are right and 0.01 wrong; in group g, one half each.
+        // In group f, 99% of the cases that pass the curtailed experiment pass the full one, too; in group g, 50% do.
         assert_eq!(rounded(agreement.weighted_precision), (0.745, 0.5, 0.99));
         assert_eq!(rounded(agreement.weighted_recall), (1.0, 0.342, 1.0));
     }

@@ -30,8 +30,8 @@ pub struct PooledSolution {
 #[derive(Debug, Default)]
 pub struct SolutionPool {
     /// Solutions in the order in which they are run: the unchanged code, stored attempts, then the first mutant of each
-    /// function, then the second mutant of each, and so on. So the first k solutions cover all functions equally, for
-    /// any k.
+    /// function, then the second mutant of each, and so on. So even if the budget ends early, the mutants that were run
+    /// are spread evenly over the functions.
     pub attempts: Vec<PooledSolution>,
     /// Warnings about stored attempts that could not be used.
     pub notes: Vec<String>,
@@ -131,7 +131,7 @@ fn files(bench: &Bench, guard: &Guard, functions: &[usize], diff: &str) -> Resul
             Some(bytes) => {
                 files.insert(changed.path.into(), bytes);
             }
-            // A trial can only add or replace files of the repo, not remove them.
+            // A trial can add files to the repo or replace its files, but cannot remove any.
             None if tree.join(&changed.path).exists() => return Err(format!("its diff removes `{}`", changed.path)),
             None => {}
         }

@@ -2,8 +2,8 @@
 //! until the verdicts of a setting agree with the full verdicts.
 //!
 //! The gold result of a setting is the result of the unmasked repo with that setting. Settings are ordered by the CPU
-//! time of that run. A setting is given up as soon as it cannot reach the goal any more. All runs use the bench, which
-//! caches results by content, so that an interrupted search can be resumed.
+//! time of that run. A setting is given up as soon as it cannot reach the goal any more. All runs use a [`Bench`],
+//! which caches results by content, so that an interrupted search can be resumed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,7 +69,8 @@ pub struct CurtailedPaper {
 pub struct CurtailedExperiment {
     /// The experiment's id.
     pub id: String,
-    /// Number of solutions that change a function that the experiment needs.
+    /// Number of solutions that can affect the experiment: the unchanged code, and those that change a function that
+    /// the experiment needs.
     pub pool: usize,
     /// Number of settings that are cheaper than the full setting and give a result with the unmasked repo.
     pub settings: usize,
@@ -241,8 +242,8 @@ impl CurtailSearch<'_> {
                 None => found.given_up += 1,
             }
         }
-        // No setting reaches the goal. Report the most expensive setting that saves at least nine tenths of the time,
-        // to show how much is missing.
+        // No setting reaches the goal. To show how much is missing, report the most expensive setting that saves at
+        // least nine tenths of the time or, if none saves that much, the cheapest setting.
         let cheap = candidates.iter().rev().find(|candidate| candidate.seconds <= full.seconds / 10.0);
         match cheap.or(candidates.first()) {
             Some(candidate) => found.chosen = self.judge(place, candidate, &known, false).await?,
@@ -294,8 +295,8 @@ impl CurtailSearch<'_> {
         Ok(candidates)
     }
 
-    /// Runs these solutions in full, until the budget is used up. Returns the verdict on each that was run, by its
-    /// index.
+    /// Runs these solutions with full parameters until the budget is used up. Returns the index of each solution that
+    /// was run, and whether it passes.
     async fn in_full(&self, place: usize, full: &SettingCandidate, places: &[usize]) -> Result<Vec<(usize, bool)>> {
         let mut known = Vec::with_capacity(places.len());
         for chunk in places.chunks(CHUNK) {

@@ -40,7 +40,7 @@ fn venv() -> String {
 /// An environment in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachedEnv {
-    /// The env's id, which is the name of its folder under `envs/`; empty for an unfinished build.
+    /// The env's id, which is the name of its folder in the suite's `envs/`; empty for an unfinished build.
     pub id: String,
     /// The backend that built the env, `venv` or `conda`; empty for an unfinished build.
     pub backend: String,

@@ -133,8 +133,8 @@ impl EnvBuildOptions {
 
 /// The backend `auto`: uses conda if possible, otherwise a venv.
 ///
-/// An env without `conda.lock` is always a venv. Only for an env that is locked for conda and not built yet, a network
-/// request checks whether a channel answers.
+/// An env without `conda.lock` is always a venv. A network request checks whether the channels answer, but only for an
+/// env that is locked for conda and not built yet.
 #[derive(Debug)]
 struct Auto {
     options: EnvBuildOptions,

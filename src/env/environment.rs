@@ -1,8 +1,9 @@
 //! `environment.yml`, a conda environment file: its whole contents ([`EnvironmentFile`]), and the subset that a venv
 //! supports ([`Environment`]).
 //!
-//! Supported keys: `name`, `channels` (ignored for a venv), `dependencies` with one `pip:` list, and `variables`. A
-//! venv can only provide `python`, `pip`, `setuptools` and `wheel`; an error lists any other conda packages.
+//! Supported keys: `name`, `channels` (ignored for a venv), `dependencies` with one `pip:` list, and `variables`. The
+//! only conda packages that a venv can provide are `python`, `pip`, `setuptools` and `wheel`; an error lists any
+//! others.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -70,8 +70,8 @@ pub(super) fn usual_places() -> Vec<PathBuf> {
     places
 }
 
-/// Finds the best interpreter for an environment, among those that the environment accepts and that can create a venv:
-/// first one for which `preferred` is true, then the highest version, then the first folder.
+/// Finds the best interpreter for an environment, among those that the environment accepts and that can create a venv.
+/// Prefers interpreters for which `preferred` is true, then the highest version, then the first folder.
 ///
 /// # Errors
 /// Kind `Machine`, listing the interpreters that were found and why each was rejected.

@@ -14,7 +14,7 @@ use super::python::PythonVersion;
 use crate::error::{Error, Result, line_at};
 use crate::files::write_whole;
 
-/// Version of the file format; increase it when its meaning changes.
+/// Version of the file format; increase it when the meaning of the file's contents changes.
 const FORMAT: u32 = 1;
 
 /// The lock of an env, for all targets.
@@ -84,7 +84,7 @@ impl VenvLock {
     /// Reads the lock in `folder`. Also returns the text of the file.
     ///
     /// # Errors
-    /// Kind `Suite` if the lock is missing, broken, or older than the `environment.yml`.
+    /// Kind `Suite` if the lock is missing, broken, or made from another version of the `environment.yml`.
     pub(super) fn read(folder: &Path, environment: &Environment) -> Result<(Self, String)> {
         let path = Self::path(folder);
         let relock = format!("type `autoexperiment env lock {}`", environment.id);

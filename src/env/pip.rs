@@ -1,7 +1,7 @@
 //! Runs Python and pip as child processes, and converts their output to progress events and errors.
 //!
-//! pip uses the user's configuration of indexes and certificates. Only variables that would make it install elsewhere
-//! are removed.
+//! pip uses the user's configuration of indexes and certificates. Of the environment variables, only those are removed
+//! that would change what Python runs or how pip installs.
 //!
 //! The child processes of a build inherit the handle of the environment's lock file as their standard input, which is
 //! empty. So if this process is killed, the lock is held until the last child has ended, and nobody else builds into
@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 /// Number of lines quoted in an error from the end of a failed command's output.
 const LINES: usize = 12;
 
-/// Variables removed from the environment, because they would change what Python runs or where pip installs.
+/// Variables removed from the environment, because they would change what Python runs or how pip installs.
 pub(super) const TAKEN_AWAY: [&str; 12] = [
     "PYTHONPATH",
     "PYTHONHOME",

@@ -77,7 +77,7 @@ impl Venv {
     }
 
     /// Builds into the folder `home`, unless another process has done so meanwhile. First removes the remains of a
-    /// killed build, and if this build fails, its own remains.
+    /// killed build. If this build fails, removes its own remains, too.
     async fn build_once(
         &self,
         home: &Path,
@@ -169,8 +169,8 @@ impl EnvBackend for Venv {
         "venv"
     }
 
-    /// Solves for this machine's target first. Then solves for every other version of Python that the `environment.yml`
-    /// accepts on 64-bit Linux, with wheels of the same versions. A target without such wheels gets no section.
+    /// Solves for this machine's target first. Then solves for 64-bit Linux and each version of Python that the
+    /// `environment.yml` accepts, with wheels of the same versions. A target without such wheels gets no section.
     ///
     /// If the lock is up to date but lacks this machine's target, that target is solved with the versions that are
     /// already locked.

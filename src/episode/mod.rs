@@ -373,7 +373,7 @@ impl EpisodeWork {
             }
         };
         record.curriculum = self.draw;
-        // As in other runs, a stopped attempt is only recorded if it made a step.
+        // As in other runs, a stopped attempt is recorded only if it made a step.
         if record.end != End::Cancelled || record.steps > 0 {
             let (done, stored) = oneshot::channel();
             if self.records.send((record.clone(), done)).is_err() || stored.await.is_err() {

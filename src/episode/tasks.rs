@@ -62,9 +62,9 @@ impl FromStr for Split {
 pub struct TaskChoice {
     /// Id of the requested sample.
     pub sample: Option<String>,
-    /// A sample of this item, such as a paper.
+    /// The item, such as a paper, that the sample must belong to.
     pub item: Option<String>,
-    /// A sample of this n.
+    /// The n that the sample must have.
     pub n: Option<usize>,
     /// Seed of the choice among several samples.
     pub seed: Option<u64>,
@@ -91,9 +91,9 @@ struct DrawnSamples {
 
 /// How samples of an item are held out.
 enum HeldOut {
-    /// Samples that mask one of these functions are held out.
+    /// These functions are held out.
     Units(BTreeSet<usize>),
-    /// Samples are held out whose hash, as a number from 0 to 1, is below the share to hold out.
+    /// Whole samples are held out: those whose hash, as a number from 0 to 1, is below the share to hold out.
     Samples,
 }
 

@@ -1,4 +1,4 @@
-//! Trajectories in ATIF 1.8, Harbor's format: one step per turn, with a tool's observations next to its calls.
+//! Trajectories in ATIF 1.8, Harbor's format: one step per turn, with the result of each tool call next to the call.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

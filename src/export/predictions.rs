@@ -61,7 +61,7 @@ pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
             };
             file.json_line(&Prediction { instance_id: record.sample, model_name_or_path, model_patch })?;
         }
-        // Only write a file that has a prediction.
+        // Write only files that have a prediction.
         written.extend(destination.map(WholeFile::finish).transpose()?);
     }
     Ok(written)

@@ -89,7 +89,8 @@ pub struct Rollout {
 }
 
 /// Writes the table into the folder `path` as `turns.parquet`, or into the file `path` if it ends in `.parquet` or
-/// `.jsonl`. Also returns sentences on replies whose prompt does not continue an earlier one.
+/// `.jsonl`. Also returns sentences on replies without prompt ids, and on replies whose prompt does not continue an
+/// earlier one.
 ///
 /// # Errors
 /// Kind `Store` if a record is gone; kind `Machine` if the file cannot be written.

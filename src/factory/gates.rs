@@ -82,7 +82,7 @@ pub(super) struct Passed {
     pub(super) evidence: FunctionEvidence,
 }
 
-/// Whether a function becomes a task, from running its tests on the original code and on changes of it.
+/// Whether a function becomes a task, as found by running its tests on the original code and on changed code.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Gate {
     /// The function passes all gates.
@@ -213,8 +213,8 @@ impl Gates {
         Ok(found)
     }
 
-    /// Decides whether a function, given by its index in the manifest, becomes a task: tries up to `mutants` mutants, of
-    /// which its tests must notice a share of at least `least`, and the other gates that need runs.
+    /// Decides whether a function, given by its index in the manifest, becomes a task. Tries the gates that need runs,
+    /// among them up to `mutants` mutants, of which the function's tests must notice a share of at least `least`.
     ///
     /// # Errors
     /// Same as running an experiment on changed code.
@@ -430,9 +430,9 @@ impl Gates {
         Ok(found)
     }
 
-    /// Runs the tests of all variants in one sandbox. A variant is noticed if a test gives another result than gold;
-    /// its remaining tests are then not run. Returns for each variant whether it was noticed. If more than
-    /// `most_unnoticed` variants go unnoticed, the remaining variants are not run and not in the result.
+    /// Runs the tests of all variants in one sandbox. A variant is noticed if one of its tests gives another result
+    /// than gold; the variant's remaining tests are then not run. Returns for each variant whether it was noticed. If
+    /// more than `most_unnoticed` variants go unnoticed, the remaining variants are not run and not in the result.
     async fn noticed(&self, variants: Vec<Variant>, most_unnoticed: Option<usize>) -> Result<Vec<bool>> {
         let mut options = json!({ "most_unnoticed": most_unnoticed });
         let ids: BTreeSet<&String> = variants.iter().flat_map(|variant| &variant.ids).collect();

@@ -1,5 +1,5 @@
 //! How a package runs from its sources without being installed: the folder from which it is imported, and the files
-//! that a build would have made: metadata with entry points, and files that state the version.
+//! that a build would have made (metadata with entry points, and files that state the version).
 
 use std::fmt::Write as _;
 use std::fs;

@@ -19,7 +19,7 @@ const TOLERANCE: (&str, &str) = ("1e-5", "1e-9");
 
 /// Input of a package's manifest.
 pub(super) struct PackageManifest<'a> {
-    /// The paper's id, also of its repo and env.
+    /// Id of the paper, and of its repo and env.
     pub(super) id: &'a str,
     /// Title, authors, year and address.
     pub(super) facts: &'a PackageFacts,

@@ -192,7 +192,7 @@ impl Workshop {
         Ok(made)
     }
 
-    /// Runs all tests three times: first alone, then twice in parallel, once with other processes that keep the machine
+    /// Runs all tests three times: first alone; then, at the same time, once with other processes that keep the machine
     /// busy, and once with other random numbers for the package's code.
     async fn survey(
         &self,
@@ -280,7 +280,7 @@ fn listed(candidate: &Candidate, released: Option<PartialDate>) -> ListedFunctio
     }
 }
 
-/// Returns the files of the tests that exist in the repo and that neither a build nor the package needs.
+/// Returns the test files that exist in the repo and that neither a build nor the package needs.
 fn test_files(survey: &Survey, repo: &Path, layout: &Layout) -> Vec<String> {
     let is_test = |file: &String| {
         let path = Path::new(file);

@@ -179,7 +179,8 @@ impl Factory {
         }
         self.list.packages = order.iter().filter_map(|package| entries.get(package).cloned()).collect();
         let whole = self.list.clone();
-        // The next command tries again what failed because of this machine or the index.
+        // Remove the entries of packages that failed because of this machine or the index, so that the next command
+        // tries them again.
         self.list.packages.retain(|entry| !unfinished.contains(&entry.package));
         self.list.save(&path)?;
         let html = self.workshop.suite.root().join("factory.html");
@@ -218,7 +219,7 @@ impl Factory {
     /// Makes the suite of a list again, from the sources that it names, and checks every file's digest. Runs nothing.
     ///
     /// # Errors
-    /// One per package whose sources cannot be had or whose files differ.
+    /// One error per package whose sources cannot be fetched or whose files differ.
     pub async fn rebuild(mut self, list: FactoryList, observer: &dyn Observer) -> Result<FactoryList> {
         let mut errors = Vec::new();
         for entry in list.packages.iter().filter(|entry| entry.measured.is_some()) {

@@ -229,7 +229,8 @@ pub(super) fn write_repo(sources: &Path, repo: &Path, layout: &Layout, settings:
     layout.complete(sources, repo)
 }
 
-/// Refuses an env that contains the package itself, because one of its requirements needs it.
+/// Refuses an env that contains the package itself, which happens if one of the package's requirements needs the
+/// package.
 fn refuse_itself(env: &Path, layout: &Layout) -> Result<()> {
     for file in fs::read_dir(env).into_iter().flatten().flatten() {
         let text = fs::read_to_string(file.path()).unwrap_or_default();

@@ -234,8 +234,8 @@ fn has_module(folder: &Path, name: &str) -> bool {
     })
 }
 
-/// Packages of [`OFTEN_UNLISTED`] that test files import, that no requirement names, and that the sources do not have
-/// themselves.
+/// Returns the packages of [`OFTEN_UNLISTED`] that test files import, that no requirement names, and that the sources
+/// do not have themselves.
 fn unlisted(folder: &Path, listed: &Requirements) -> Vec<String> {
     let Ok(import) = Regex::new(r"(?m)^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)") else { return Vec::new() };
     let files = walkdir::WalkDir::new(folder).into_iter().flatten().filter(|entry| entry.file_type().is_file());

@@ -154,7 +154,7 @@ pub(super) async fn survey(
 pub(super) struct Ran {
     /// How the command ended.
     pub(super) exec: Exec,
-    /// The file that it wrote.
+    /// Contents of the file that the command wrote, if any.
     pub(super) written: Option<Vec<u8>>,
 }
 

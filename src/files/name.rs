@@ -11,7 +11,7 @@ const DIGITS: usize = 16;
 /// Separator between the beginning of a name and these digits.
 const MARK: char = '~';
 
-/// Returns the name; if it is too long, its beginning and a digest of the whole name.
+/// Returns the name if it is short enough; otherwise its beginning, followed by a digest of the whole name.
 pub fn bounded(name: &str) -> Cow<'_, str> {
     if name.len() <= LONGEST {
         return name.into();

@@ -37,8 +37,8 @@ impl Temporary {
     }
 }
 
-/// Removes folders in `parent` whose names begin with `prefix` and whose processes, of this user, were killed. Errors
-/// are ignored.
+/// Removes the folders in `parent` whose names begin with `prefix` and whose processes were killed: this user's folders
+/// or, for root, those of all users. Errors are ignored.
 pub fn sweep(parent: &Path, prefix: &str) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {

@@ -37,7 +37,7 @@ impl CellState {
         }
     }
 
-    /// Whether the session has ended, too.
+    /// Whether a cell in this state means that the session has ended, too.
     #[must_use]
     pub const fn is_end(self) -> bool {
         matches!(self, Self::Killed | Self::Ended(_) | Self::Silent)

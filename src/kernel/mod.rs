@@ -1,4 +1,4 @@
-//! A Python session that runs the cells of a notebook. It is a process in a sandbox that lives until the sandbox ends.
+//! A Python session that runs the cells of a notebook. It is a process in a sandbox, and lives until the sandbox ends.
 //!
 //! The session is controlled by commands and files alone, so it works in every sandbox. A command writes a cell's code
 //! to a file, wakes the session's process through a named pipe, and waits at another pipe. If the command is stopped at
@@ -17,7 +17,7 @@ use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox};
 
 /// Maximum bytes of a cell's output; the middle of longer output is dropped.
 pub const MOST_OUTPUT: usize = 4 << 20;
-/// Maximum time for a session to stop after it was interrupted.
+/// Maximum time for a cell to stop after it was interrupted.
 const TO_STOP: Duration = if cfg!(test) { Duration::from_secs(3) } else { Duration::from_secs(10) };
 /// Maximum time for a session to start.
 const TO_START: Duration = Duration::from_mins(1);

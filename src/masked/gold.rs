@@ -142,8 +142,8 @@ pub const VARIES: &str = "repo and env are those of gold, so the result varies f
                           would not help";
 
 /// Checks that the unmasked repo reproduces its gold here, and returns the measurements. An experiment that gave the
-/// same result in every repeat of gold is not run if its result on this kind of machine is known. Sends warnings about
-/// differences between this machine and the one that recorded gold.
+/// same result in every repeat of gold is not run if its result on this kind of machine is known. Sends warnings if the
+/// repo, the env or the base image differs from that of gold.
 ///
 /// # Errors
 /// Kind `Baseline` if there is no gold, or results differ from it.
@@ -272,13 +272,14 @@ pub struct GoldComparison {
     pub values: usize,
     /// Number of values that are exactly equal to gold.
     pub equal: usize,
-    /// The largest |here - gold| / |gold|, or |here - gold| if gold is 0; `None` if a value is missing.
+    /// The largest |here - gold| / |gold|, or |here - gold| if gold is 0; `None` if a value is missing or is a text
+    /// that differs.
     pub worst: Option<f64>,
     /// Allowed relative difference from gold, or the name of a rule.
     pub tolerance: ToleranceRule,
     /// Whether all values are within the tolerance.
     pub pass: bool,
-    /// Why some values are not within the tolerance; `None` if all are.
+    /// Why the experiment does not reproduce its gold; `None` if it does.
     pub reason: Option<String>,
 }
 
@@ -350,7 +351,8 @@ pub async fn compare(
 /// The gold results of a protocol, by experiment id.
 ///
 /// # Errors
-/// Kind `Baseline` if an experiment has no gold result, or the result was recorded with another command.
+/// Kind `Baseline` if an experiment has no gold result, or one that was recorded with another command or too few
+/// repeats.
 pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<String, GoldResult>> {
     let paper = &loaded.paper;
     let missing = |what: String| {

@@ -1,11 +1,11 @@
-//! Decides which of an agent's changes are excluded from verification: changes to files that the paper protects; new
-//! files that Python would import instead of protected files or of its own library; and new files that the code of the
-//! repo or the env imports if they exist, such as a `psutil.py`.
+//! Decides which of an agent's changes are excluded from verification: changes to files that the paper protects; files
+//! in the way of hidden files; new files that Python would import instead of protected files or of its own library; and
+//! new files that the code of the repo or the env imports if they exist, such as a `psutil.py`.
 //!
 //! A new `cli/` beside a protected `cli.py`, or a new `json.py` in the folder of a protected script, would let the
 //! agent decide what the protected code does. The guard closes these ways around the protection. It cannot make the
 //! functions themselves honest: what an agent writes there runs in the same process as the code that prints the
-//! results, so an agent that *knew* the results could print them. That is why no agent is given them.
+//! results, so an agent that *knew* the results could print them. That is why no agent is given the results.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -62,8 +62,8 @@ impl PaperJudge<'_> {
         Ok(score_answer(self.rule, &shown, answer, &runs(results).0))
     }
 
-    /// Scores the results of verification: `{"result": ...}` or `{"error": "..."}` by the experiment's id, with all
-    /// results under `runs` if the experiment ran several times.
+    /// Scores the results of verification. For each experiment, by its id: `{"result": ...}` or `{"error": "..."}`; if
+    /// it ran several times, also `runs`, the list of all results.
     ///
     /// # Errors
     /// Same as [`PaperJudge::expected`].

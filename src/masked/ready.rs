@@ -220,7 +220,7 @@ fn described(experiment: &Experiment, shape: Option<&str>) -> String {
     }
 }
 
-/// The key in answers of the experiment at this index of the manifest, from 0.
+/// The key that answers use for the experiment at this index (from 0) of the manifest.
 #[must_use]
 pub(super) fn experiment_key(place: usize) -> String {
     format!("Experiment {}", place + 1)
@@ -231,7 +231,7 @@ fn given_limit(experiment: &Experiment, protocol: Protocol) -> Option<f64> {
     (protocol == Protocol::Curtailed).then_some(experiment.time_limit).flatten()
 }
 
-/// The time limit in attempts at an experiment that takes the unmasked repo `seconds`.
+/// The time limit of an experiment in attempts, if the unmasked repo takes `seconds`.
 fn limit(seconds: f64) -> f64 {
     (TIMES_ORIGINAL * seconds).max(LEAST_TIME_LIMIT).ceil()
 }

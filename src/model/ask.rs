@@ -1,5 +1,5 @@
-//! The only way to call a model: check whether the call is allowed, reserve its cost in the ledger, make the call, then
-//! record its cost and the reply.
+//! Makes all calls of models except the test call of a probe: checks whether the call is allowed, reserves its cost in
+//! the ledger, makes the call, then records its cost and the reply.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub(crate) trait Caller {
     type Kept;
 
     /// Decides whether the call may be made, numbers it, and limits its reply to what the remaining money buys. If this
-    /// returns an error, the model is not called. Returns the call's maximum cost.
+    /// returns an error, the model is not called. Returns the quote from which the call's maximum cost follows.
     fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote, Self::Refused>;
 
     /// Charges and records a finished call. A failed call may have cost money, too.

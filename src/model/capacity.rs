@@ -2,8 +2,8 @@
 //! of models, and from calls that the server refused.
 //!
 //! A request limits its reply (`max_tokens`) if the user or an external agent asks for that, or if the remaining money
-//! buys less than the longest reply. This bound never exceeds the known limits: many servers refuse a request whose
-//! prompt and bound together exceed the context, although the model would stop by itself.
+//! buys less than the longest reply. This bound is lowered to the known limits, because many servers refuse a request
+//! whose prompt and bound together exceed the context, although the model would stop by itself.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -35,7 +35,7 @@ pub(super) struct Capacity {
     context: AtomicU64,
     /// Maximum tokens of a reply.
     output: AtomicU32,
-    /// If the remaining money buys a reply of at least this many tokens, the request sets no bound because of money.
+    /// If the remaining money buys a reply of at least this many tokens, the money does not bound the reply.
     ceiling: AtomicU32,
     /// Correction factor for estimated prompt lengths: the tokens that the server counted in the last prompt, per
     /// thousand tokens estimated from the prompt's bytes.
@@ -70,7 +70,7 @@ impl Capacity {
     }
 
     /// Returns the bound on the reply to send with a request: the smaller of `wanted` and the number of tokens that the
-    /// money buys. `None` if no bound is needed.
+    /// money buys, both lowered to the known limits. `None` if no bound is needed.
     pub(super) fn bound(&self, request: &Request, wanted: Option<u32>) -> Option<u32> {
         let fits = self.fits(request);
         let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
@@ -156,8 +156,8 @@ impl Capacity {
         Lesson::Limit
     }
 
-    /// Lowers `ceiling` after a server refused a call with this bound without a stated reason, and accepted the same
-    /// call without a bound.
+    /// Lowers `ceiling` after a server refused a call with this bound, stated no reason, and accepted the same call
+    /// without a bound.
     pub(super) fn takes_no(&self, bound: u32) {
         self.ceiling.fetch_min((bound / 2).max(SHORT_REPLY), Ordering::Relaxed);
     }

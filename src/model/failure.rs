@@ -126,7 +126,8 @@ impl FailedTry {
             genai::Error::HttpError { status, body, headers, .. } => {
                 Self::from_answer(status.as_u16(), body, headers, key, first)
             }
-            // Comes from a stream: `body` is an error event, an invalid event, or the reason why the stream ended.
+            // This error comes from a stream: `body` is an error event, an invalid event, or the reason why the stream
+            // ended.
             genai::Error::ChatResponse { body, .. } => {
                 let body = if body.get("error").is_some() { body.clone() } else { json!({"error": body}) };
                 Self::from_odd_body(&body, "an error in its stream", key, first)

@@ -3,7 +3,7 @@
 use super::Message;
 use super::features::ModelTarget;
 
-/// Replaces an empty text, because providers refuse messages without text.
+/// Text sent in place of an empty text, because providers refuse messages without text.
 const EMPTY: &str = "(empty)";
 
 /// Returns a message's text. Pictures that the model does not accept are replaced by notes.

@@ -1,6 +1,6 @@
 //! The cost of calls: from the list prices of `genai-prices`, or from the user's `--price`.
 //!
-//! An unknown price is an error before anything is spent: calls must never be silently free.
+//! An unknown price is reported as an error before anything is spent, because no call may be silently free.
 
 use genai_prices::{Calculator, PriceRequest, UsageKey};
 

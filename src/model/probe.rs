@@ -18,7 +18,7 @@ use super::provider::{estimate, told_nothing};
 use super::{Message, Model, ModelError, ProbeCost, QueryFailed, Request, Role, wire};
 use crate::error::{Error, FailureKind, Result, with_causes};
 
-/// Maximum wait for a connection, and again for a list of models.
+/// Maximum wait for a connection, and separately for a list of models.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 10 });
 
 /// Maximum wait for an answer from a URL path that only some kinds of servers have.

@@ -25,7 +25,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum number of different bounds on the length of one reply that are tried.
+/// Maximum number of different bounds that are tried for the length of one reply.
 const MOST_BOUNDS: u32 = 6;
 
 /// Maximum number of times that a paused reply is continued.
@@ -271,7 +271,8 @@ impl Model for Provider {
         wire::options(&self.settings.target, request).1
     }
 
-    /// Estimates the tokens read, and adds room for the thoughts of a model that reasons before it answers.
+    /// Estimates the cost from the request's length, and adds room for the thoughts of a model that reasons before it
+    /// answers.
     fn quote(&self, request: &Request) -> Quote {
         let settings = &self.settings;
         if settings.price.is_free() {

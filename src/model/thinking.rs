@@ -25,7 +25,8 @@ pub(super) fn beyond(target: &ModelTarget, sampling: &Sampling) -> u32 {
     budget.saturating_add(sampling.effort.map_or(0, thoughts))
 }
 
-/// Tokens of a bounded reply that a reduced thinking budget leaves for text; half of the bound if that is less.
+/// Tokens that a reduced thinking budget leaves for text in a bounded reply. If half of the bound is less than this,
+/// half of the bound is left instead.
 const LEAST_TEXT: u32 = 256;
 
 /// Reduces a thinking budget that is not less than the bound on the reply, so that [`LEAST_TEXT`] tokens are left for
@@ -100,8 +101,8 @@ const fn thoughts(effort: Effort) -> u32 {
     }
 }
 
-/// Converts a token budget to the setting that the provider takes. 0 means no reasoning, if the model can switch it
-/// off. Models that always reason, or whose settings are unknown, keep their default.
+/// Converts a token budget to the setting that the provider takes. 0 means as little reasoning as possible, if the
+/// model can reduce it or switch it off. Models that always reason, or whose settings are unknown, keep their default.
 pub(super) fn effort(target: &ModelTarget, budget: u32) -> Option<ReasoningEffort> {
     let model = target.model.as_str();
     let kind = if target.is_openai() { AdapterKind::OpenAI } else { target.kind };

@@ -257,7 +257,8 @@ pub(super) fn reply(kind: AdapterKind, response: ChatResponse) -> Reply {
 /// Adapts options to a stream, so that `genai` returns usage, content and tool calls at the stream's end.
 ///
 /// The caller collects the text of thoughts while it reads the stream, because letting `genai` capture it would also
-/// make Gemini send thoughts. Only Anthropic's thoughts are captured, whose signatures cannot be read in another way.
+/// make Gemini send thoughts. Only Anthropic's thoughts are captured, because their signatures cannot be read in
+/// another way.
 pub(super) fn streaming(kind: AdapterKind, options: &ChatOptions) -> ChatOptions {
     let options = options.clone().with_capture_usage(true).with_capture_content(true).with_capture_tool_calls(true);
     if kind == AdapterKind::Anthropic { options.with_capture_reasoning_content(true) } else { options }

@@ -17,7 +17,7 @@ pub fn forgery(task: &LoadedTask) -> Solution {
     Solution { cells: vec![print, run], answer, ..Solution::default() }
 }
 
-/// Returns the same structure with empty values.
+/// Returns the same structure with other values: zeros, empty texts, and opposite booleans.
 fn zeros(gold: &Value) -> Value {
     match gold {
         Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), zeros(value))).collect(),

@@ -27,7 +27,8 @@ pub(super) fn landmark_id(id: &str) -> String {
 }
 
 /// Applies the published rules to the agent's cells and, separately, to the prefix, that is, the cells executed before
-/// the agent began: which landmarks the cells hit, and whether the script counts as executed.
+/// the agent began. Returns which landmarks' patterns match the cells' outputs, and whether the script counts as
+/// executed.
 pub fn observed(task: &LoadedTask, cells: &[CellRecord]) -> Map<String, Value> {
     let patterns: Vec<String> = task.manifest.landmarks.iter().map(|landmark| landmark.pattern.clone()).collect();
     let of = |by: CellAuthor| cells.iter().filter(move |cell| cell.by == by);
@@ -59,9 +60,9 @@ pub fn submission(answer: Option<&str>) -> Option<Value> {
     parse_answer(answer?).ok().map(Value::Object)
 }
 
-/// Returns the verdict with the published measures, and with the values that these measures would have if the agent had
-/// executed no cell, with the suffix `_floor`. Passes if every value of the submission is right: to the last digits, or
-/// as published with [`Rule::Reference`].
+/// Returns the verdict with the published measures. Measures with the suffix `_floor` have the values that would result
+/// if the agent had executed no cell. Passes if every value of the submission is right: to the last digits, or as
+/// published with [`Rule::Reference`].
 ///
 /// # Errors
 /// Returns the errors of [`LoadedTask::gold`].
@@ -194,7 +195,7 @@ fn is_all(share: f64) -> bool {
 enum OwnRun<'a> {
     /// Our run is not compared.
     NotAsked,
-    /// Our run is compared; its result.
+    /// Our run is compared. Contains the run's result, if there is one.
     Gave(Option<&'a Value>),
 }
 
@@ -251,8 +252,8 @@ fn flatten(pointer: String, value: &Value, leaves: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Whether two values match: numbers within `relative`, or equal if whole; texts after trimming; everything else if
-/// equal.
+/// Whether two values match. A number may differ from gold by the share `relative` unless gold is a whole number. Texts
+/// must be equal after trimming, and all other values must be equal.
 fn is_near(gold: &Value, got: &Value, relative: f64) -> bool {
     match (gold, got) {
         (Value::Number(number), Value::Number(_)) => {

@@ -23,7 +23,7 @@ use crate::workspace::repo_digest;
 /// Number of times that the gold cells must pass in full.
 pub const REPEATS: u32 = 3;
 
-/// Returns the family with right solutions that lack the first withheld block.
+/// Returns the family with solutions that are right except that they lack the first withheld block.
 pub fn incomplete_solutions() -> impl Family + 'static {
     NotebookWith(|loaded: LoadedTask, basis: ScoringBasis| {
         Ok(TaskItem { loaded: Arc::new(loaded), rule: basis.rule, solutions: Solutions::LeftOut })
@@ -121,7 +121,7 @@ impl SoundnessPlan {
     }
 
     /// Judges the attempts: `whole` are the attempts of `gold` and `forger` at the whole task. `parts` are the attempts
-    /// at each block's smallest sample: by `noop`, and with the gold cells without the block.
+    /// at each block's smallest sample: by `noop`, and with all gold cells except those of the block.
     #[must_use]
     pub fn judge(&self, whole: &[AttemptRecord], parts: &[AttemptRecord]) -> Soundness {
         let mut proof = Soundness::new(&self.task.id);

@@ -12,7 +12,7 @@ use crate::score::Rule;
 pub struct TaskItem {
     /// The task's files.
     pub loaded: Arc<LoadedTask>,
-    /// Whether the harness's own measures decide about a pass, or the published measures.
+    /// The measures that decide about a pass: the harness's own or the published ones.
     pub rule: Rule,
     /// The solutions used by agents without a model.
     pub solutions: Solutions,

@@ -70,7 +70,7 @@ pub fn gold_recording_family() -> impl Family + 'static {
 /// Solutions to try, with the expected verdict of each.
 pub struct TrialPlan {
     task: LoadedTask,
-    /// Digest of everything except the solution itself that decides an outcome.
+    /// Digest of everything that decides an outcome, except the solution itself.
     digest: String,
     /// The solutions.
     pub trials: Vec<TrialSolution>,

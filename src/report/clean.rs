@@ -8,7 +8,7 @@
 /// ```
 #[must_use]
 pub fn clean(text: &str) -> String {
-    // Most texts are plain names, and tables have millions of them.
+    // Return most texts quickly: they are plain names, and tables have millions of them.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.to_owned();
     }
@@ -23,7 +23,7 @@ pub fn clean(text: &str) -> String {
     out
 }
 
-/// Whether a character must not be printed raw.
+/// Whether a character must be escaped before it is printed.
 pub(super) fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,

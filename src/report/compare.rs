@@ -101,7 +101,7 @@ pub struct ContenderComparison {
     /// Attempts of the second contender lost to infrastructure, at samples that both attempted.
     pub second_lost: usize,
     /// Smallest and largest possible difference, assuming that all lost attempts of one contender would have failed and
-    /// all of the other's passed; `None` if none were lost.
+    /// all lost attempts of the other would have passed; `None` if none were lost.
     pub lost_bounds: Option<Interval>,
     /// Samples where the first attempt passes for the first contender but not for the second.
     pub only_first: u64,
@@ -112,7 +112,8 @@ pub struct ContenderComparison {
     pub p: f64,
     /// `p` after Holm's adjustment for all comparisons made together.
     pub adjusted_p: f64,
-    /// McNemar's exact p-value over the samples' first attempts. With one attempt per sample it equals `p`.
+    /// McNemar's exact p-value over the samples' first attempts. With one attempt per sample it equals the `p` of a
+    /// test over samples.
     pub mcnemar_p: f64,
 }
 
@@ -170,8 +171,8 @@ pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Inte
     rows
 }
 
-/// Compares two contenders. `None` if they share no sample with an attempt that was not lost, unless all attempts of
-/// one contender were lost (that case gets a row of NaNs).
+/// Compares two contenders. `None` if at no sample both have an attempt that was not lost, unless one contender lost
+/// all its attempts (the row over all n then has NaNs).
 fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals) -> Option<ContenderComparison> {
     let within = |tries: &&Tries| n.is_none_or(|n| tries.n == n);
     let mut differences: Vec<SampleValue<'_>> = Vec::new();

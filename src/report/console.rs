@@ -68,7 +68,7 @@ fn rates(rows: &[SummaryRow], how: Intervals) -> String {
             cells
         })
     };
-    // Show the pass^k columns only if the table still fits: one line for the headings and one per row.
+    // Show the pass^k columns only if the table still fits, so that no line for the headings or for a row is wrapped.
     let wide = table(true);
     let has_room = rows.iter().any(|row| !row.pass_all.is_empty()) && wide.lines().count() == rows.len() + 1;
     let also = if has_room { " pass^k: that all of k attempts pass." } else { "" };

@@ -18,7 +18,7 @@ use crate::error::Result;
 /// `pass_after_round_1` and so on if feedback was given, and the means of the family's measures.
 ///
 /// # Errors
-/// Kind `Internal`, should writing to memory fail.
+/// Kind `Internal` if writing to memory fails.
 pub fn csv(summary: &Summary) -> Result<String> {
     let ks: Vec<usize> =
         summary.rows.first().map(|row| row.pass_at.iter().map(|at| at.k).collect()).unwrap_or_default();

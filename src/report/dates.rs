@@ -1,7 +1,8 @@
 //! Pass rates on tasks published before and after a model's knowledge cutoff.
 //!
-//! A task published before the cutoff may have been in the training data. If only the month of a date is known, a task
-//! counts as published on its first day and a cutoff as on its last day, so that a task in doubt counts as seen.
+//! A task published before the cutoff may have been in the training data. If only the month of a date is known, a
+//! publication counts as on the first day of the month and a cutoff as on the last day, so that a task in doubt counts
+//! as seen.
 
 use serde::Serialize;
 

@@ -14,8 +14,8 @@ use crate::error::Result;
 use crate::run::{Outcome, counting};
 use crate::stats::{Interval, Intervals, SampleValue, rate_interval};
 
-/// Statistics on the attempts of one agent and model, at one n or over all. Lost attempts enter only `lost`,
-/// `lost_ends` and the two bounds of pass@1.
+/// Statistics on the attempts of one agent and model, at one n or over all n. Attempts that were lost or stopped enter
+/// only `lost` and `lost_ends`; lost ones also enter the two bounds of pass@1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HowRow {
     /// The agent's label.
@@ -36,7 +36,7 @@ pub struct HowRow {
     pub first_crashed: usize,
     /// Share of `ran` whose first run crashed.
     pub first_crashed_share: AttemptShare,
-    /// Attempts whose first run crashed and a later run did not.
+    /// Attempts in which the first run crashed and a later run did not.
     pub recovered: usize,
     /// Share of the attempts counted by `first_crashed` that recovered.
     pub recovered_share: AttemptShare,
@@ -56,9 +56,9 @@ pub struct HowRow {
     pub unsupported: usize,
     /// Number of attempts by end, without lost ones.
     pub ends: BTreeMap<End, usize>,
-    /// Number of lost attempts by end.
+    /// Number of lost and stopped attempts by end.
     pub lost_ends: BTreeMap<End, usize>,
-    /// Attempts lost to infrastructure.
+    /// Attempts lost to infrastructure, or stopped with the run.
     pub lost: usize,
     /// pass@1, lost attempts left out.
     pub pass: Option<f64>,

@@ -39,8 +39,8 @@ pub struct LeaderboardRow {
     pub cost_per_pass: Option<f64>,
     /// Mean number of model replies per attempt; `None` for agents without a model.
     pub steps: Option<f64>,
-    /// Whether no other contender passes more often for the same cost or as often for less; false if the cost is
-    /// unknown.
+    /// Whether no other contender passes more often without costing more, or as often at a lower cost; false if the
+    /// cost is unknown.
     pub is_front: bool,
 }
 

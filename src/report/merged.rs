@@ -29,9 +29,10 @@ pub struct Merged {
 /// One of the combined runs.
 #[derive(Debug)]
 pub struct MergedRun {
-    /// The run's name, or its folder if several runs have that name.
+    /// The run's name in reports: a user's label for it, else its own name, else (if several runs have that name) its
+    /// folder.
     pub name: String,
-    /// Name in the run's own `run.json`.
+    /// The run's own name, without a user's label, or its folder if several runs have that name.
     own_name: String,
     /// Prefix of the labels of the run's agents; empty if this is the only run.
     prefix: String,
@@ -45,7 +46,7 @@ pub struct MergedRun {
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
-    /// Records in the order of writing, with the labels of [`Self::label`].
+    /// Records in the order of [`ReadableRun::records`], with the labels of [`Self::label`].
     pub records: Vec<Outcome>,
     /// Position of each record in the run's files.
     pub lines: Vec<LinePosition>,
@@ -83,7 +84,8 @@ impl MergedRun {
     }
 
     /// Reads the records added to the run since the last read. Afterwards, `records` contains only the new records.
-    /// Returns `false` if the part read earlier has changed.
+    /// Returns `false` if everything must be read again, because the part read earlier or the run's name has changed,
+    /// or `run.json` has appeared or disappeared.
     ///
     /// # Errors
     /// Kind `Store` if the run can no longer be read.
@@ -170,14 +172,16 @@ impl MergedRun {
 impl Merged {
     /// Reads and labels the runs that can be read.
     ///
-    /// # Errors Kind `Store` if no run can be read, `Usage` if [`Labels::fit`] rejects the labels.
+    /// # Errors
+    /// Kind `Store` if no run can be read, `Usage` if [`Labels::fit`] rejects the labels.
     pub fn read(folders: &[PathBuf], names: &Labels) -> Result<Self> {
         Self::combine(read_all(folders)?, folders.len() > 1, names)
     }
 
     /// Reads runs, all of which must be readable.
     ///
-    /// # Errors Kind `Store` if any run can't be read, `Usage` if [`Labels::fit`] rejects the labels.
+    /// # Errors
+    /// Kind `Store` if any run can't be read, `Usage` if [`Labels::fit`] rejects the labels.
     pub fn read_all(folders: &[PathBuf], names: &Labels) -> Result<Self> {
         let readings = folders.iter().map(|folder| read_outcomes(folder)).collect::<Result<Vec<_>>>()?;
         Self::combine(ReadableRuns { readings, notes: Vec::new() }, folders.len() > 1, names)

@@ -26,7 +26,7 @@ pub struct Parity {
     pub samples: usize,
     /// Other samples, which are left out.
     pub unmatched: usize,
-    /// For each side, the mean over the samples in each of its runs.
+    /// For each side and each of its runs, the mean over the samples.
     pub runs: [Vec<f64>; 2],
 }
 
@@ -82,8 +82,9 @@ struct ParityMetric {
     harbor_runs: Vec<f64>,
 }
 
-/// Compares the records of two sides, each with one agent. The number of runs is the smaller of the two sides' attempts
-/// per sample. A sample is compared if it has an attempt that was not lost in each run of both sides.
+/// Compares the records of two sides, each with one agent. Each side has as many runs as its largest number of attempts
+/// at a sample; the smaller number is compared. A sample is compared if it has an attempt that was not lost in each run
+/// of both sides.
 ///
 /// # Errors
 /// Returns an error message that says what the sides lack.

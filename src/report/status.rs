@@ -75,7 +75,8 @@ pub struct LastEnded {
     pub cost: f64,
 }
 
-/// Returns `pass`, `fail`, `lost` or `stopped` for an attempt that ended in this way and passed or not.
+/// Returns the outcome of an attempt as one word, `pass`, `fail`, `lost` or `stopped`, from its end and whether it
+/// passed.
 #[must_use]
 pub const fn outcome(end: End, pass: bool) -> &'static str {
     match (end.is_infrastructure(), pass) {
@@ -113,7 +114,7 @@ impl Status {
         let planned = run
             .filter(|run| !run.planned.is_empty())
             .map(|run| run.planned.iter().map(|it| it.attempts).sum::<usize>());
-        // Measure since the session began, but no longer than the window.
+        // Measure the rate since the session began, but over no more than the window.
         let session = run.and_then(|run| run.sessions.last()).map(|session| session.started);
         let since = session.map_or(WINDOW, |at| now.duration_since(at).as_secs_f64().clamp(1.0, WINDOW));
         let age = |record: &Outcome| now.duration_since(ended(record)).as_secs_f64();
@@ -162,8 +163,8 @@ impl Status {
         Self { cost, reserved, recorded, ..self }
     }
 
-    /// Describes, in one sentence, how the ledger and the records disagree. Only for a run to which no process is
-    /// writing.
+    /// Describes, in one sentence, how the ledger and the records disagree; `None` if they agree, or while a process is
+    /// writing to the run.
     fn disagreement(&self) -> Option<String> {
         let unrecorded = self.cost - self.recorded;
         if self.being_written || unrecorded.abs() < 1e-6 {

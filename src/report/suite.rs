@@ -20,7 +20,7 @@ const ALL: &str = "all";
 /// The row of one paper, or of all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SuiteRow {
-    /// The paper's id; `all` in the last row.
+    /// The paper's id; `all` in the row of all papers.
     pub paper: String,
     /// Year of publication; `None` in the row of all papers.
     pub year: Option<u16>,
@@ -41,7 +41,7 @@ pub struct SuiteRow {
     pub calls: f64,
     /// Share of killed mutants among those that are not equivalent to the original, 0 to 1.
     pub mutation_score: Option<f64>,
-    /// The largest share of any function's body that also occurs elsewhere, 0 to 1.
+    /// Over all functions, the largest share of a function's body that also occurs elsewhere, 0 to 1.
     pub containment: Option<f64>,
 }
 

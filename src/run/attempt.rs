@@ -79,7 +79,8 @@ impl RunContext {
     /// Makes an attempt. An attempt that is lost to infrastructure also gets a record, whose end says so.
     ///
     /// # Errors
-    /// Kind `Store` if the record cannot be stored, and internal errors.
+    /// Kind `Store` if the trajectory, the diff or the ledger cannot be written, and errors that affect more than one
+    /// attempt.
     pub async fn make(
         &self,
         job: &AttemptJob,
@@ -89,7 +90,7 @@ impl RunContext {
         self.make_by(&self.agents[job.agent], job, so_far, cancel).await
     }
 
-    /// Same as [`Self::make`], by an agent that need not be one of [`Self::agents`].
+    /// Makes an attempt like [`Self::make`], with an agent that need not be one of [`Self::agents`].
     ///
     /// # Errors
     /// Same as [`Self::make`].
@@ -362,7 +363,7 @@ fn is_fatal(error: &Error) -> bool {
     matches!(error.kind, FailureKind::Store | FailureKind::Internal | FailureKind::Suite)
 }
 
-/// Warnings about the agent's changes that verification did not take over. They may explain a failed verdict, because
+/// Warnings about the agent's changes that were left out of verification. They may explain a failed verdict, because
 /// the verified code then differs from the agent's.
 fn left_behind(record: &AttemptRecord) -> Vec<String> {
     let mut warnings = Vec::new();

@@ -15,7 +15,7 @@ use crate::score::read_result;
 
 /// Time limit for removing an old result file.
 const REMOVAL: Duration = Duration::from_mins(1);
-/// Bytes kept of a failed check's standard error.
+/// Number of bytes of standard error that are kept if a check fails.
 const STDERR_KEPT: usize = 2000;
 
 /// The outcome of one check.
@@ -33,7 +33,7 @@ pub struct Measurement {
     pub starved: Duration,
     /// The result, or the reason why it is missing.
     pub result: Result<Value, String>,
-    /// The end of standard error when there is no result.
+    /// The last part of standard error if there is no result; otherwise empty.
     pub stderr: String,
 }
 
@@ -115,7 +115,7 @@ pub async fn measure_with_output(sandbox: &mut dyn Sandbox, check: &Check) -> Re
     Ok((Measurement::from_exec(&check.id, &exec, result), output))
 }
 
-/// Returns the end of stderr that is kept. It begins at a character boundary.
+/// Returns the part of stderr that is kept: about the last [`STDERR_KEPT`] bytes, beginning at a character boundary.
 pub fn tail(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut start = text.len().saturating_sub(STDERR_KEPT);

@@ -216,7 +216,8 @@ impl SampleDraw {
     }
 
     /// Returns the numbers of masked functions for a paper of `functions` functions: the given numbers up to
-    /// `functions`, and the given shares, rounded, but at least 1 for a share above 0. Ascending, without duplicates.
+    /// `functions`, and the given shares of `functions`, rounded, but at least 1 for a share above 0. Ascending,
+    /// without duplicates.
     #[must_use]
     pub fn counts(&self, functions: usize) -> Vec<usize> {
         let shares = self.fractions.iter().map(|&share| {

@@ -25,7 +25,7 @@ pub struct Try<'a> {
     pub is_lost: bool,
 }
 
-/// Detail of the end of an attempt that was made twice, in the record that does not count.
+/// If an attempt was made twice, the `end_detail` of the record that does not count.
 pub(super) const SUPERSEDED: &str = "made twice: the record of another process counts";
 
 /// A record of a try, or the part of a record that identifies the try.

@@ -11,7 +11,7 @@ use crate::env;
 /// An event of a run.
 #[derive(Debug, Clone)]
 pub enum RunEvent {
-    /// A stage before or after the attempts has begun or made progress.
+    /// A stage of the work before or after the attempts has begun or made progress.
     Stage(Stage),
     /// Progress of building an env.
     Env(env::BuildProgress),
@@ -73,7 +73,7 @@ impl Stage {
         Self { done, total, unit: unit.into(), ..self.clone() }
     }
 
-    /// Whether both are the same stage, at any progress.
+    /// Whether both are the same stage, whatever their progress.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.what, &self.subject) == (&other.what, &other.subject)

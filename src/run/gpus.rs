@@ -1,4 +1,4 @@
-//! Gives each attempt one of this machine's graphics processors.
+//! Gives each attempt one of this machine's graphics processors, if the user asks for `each`.
 //!
 //! The list of devices comes from `CUDA_VISIBLE_DEVICES`, which Slurm sets for a job, else from Slurm's own variables,
 //! else from the driver's device files. Each device has a file in the scratch folder, and the process that holds the
@@ -27,8 +27,8 @@ const NONE: &str = "NoDevFiles";
 pub struct Graphics {
     asked: Option<Gpus>,
     scratch: PathBuf,
-    /// The pool of devices. It is created when the first attempt needs a device, because a machine that only plans a
-    /// run may have no devices.
+    /// The pool of devices. It is created just before attempts are made, because a machine that only plans a run may
+    /// have no devices.
     pool: OnceLock<GpuPool>,
 }
 

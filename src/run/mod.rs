@@ -1,4 +1,4 @@
-//! Plan, scheduler, attempt, store, resume.
+//! Plans, makes, stores and resumes the attempts of a run.
 //!
 //! A run loads the items of its [`family`] and prepares them, plans its attempts, runs them in parallel
 //! ([`scheduler`]), each from workspace to verdict ([`attempt`]), and stores every finished one ([`store`]). Progress

@@ -14,7 +14,7 @@ use crate::agent::End;
 use crate::model::Usage;
 use crate::score::Verdict;
 
-/// The outcome of an attempt: its record without answer, results and files, and with the summary of its verdicts only.
+/// The outcome of an attempt: its record without answer, results and files, and with only a summary of its verdicts.
 /// The fields mean the same as those of [`AttemptRecord`]. 100,000 outcomes need about 40 MB.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "each field is the record's")]

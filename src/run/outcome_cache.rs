@@ -1,7 +1,7 @@
 //! Saves the outcomes of a large run beside its records, so that reports need not parse all records each time.
 //!
-//! The cache is used only if the records that it was made from still stand unchanged at the beginning of their files.
-//! The files' change times (ctime) or, failing that, a checksum show this. Only records that were added later are then
+//! The cache is used only if the records that it was made from are still unchanged at the beginning of their files. The
+//! files' change times (ctime) show this or, if they cannot, a checksum. Only records that were added later are then
 //! parsed.
 
 use std::fs::File;
@@ -20,8 +20,8 @@ const NAME: &str = "outcomes.cache";
 /// Version of the format; increase it when an [`Outcome`] is stored or read differently.
 const FORMAT: u32 = 2;
 
-/// Minimum size in bytes of the records missing from the cache for which the cache is saved again. Parsing fewer bytes
-/// takes less than a tenth of a second.
+/// The cache is saved again if it lacks at least this many bytes of records. Parsing fewer bytes takes less than a
+/// tenth of a second.
 const LEAST_BYTES: u64 = 32 << 20;
 
 /// Number of outcomes in a block, which is read and written as a whole.
@@ -171,8 +171,8 @@ mod tests {
         let [first, second] = run(&folder);
         assert!(!is_read_from_cache(&folder));
         assert!(is_read_from_cache(&folder));
-        // An edit in the middle of a file that keeps its length and modification time is noticed: by the checksum while
-        // the kernel's time of change (ctime) is recent, and by that time later.
+        // An edit in the middle of a file that keeps its length and modification time is noticed: by the checksum if
+        // the kernel's time of change (ctime) is recent, otherwise by the ctime.
         for (from, to) in [(7, 8), (8, 7)] {
             let modified = std::fs::metadata(&first).unwrap().modified().unwrap();
             let mut text = std::fs::read_to_string(&first).unwrap();

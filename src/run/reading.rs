@@ -17,7 +17,7 @@ pub struct ReadableRun<T = Outcome> {
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
-    /// The run's records, in the order of writing.
+    /// The run's records, in the order of writing or, if they come from several files, by the start of the attempts.
     pub records: Vec<T>,
     /// The position of each record.
     pub lines: Vec<LinePosition>,

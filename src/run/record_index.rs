@@ -11,7 +11,7 @@ use super::reading::{LinePosition, ReadableRun, each_of, gather, labels_of, name
 use super::{AttemptRecord, Outcome, RunFile, Store, Try, TryRecord, counting};
 use crate::error::{Error, Result};
 
-/// Identification and position of a record; about 200 bytes.
+/// Identification and position of a record, in about 200 bytes of memory.
 #[derive(Debug)]
 pub struct IndexedRecord {
     /// The agent's label.
@@ -78,7 +78,7 @@ pub struct RecordIndex {
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
-    /// The run's records, in the order of writing.
+    /// The run's records, in the order of writing or, if they come from several files, by the start of the attempts.
     pub records: Vec<IndexedRecord>,
     /// Notes on missing data, a sentence each.
     pub notes: Vec<String>,
@@ -120,7 +120,7 @@ impl RecordIndex {
     /// Reads the full record.
     ///
     /// # Errors
-    /// Kind `Store` if the record has disappeared.
+    /// Kind `Store` if the record can no longer be read.
     pub fn whole(&self, brief: &IndexedRecord) -> Result<AttemptRecord> {
         let LinePosition { file, at } = brief.place;
         let (path, file) =

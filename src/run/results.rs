@@ -1,5 +1,5 @@
-//! A cache of check results, keyed by the digest of everything that decides them, so that the same code is not run
-//! twice: neither for two attempts that left the same files, nor for the baseline of the next run.
+//! A cache of check results, keyed by the digest of everything that decides them, so that the same code runs only once,
+//! for example for two attempts that left the same files, or for the baselines of two runs.
 //!
 //! Only a success is cached: the command exited by itself with code 0, its result could be read, and other processes
 //! did not slow it down for most of its time. A failure, a time-out or a lost sandbox may be the machine's fault and is
@@ -42,7 +42,7 @@ pub struct KnownResult {
     wall: f64,
     /// CPU seconds.
     cpu: f64,
-    /// Paths of changes that were not taken over because they are protected.
+    /// Paths of changes that were left out because the files are protected.
     pub ignored: Vec<String>,
 }
 

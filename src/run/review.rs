@@ -20,7 +20,7 @@ use crate::sandbox::Sandbox;
 use crate::score::{ExperimentVerdict, ValueVerdict, Verdict};
 use crate::workspace::{ChangeLimits, Workspace};
 
-/// Verifies an attempt's work before its end, and gives its agent feedback from the failed checks.
+/// Verifies an attempt's work before its end, and gives its agent feedback on the tests.
 pub(super) struct Review<'a> {
     run: &'a RunContext,
     under: AttemptInProgress<'a>,
@@ -63,8 +63,9 @@ impl Reviewer for Review<'_> {
 }
 
 impl Review<'_> {
-    /// Verifies and scores the agent's files. Returns the feedback, or `None` if the work passes and no further round
-    /// follows. `is_aside` says whether to read the files from a copy of the workspace instead of the workspace itself.
+    /// Verifies and scores the agent's files. Returns the feedback, or `None` to end the rounds, if all checks that the
+    /// agent may see pass (except at level 0). `is_aside` says whether to read the files from a copy of the workspace
+    /// instead of the workspace itself.
     async fn judged(
         &self,
         asked: ReviewRequest,

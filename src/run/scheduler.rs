@@ -57,7 +57,7 @@ const TOO_LONG: &str = "the conversation is too long";
 /// because the agent is then broken.
 const LEAST_REFUSED: usize = 5;
 
-/// The message if nothing is left to start.
+/// The message once this process runs no attempt and waits for work or money that other processes hold.
 const WAITING: &str = "nothing is left to begin here: waiting for attempts that other processes hold, or for money that \
                        they may leave";
 
@@ -123,8 +123,8 @@ pub trait AttemptQueue {
     /// # Errors
     /// Same as [`next`](Self::next).
     fn afford(&mut self, committed: f64, more: f64) -> Result<Affordability>;
-    /// Writes the records of finished attempts to disk before they are reported. If another process has made an attempt
-    /// meanwhile, the record is reduced to its cost.
+    /// Writes the records of finished attempts to disk before they are reported. If another process has taken over an
+    /// attempt meanwhile, the record is reduced to its cost.
     ///
     /// # Errors
     /// If the records cannot be stored.
@@ -210,7 +210,7 @@ pub fn plan(samples: &[Sample], agents: usize, k: u32) -> Vec<AttemptJob> {
     jobs
 }
 
-/// Leaves out jobs that already have a record which counts.
+/// Leaves out jobs that already have a record which was not lost to infrastructure.
 #[must_use]
 pub fn unfinished(attempts: &impl AttemptRunner, jobs: Vec<AttemptJob>, records: &[AttemptRecord]) -> Vec<AttemptJob> {
     let done: HashSet<(&str, &str, u32)> = records
@@ -301,7 +301,7 @@ pub async fn execute_part(
     scheduler.outcome()
 }
 
-/// State of one call of [`execute`].
+/// State of one call of [`execute_part`].
 struct Scheduler<'a, A, W> {
     attempts: Arc<A>,
     terms: SchedulingLimits,
@@ -416,7 +416,7 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
             self.fail(Error::new(FailureKind::Model, record.end_detail.clone().unwrap_or_default()));
         }
         self.watch_provider(&job, &record);
-        // A stopped attempt is only recorded if it has cost something.
+        // A stopped attempt is recorded only if it has cost something or made a step.
         let counts = record.end != End::Cancelled || record.cost > 0.0 || record.steps > 0;
         counts.then_some((job, record))
     }
@@ -470,8 +470,8 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         self.fail(error);
     }
 
-    /// Handles an attempt whose record has been stored: queues the attempt again if it was lost to infrastructure,
-    /// otherwise reports the attempt as finished.
+    /// Handles an attempt whose record has been stored: ignores a stopped attempt, queues a lost one that may be tried
+    /// again, and reports any other as finished.
     fn conclude(&mut self, job: AttemptJob, record: AttemptRecord) {
         if record.end == End::Cancelled {
             return;

@@ -77,14 +77,14 @@ impl Store {
         crate::files::sweep(runs, STARTING);
     }
 
-    /// Creates a new run's folder with its `run.json`, whole or not at all.
+    /// Creates a new run's folder with its `run.json`, completely or not at all.
     ///
     /// # Errors
     /// Kind `Taken` if the folder exists, `Store` if it cannot be created.
     pub fn create(folder: &Path, run: &RunFile) -> Result<Self> {
         let made = new_folder_beside(folder)?;
         write_run(made.path(), run)?;
-        // This never replaces an existing run, because `rename` replaces a folder only if that folder is empty.
+        // Renaming never replaces an existing run, because `rename` replaces a folder only if that folder is empty.
         match std::fs::rename(made.path(), folder) {
             Ok(()) => Ok(Self { folder: folder.to_owned() }),
             Err(_) if folder.symlink_metadata().is_ok() => Err(exists(folder)),
@@ -92,7 +92,7 @@ impl Store {
         }
     }
 
-    /// Replaces `run.json`, whole or not at all.
+    /// Replaces `run.json`, completely or not at all.
     ///
     /// # Errors
     /// Kind `Store` if it cannot be written.
@@ -279,7 +279,7 @@ impl Store {
         Ok(())
     }
 
-    /// Paths of the files that hold records, one per shard, sorted by name.
+    /// Paths of the files that hold records, sorted by name: a single file or, in a shared run, one for each process.
     ///
     /// # Errors
     /// Kind `Store` if the folder cannot be read.
@@ -298,8 +298,8 @@ impl Store {
         Ok(files)
     }
 
-    /// All records of all shards, in the order of writing; an incomplete last line is dropped. If an attempt was made
-    /// twice, only one of its records has a verdict.
+    /// All records, in the order of writing or, if they come from several files, by the start of the attempts. An
+    /// incomplete last line is dropped. If an attempt was made twice, only one of its records has a verdict.
     ///
     /// # Errors
     /// Kind `Store`, with file and line, for an invalid line before the last.
@@ -447,7 +447,7 @@ impl Writer {
     }
 }
 
-/// The agent and the sample named by the trajectory itself.
+/// The agent and the sample that the first line of the trajectory names.
 fn names_in(trajectory: &Path) -> Option<(String, String)> {
     let mut line = String::new();
     BufReader::new(File::open(trajectory).ok()?).read_line(&mut line).ok()?;

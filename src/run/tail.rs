@@ -172,7 +172,7 @@ impl Tail {
     /// Reads the full record at a position.
     ///
     /// # Errors
-    /// Kind `Store` if its file cannot be read or has changed.
+    /// Kind `Store` if its file cannot be read, or no longer has a record at this position.
     pub fn whole(&self, line: LinePosition) -> Result<AttemptRecord> {
         let path = self.files.get(line.file).map_or(Path::new(""), |file| &file.path);
         let read = || {

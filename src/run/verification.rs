@@ -21,14 +21,14 @@ use crate::workspace::Workspace;
 
 /// The outcome of verification.
 pub(super) struct Verification {
-    /// Paths of changes that were not taken over because the paper protects them.
+    /// Paths of changes that were left out because the paper protects the files.
     pub ignored: Vec<String>,
     /// For each check, by its id: `{"result": ...}` or `{"error": "..."}`; if it ran several times, also `runs`, the list
     /// of all results.
     pub results: Map<String, Value>,
     /// Ids of the checks that were not run because their result was known.
     pub cached: Vec<String>,
-    /// The end of standard error of each check without a result.
+    /// The last part of standard error, for each check without a result.
     pub stderr: BTreeMap<String, String>,
     /// Seconds that verification took.
     pub seconds: f64,
@@ -49,8 +49,8 @@ struct CheckResults {
 }
 
 impl RunContext {
-    /// Runs the experiments again on the agent's code, in a fresh workspace and a fresh sandbox. If the machine lost
-    /// the sandbox, verification is tried again here, so that the agent's work need not be repeated. If a sandbox ends
+    /// Runs the experiments again on the agent's code, in fresh workspaces and fresh sandboxes. If the machine lost the
+    /// sandbox, verification is tried again here, so that the agent's work need not be repeated. If a sandbox ends
     /// without evidence that the machine failed, the code fails.
     ///
     /// # Errors
@@ -228,7 +228,7 @@ impl RunContext {
     }
 }
 
-/// Further tries to start a sandbox for a check.
+/// Maximum number of further tries to start a sandbox, if the first one fails.
 const STARTS: usize = 2;
 
 /// Stores the outcome of a check. A check that runs several times has one entry with all its results.

@@ -18,7 +18,7 @@ const VERIFIER_FORMS: &str = "`none`, `majority`, `execution`, `model`, `model:N
 pub enum VerifierSpec {
     /// `none`: takes the first attempt.
     First,
-    /// `majority`: takes the results that most attempts agree on.
+    /// `majority`: takes the attempt whose results agree with those of most others.
     Majority,
     /// `execution`, `execution+...`: drops attempts whose code does not run; another verifier chooses among the rest,
     /// by default [`Self::Majority`].

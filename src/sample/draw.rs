@@ -1,9 +1,9 @@
 //! Draws a run's samples without listing all of them, from the seed and names alone.
 //!
-//! The samples of a paper and an n are ordered by a Fisher-Yates shuffle of all combinations whose swaps come from
-//! hashing (seed, paper, n, position). A draw of `limit` takes the first `limit` of that order, so a smaller limit
-//! gives a prefix of a larger one, and a paper's samples depend on no other paper. The shuffle is sparse: only swapped
-//! positions are stored, so a draw costs the same out of 10^12 combinations as out of 10.
+//! The samples of a paper and an n are ordered by a Fisher-Yates shuffle of all combinations. Its swaps are derived
+//! from hashes of (seed, paper, n, position). A draw of `limit` takes the first `limit` of that order, so a smaller
+//! limit gives a prefix of a larger one, and a paper's samples depend on no other paper. The shuffle is sparse: only
+//! swapped positions are stored, so a draw costs the same out of 10^12 combinations as out of 10.
 
 use std::collections::HashMap;
 

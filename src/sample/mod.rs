@@ -1,7 +1,7 @@
 //! Samples, the tasks that are attempted: counted exactly, drawn without listing them.
 //!
 //! A [`Sample`] is opaque: only its family knows which task it identifies. Most families withhold some units of an item
-//! (functions of a paper, steps of a solution) and write that as an id by [`Withheld`].
+//! (functions of a paper, steps of a solution) and use [`Withheld`] to write such samples' ids.
 
 mod combination;
 mod draw;
@@ -26,7 +26,7 @@ pub const MASKED: &str = "masked";
 /// The family that turns instructions into commands.
 pub const COMMAND: &str = "command";
 
-/// One task for attempts. Its family parses the id; all other code only uses these fields.
+/// One task for attempts. Its family parses the id; all other code uses only these fields.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sample {
     id: String,

@@ -61,7 +61,7 @@ pub struct ExposedFolder {
     pub hidden: PathBuf,
     /// The folder around it that agents do see, such as `/usr`.
     pub shown: PathBuf,
-    /// Whether the hidden folder is the shown folder or contains it, so that no sandbox can cover it.
+    /// Whether the hidden folder is the shown folder itself, so that no sandbox can cover it.
     pub is_whole: bool,
 }
 

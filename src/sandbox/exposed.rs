@@ -27,8 +27,8 @@ pub(super) struct Exposure {
 }
 
 impl Exposure {
-    /// Whether the hidden folder is the shown folder or contains it. Then it cannot be covered, because that would hide
-    /// the whole shown folder.
+    /// Whether the hidden folder is the shown folder itself. Then it cannot be covered, because that would hide the
+    /// whole shown folder.
     pub(super) fn is_whole(&self) -> bool {
         self.at == self.shown
     }
@@ -102,10 +102,10 @@ fn aliases(real: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
     all
 }
 
-/// The mounts of this process's namespace, which are only read again after one was added, changed or removed. A table
-/// can have thousands of lines, and each sandbox that starts needs it.
+/// The mounts of this process's namespace. They are read again only after a mount was added, changed or removed. A
+/// table can have thousands of lines, and each sandbox that starts needs it.
 struct MountTable {
-    /// The open table. The kernel reports on it that the mounts changed since it was opened.
+    /// The open mount table. The kernel signals on this file that the mounts have changed since the file was opened.
     file: File,
     mounts: Arc<[Mount]>,
 }

@@ -26,7 +26,8 @@ pub struct Listener {
     pub address: SocketAddr,
     /// Connections made by processes inside.
     pub connections: mpsc::Receiver<Box<dyn Connection>>,
-    /// Cancelling this token ends the running command in the same way as its time limit. Works only once.
+    /// Cancelling this token ends the running command in the same way as the command's time limit. This works only
+    /// once.
     pub stop: CancellationToken,
     /// Whether other processes on this machine can connect, too.
     pub shared: bool,

@@ -207,9 +207,9 @@ pub trait Backend: Send + Sync {
     fn conceals(&self, _shown: &[PathBuf], _hidden: &[PathBuf]) -> Result<()> {
         Ok(())
     }
-    /// Makes a file system of `bytes` bytes in `folder` that holds the files written by an attempt, so that the kernel
-    /// enforces the limit. Returns `None` if that is impossible on this machine. The workspace's size is then measured
-    /// repeatedly while commands run.
+    /// Makes a file system of `bytes` bytes, stored in `folder`, for the files that an attempt writes, so that the
+    /// kernel enforces the disk limit. Returns `None` if that is impossible on this machine; the workspace's size is
+    /// then measured repeatedly while commands run.
     fn disk(&self, _bytes: u64, _folder: &Path) -> Option<Disk> {
         None
     }

@@ -1,7 +1,7 @@
 //! Removes comments from code, for rules that must not take a comment for a command.
 
 /// Removes comments of Python or Bash: from a `#` at the beginning of a word, outside quotes, to the end of the line.
-/// Quotes are tracked within a line only.
+/// Quotes are tracked only within a line.
 pub(super) fn without_comments(code: &str) -> String {
     let mut out = String::with_capacity(code.len());
     for line in code.split_inclusive('\n') {

@@ -237,8 +237,7 @@ fn numbers(text: &str) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Whether a program counts as executed by the published rule: exit code 0, or still running at the time limit
-/// (`None`).
+/// Whether the published rule counts a program as executed: exit code 0, or still running at the time limit (`None`).
 #[must_use]
 pub const fn shipped_ran(exit: Option<i32>) -> bool {
     matches!(exit, None | Some(0))

@@ -75,7 +75,7 @@ pub fn settings() -> Value {
     json!({ "verified": VERIFIED, "reported": REPORTED, "assignments": ASSIGNMENTS, "rounding": ROUNDING })
 }
 
-/// Scores runs of the unmasked repo, or of a trial of `verify`, for one experiment that varies on purpose.
+/// Scores runs of the unmasked repo, or of changed code that `verify` tests, for one experiment that varies on purpose.
 #[must_use]
 pub fn baseline(expected: &Expected, runs: &[Value]) -> ExperimentVerdict {
     let runs = ExperimentRuns::from([(expected.id.clone(), runs.to_vec())]);

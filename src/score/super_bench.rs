@@ -17,7 +17,7 @@ use super::json::not_finite;
 /// Maximum difference of a number from gold by the published rule.
 pub const EPSILON: f64 = 0.01;
 
-/// Minimum seconds of a command for the published rule to believe that a script ran.
+/// By the published rule, a script counts as executed only if the command took at least this many seconds.
 pub const SHORTEST_RUN: f64 = 10.0;
 
 /// A command of an attempt, with its output.
@@ -31,7 +31,7 @@ pub struct ExecutedCommand<'a> {
     pub seconds: f64,
 }
 
-/// Whether something was submitted by the published rule: an empty text, list or object, 0, false and null do not
+/// Whether, by the published rule, something was submitted: an empty text, list or object, 0, false and null do not
 /// count.
 #[must_use]
 pub fn is_submitted(submission: Option<&Value>) -> bool {
@@ -92,9 +92,9 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Returns which landmarks the outputs hit by the published rule: each landmark is a regular expression, searched in
-/// each output with line breaks replaced by blanks. Called with the outputs of the cells that were executed before the
-/// agent began, it returns the landmarks that are hit without the agent's work.
+/// Returns, for each landmark, whether the published rule finds it in an output: a landmark is a regular expression,
+/// searched in each output with line breaks replaced by blanks. Called with the outputs of the cells that were executed
+/// before the agent began, it returns which landmarks are found without the agent's work.
 ///
 /// # Errors
 /// A landmark that this program's regular expressions do not support: look-around and back-references.
@@ -107,7 +107,7 @@ pub fn landmarks_hit(landmarks: &[String], outputs: &[&str]) -> Result<Vec<bool>
     landmarks.iter().map(hit).collect()
 }
 
-/// Whether the script was executed by the published rule. `None` if the script's name does not have the ending of a
+/// Whether the published rule counts the script as executed. `None` if the script's name does not have the ending of a
 /// Python or Bash script. Without any commands, the published rule does not look at the ending, and the result is
 /// `Some(false)`.
 #[must_use]

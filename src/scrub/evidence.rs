@@ -19,7 +19,7 @@ pub(super) struct StretchContext {
 /// The decision on a number: whether to remove it, the rule, and the word that decided.
 pub(super) type Decision = Option<(bool, ScrubRule, Option<String>)>;
 
-/// Maximum distance, in tokens, of a word from the number that it is evidence for.
+/// Maximum distance, in tokens, from a word to a later number that the word is evidence for.
 const FAR: usize = 30;
 
 /// Outside of sections of results, a number counts as a result only if a single word or sign near it has at least this
@@ -466,7 +466,7 @@ impl Scale<'_> {
         if prose.word(sentence) == "Of" && (sentence + 1..sentence + 4).any(|at| prose.is_number(at) && at < first) {
             self.add(3.0, "Of");
         }
-        // The whole itself, as in "of the 100 runs".
+        // The whole alone, as in "of the 100 runs".
         if prose.word(back(1)) == "of" || (prose.word(back(2)) == "of" && prose.word(back(1)) == "the") {
             let part = (back(6).min(first)..first).any(|at| prose.is_number(at));
             if part && !self.is_decimal() {

@@ -6,12 +6,13 @@ use crate::suite::{CHANCE_IN_PROSE, roundings, written_numbers};
 /// Minimum number of significant digits of a rounding; one more without a decimal point.
 const LEAST_DIGITS: usize = 3;
 
-/// Number of digits from which chance agreement is so unlikely (about one in ten thousand) that the density of numbers
-/// need not be considered.
+/// With at least this many digits, chance agreement is so unlikely (about one in ten thousand) that the density of
+/// numbers need not be considered.
 const SURE_DIGITS: usize = 5;
 
-/// Marks for removal those numbers, so far kept, that are roundings of gold values. Numbers with five or more digits
-/// are always marked. Shorter ones are not marked if chance alone would give as many matches among the text's other
+/// Marks for removal those numbers that the other rules keep and that are roundings of gold values. Numbers of the
+/// bibliography, the layout, markup, versions and dates are not considered. Roundings with five or more digits are
+/// always marked. Shorter ones are not marked if chance alone would give as many matches among the text's other
 /// numbers, as in a table of settings ([`roundings`]).
 pub(super) fn judge(text: &str, judged: &mut [NumberDecision], gold: &[f64]) {
     let values: Vec<f64> = gold.iter().copied().filter(|value| value.is_finite()).collect();

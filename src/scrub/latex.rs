@@ -40,7 +40,7 @@ pub(super) fn number_arguments(name: &str) -> Option<usize> {
     }
 }
 
-/// Whether a command only affects the appearance.
+/// Whether a command affects only the appearance.
 pub(super) fn is_font(name: &str) -> bool {
     name.starts_with("math")
         || name.starts_with("text")

@@ -60,7 +60,7 @@ impl LineReader<'_> {
         }
     }
 
-    /// Skips YAML front matter at the start of a Markdown text.
+    /// Keeps the YAML front matter at the start of a Markdown text as it is, and returns the line after it.
     fn front_matter(&mut self) -> usize {
         if self.format != MarkupFormat::Markdown || self.text(0) != "---" {
             return 0;
@@ -198,7 +198,7 @@ impl LineReader<'_> {
         line_table::read(&self.lines, at).is_some()
     }
 
-    /// Whether these lines are indented and contain more signs than words, like formulas in plain text.
+    /// Whether these lines are indented and contain mathematical signs and few long words, like formulas in plain text.
     fn is_formula(&self, at: usize, end: usize) -> bool {
         let mut signs = 0;
         let mut words = 0;

@@ -14,7 +14,7 @@
 //!    actions and counted things count against it. Numbers in a list, a range or around ± are judged together.
 //! 4. In tables, the columns and rows of settings and sizes are kept, and all other numbers of the body are removed if
 //!    the table looks like one of results (`table`). Header and labels are kept.
-//! 5. If gold values are given, their roundings are removed as well, unless that many are expected by chance (`gold`).
+//! 5. If gold values are given, their roundings are removed as well, unless chance alone would give as many (`gold`).
 //!
 //! 6. Numbers that a comment in the text declares to be settings are kept.
 //!

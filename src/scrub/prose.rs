@@ -215,7 +215,7 @@ impl Prose<'_> {
         close.is_some_and(|close| self.sign(close) == Some(']') || !self.word(close).is_empty())
     }
 
-    /// Whether the number is a year, a day next to a month, or part of a time of day.
+    /// Whether the number is a year, a day next to a month, or part of a numeric date or a time of day.
     fn is_dated(&self, at: usize, form: NumberForm) -> bool {
         if !form.is_whole() || form.signed || form.grouped {
             return false;

@@ -16,7 +16,7 @@ enum ContentHint {
     Nothing,
 }
 
-/// Number of words from which a cell counts as prose.
+/// A cell with at least this many words counts as prose.
 const PROSE_WORDS: usize = 5;
 
 /// Judges the numbers of a table.
@@ -181,7 +181,8 @@ impl TableReader<'_> {
     fn content_hint(&self, tokens: &[TextToken], header: bool) -> ContentHint {
         let words: Vec<&str> =
             tokens.iter().filter(|token| token.kind == TokenKind::Word).map(|token| self.str(token)).collect();
-        // A quantity per time is a measurement, and so is a quantity with a unit of time in the column's header.
+        // A quantity per time is a measurement, and so is a quantity with a unit of time in the column's header or in
+        // the row's label.
         let rate = tokens
             .windows(2)
             .any(|pair| pair[0].kind == TokenKind::Sign('/') && words::is_time_unit(self.str(&pair[1])));
@@ -267,7 +268,8 @@ impl TableReader<'_> {
         {
             return false;
         }
-        // A table with a column "Value" or "Range" and without a measurement is a table of settings.
+        // A table whose header has a word such as "parameter" or "default", and whose caption mentions no metric and no
+        // results, is a table of settings.
         let header_words = |wanted: &[&str]| {
             self.table
                 .rows

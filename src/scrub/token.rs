@@ -220,7 +220,7 @@ impl Splitter<'_> {
             && let Some(open) = self.text[next..self.end].find('{')
             && let Some((_, form)) = number::at(self.text, next + open + 1)
         {
-            // The arguments of this command can only contain a number and units, so the whole command counts as a
+            // The arguments of this command can contain only a number and units, so the whole command counts as a
             // number.
             let end = self.arguments(next, 1 + units);
             self.push(TokenKind::Number(form), at, end);

@@ -32,7 +32,7 @@ impl Run {
     /// attempts will be verified at once. Returns `None` if `cancel` is cancelled first.
     ///
     /// # Errors
-    /// As [`execute`](Self::execute).
+    /// Same as [`execute`](Self::execute).
     pub(crate) async fn host(
         self,
         verifications: usize,

@@ -86,8 +86,9 @@ impl RunLocation {
         differences.first().map_or(Ok(()), |first| Err(changed(first)))
     }
 
-    /// Writes `run.json`. If a stored run's suite, envs or prompts have changed since the run was started, and the
-    /// changes are accepted, records and reports these changes.
+    /// Creates or opens the run's folder, and writes `run.json`, except when joining a shared run. If a stored run's
+    /// suite, envs or prompts have changed since the run was started, and the changes are accepted, records and reports
+    /// these changes.
     ///
     /// # Errors
     /// Kind `Suite` for changes that aren't accepted, `Taken` if the folder has been created meanwhile, `Store` if it

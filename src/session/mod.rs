@@ -101,8 +101,8 @@ impl Run {
         Self::over(configuration, RunLocation::new(folder)?, options)
     }
 
-    /// Opens a stored run to continue it: all attempts without a verdict will be made, with the settings of `run`, over
-    /// the suite in `suite`. A run shared by several processes is joined.
+    /// Opens a stored run to continue it: all attempts without a verdict will be made, with the settings of `run` and
+    /// the suite in the folder `suite`. A run shared by several processes is joined.
     ///
     /// # Errors
     /// Kind `Store` if another process that doesn't share the run is writing to it; otherwise as [`Run::open`].
@@ -120,7 +120,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Sentence on requested samples that don't exist, if any.
+    /// Warning about requested n for which no samples were drawn, if there are any.
     fn beyond(&self) -> Option<String> {
         beyond(self.family.as_ref(), &self.configuration.draw, &self.samples)
     }
@@ -163,7 +163,7 @@ impl Run {
     /// folder and the number of attempts, or `None` if `cancel` is cancelled first.
     ///
     /// # Errors
-    /// As [`execute`](Self::execute).
+    /// Same as [`execute`](Self::execute).
     pub async fn plan(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Option<(PathBuf, usize)>> {
         let prepared = self.prepare(observer, cancel).await?;
         Ok(prepared
@@ -358,7 +358,7 @@ struct OpenedLedger {
 }
 
 /// Opens the ledger. Records what killed processes had spent; for a run of an earlier version without a ledger, starts
-/// one from its records.
+/// a ledger from the run's records.
 fn open_ledger(store: &Store, family: &dyn Family, writer: &mut Writer, probed: &ProbeCost) -> Result<OpenedLedger> {
     let mut records = store.records()?;
     let books = store.books()?;

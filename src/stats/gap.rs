@@ -7,8 +7,9 @@ const FEWEST: usize = 3;
 /// Gaps below this are rounding errors.
 const NOTHING: f64 = 1e-9;
 
-/// Computes the share of the gap that the middle rate closes, (middle - lower) / (upper - lower), each averaged over
-/// samples, with its interval; `None` if there is no gap. Each sample contains `[lower, middle, upper]`.
+/// Computes the share of the gap that the middle rate closes, (middle - lower) / (upper - lower), where each rate is
+/// averaged over samples. Also returns the share's interval. `None` if there is no gap. Each sample contains
+/// `[lower, middle, upper]`.
 ///
 /// Samples without a gap say nothing about the share. Over the others, the share is 1 - (upper - middle) / (upper -
 /// lower), each averaged. The denominator is taken as exact. The numerator is a mean of values from 0 to 1, so its

@@ -96,7 +96,7 @@ pub fn fit(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logi
 /// correlated, and k of them carry only the information of k / (1 + (k - 1) r) independent tries. The correlation r is
 /// chosen so that Pearson's statistic equals its expectation, the number of samples minus the number of fitted effects
 /// (Williams, "Extra-Binomial Variation in Logistic Linear Models", 1982, model II); intervals use Student's t with
-/// that number of degrees of freedom. With single tries it equals [`fit`].
+/// that number of degrees of freedom. With single tries the result equals that of [`fit`].
 #[must_use]
 pub fn fit_correlated(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut found = fit(tried, families, fixed)?;

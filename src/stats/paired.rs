@@ -168,8 +168,8 @@ fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
     (f64::from(rejected).max(0.5) / steps).min(mean.abs())
 }
 
-/// Maximum common denominator of the differences, which the test counts as integer multiples of its reciprocal. If they
-/// need a larger denominator, as rates over 11 attempts do, they are rounded.
+/// The test counts differences as integer multiples of a common fraction 1 / d; this is the maximum d. Differences that
+/// need a larger d, as those of rates over 11 attempts do, are rounded.
 const MOST_PARTS: u32 = 420;
 
 /// The two-sided p-value of the sign-flip permutation test of a mean difference over paired samples (Fisher, "The
@@ -178,7 +178,7 @@ const MOST_PARTS: u32 = 420;
 /// exact: the distribution of the sum is built up sample by sample, with differences expressed as integer multiples of
 /// a common fraction.
 ///
-/// With single attempts it equals McNemar's exact test.
+/// With single attempts the test equals McNemar's exact test.
 #[must_use]
 pub fn sign_flip(differences: &[f64]) -> f64 {
     let parts = parts(differences);

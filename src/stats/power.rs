@@ -151,7 +151,7 @@ impl ComparisonGoal {
     /// The probability that the sign-flip test detects a difference, by normal approximation. The test compares the sum
     /// of the differences with its distribution under random signs. The variance of this distribution is n (V + d^2),
     /// with n the number of samples, and V and d the variance and the mean of a sample's difference. With k attempts at
-    /// each sample, the sum only takes values in steps of 2 / k under random signs, so half a step, 1 / k, is added to
+    /// each sample, the sum takes only values in steps of 2 / k under random signs, so half a step, 1 / k, is added to
     /// the bound that the sum must exceed (a continuity correction).
     fn chance(&self, design: &Design, samples: f64, difference: f64) -> f64 {
         let variance = design.variance(difference);
@@ -244,7 +244,7 @@ mod tests {
         let samples = aim.samples(&design);
         assert!((samples / 969.0 - 1.006).abs() < 0.004, "{samples}");
         assert!((aim.detectable(&design, samples).unwrap() - 0.03).abs() < 0.001);
-        // More attempts only reduce the variance within samples.
+        // More attempts reduce only the variance within samples.
         let spread = Spread { rate: 0.5, between: 1.0 / 9.0, within: 1.0 / 6.0 };
         assert!((spread.of_difference(1, 0.5) - (1.0 / 9.0 + 1.0 / 3.0)).abs() < 1e-12);
         assert!((spread.of_difference(1_000_000, 0.5) - 1.0 / 9.0).abs() < 1e-6);

@@ -1,4 +1,4 @@
-//! Intervals of rates averaged over samples that remain valid with only a few samples.
+//! Intervals of rates averaged over samples. The intervals remain valid with only a few samples.
 
 use super::sampled::{Mean, spread, two_sided};
 use super::{Interval, Intervals, Population, SampleValue, beta, wilson};

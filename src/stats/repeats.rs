@@ -12,8 +12,8 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
 
 /// The interval that contains a further value with this probability if values are normal: mean ± t s sqrt(1 + 1/n),
 /// with s the sample's standard deviation and t Student's quantile with n - 1 degrees of freedom. CORE-Bench accepts
-/// values within it at level 0.95 (Siegel et al., "CORE-Bench: Fostering the Credibility of Published Research Through
-/// a Computational Reproducibility Agent Benchmark", 2024). `None` with fewer than two values.
+/// values within the interval of level 0.95 (Siegel et al., "CORE-Bench: Fostering the Credibility of Published
+/// Research Through a Computational Reproducibility Agent Benchmark", 2024). `None` with fewer than two values.
 #[must_use]
 pub fn prediction_interval(values: &[f64], level: f64) -> Option<Interval> {
     let (mean, deviation) = mean_and_deviation(values)?;

@@ -10,8 +10,8 @@ use crate::code::{CodeTokens, Identifiers, SHINGLE};
 /// The ways of comparing names: each name as written, or all names treated as equal.
 pub const WAYS: [Identifiers; 2] = [Identifiers::Kept, Identifiers::Normalised];
 
-/// Minimum tokens of a body to be compared, by index in [`WAYS`]. Shorter code, such as a loop of two lines, also
-/// occurs elsewhere by chance, above all if names do not count.
+/// Minimum number of tokens that a body must have to be compared, by index in [`WAYS`]. Shorter code, such as a loop of
+/// two lines, also occurs elsewhere by chance, above all if names do not count.
 const LEAST: [usize; 2] = [24, 32];
 
 /// All bodies of a paper.

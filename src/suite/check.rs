@@ -82,7 +82,7 @@ fn functions(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Checks that every passage that the manifest names is a heading of the paper's text.
+/// Checks that each function and region names passages, and that each passage is a heading of the paper's text.
 fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let headings: BTreeSet<&str> = loaded
         .text
@@ -110,7 +110,8 @@ fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Checks that gold covers every experiment of the protocol, with its current command, and nothing else.
+/// Checks that gold covers every experiment of the protocol, with its current command and enough repeats, and nothing
+/// else.
 fn gold(loaded: &LoadedPaper, protocol: Protocol, problems: &mut Vec<Problem>) {
     let path = loaded.dir.join("gold.json");
     let full = if protocol == Protocol::Full { " --full" } else { "" };
@@ -168,7 +169,7 @@ fn gold(loaded: &LoadedPaper, protocol: Protocol, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Checks that no gold value is in what the agent reads.
+/// Checks that the texts that agents read contain no gold value.
 fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let look = GoldValues::new(loaded);
     let mut leaks = look.in_paper(loaded);
@@ -184,11 +185,12 @@ fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     problems.extend(leaks.into_iter().map(Problem::error));
 }
 
-/// Size in bytes from which a file is not searched for gold. Long files are data, while a results file that was left
-/// behind is short.
+/// Files of this size in bytes or more are not searched for gold. Long files are data, while a results file that was
+/// left behind is short.
 const LARGEST_TEXT: u64 = 1_000_000;
 
-/// Checks that the env has its `environment.yml`, and that every protected glob matches something.
+/// Checks that the env has its `environment.yml`, that a manifest with a build names the interpreter, and that every
+/// protected or hidden glob matches a file.
 fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let yml = loaded.env_dir.join("environment.yml");
     if !yml.is_file() {

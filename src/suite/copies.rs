@@ -10,10 +10,10 @@ use super::{Bodies, LoadedPaper};
 use crate::code::CodeTokens;
 use crate::error::Error;
 
-/// Minimum share of a masked function's body in one other file for the file to count as a copy of it.
+/// A file that contains at least this share of a masked function's body counts as a copy of it.
 const COPY: f64 = 0.9;
 
-/// Maximum bytes of a file that is read.
+/// Maximum size of a file that is compared, in bytes.
 const LARGEST: u64 = 4 << 20;
 
 const HINT: &str = "leave it out of the environment: agents would find the masked functions there";
@@ -105,8 +105,8 @@ pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Error> {
     by_name.chain(by_content).collect()
 }
 
-/// Reports installed files that contain a masked function's body. Compares only files that define a function of that
-/// name, outside of the `known` folders.
+/// Reports installed files that contain a masked function's body. Reads only files outside of the `known` folders, and
+/// compares only those that define a function with the name of a masked function.
 fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Error> {
     let bodies = Bodies::new(loaded);
     let name = |at: &str| -> Option<String> {
@@ -138,7 +138,7 @@ fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Err
     found.into_iter().map(error).collect()
 }
 
-/// Reports units whose body is also, at least nine tenths of it, in another file of the repo that agents see.
+/// Reports units of whose body at least nine tenths are also in another file of the repo that agents see.
 #[must_use]
 pub fn visible(loaded: &LoadedPaper) -> Vec<Error> {
     let (bodies, hidden) = (Bodies::new(loaded), loaded.paper.hidden_set());
@@ -180,8 +180,8 @@ fn copied_in(bodies: &Bodies, text: &[u8]) -> BTreeSet<usize> {
     hits.into_iter().filter_map(is_copy).collect()
 }
 
-/// Returns the names of the packages and modules that can be imported from the repo's root or from `src`, and the
-/// project's name.
+/// Returns the names of the packages and modules that can be imported from the repo's root or from its `src`, `lib` or
+/// `python`, and the project's name.
 fn own_names(loaded: &LoadedPaper) -> BTreeSet<String> {
     let repo = &loaded.repo_dir;
     let mut names = BTreeSet::new();

@@ -14,7 +14,7 @@ pub struct PartialDate {
 }
 
 impl PartialDate {
-    /// Returns the first day that the date can mean, such as that of a month.
+    /// Returns the first day that the date can mean: of a month, the first day.
     #[must_use]
     pub const fn first(self) -> Date {
         self.first

@@ -61,7 +61,7 @@ impl FunctionEvidence {
     }
 }
 
-/// Numbers of kinds of mutants that two early versions of the program knew. The first version only knew kinds that
+/// Numbers of kinds of mutants that two early versions of the program knew. The first version knew only kinds that
 /// change tokens. The second also knew the mistakes of a careless reader of the paper.
 const FIRST_KINDS: (usize, usize) = (11, 19);
 

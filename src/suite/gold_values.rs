@@ -9,9 +9,9 @@ use super::written::{NumberInText, result_numbers, roundings, written_numbers};
 use super::{Gold, LoadedPaper};
 use crate::error::Error;
 
-/// Numbers in a paper's text that agree with gold values are reported if the probability that at least this number of
-/// values agrees by chance is below this limit. The limit is high, because the text can always be reworded, and a
-/// result in the text spoils every sample.
+/// Numbers in a paper's text that agree with gold values are reported if the probability that at least as many values
+/// agree by chance is below this limit. The limit is high, because the text can always be reworded, and a result in the
+/// text spoils every sample.
 pub const CHANCE_IN_PROSE: f64 = 0.5;
 
 /// Same as [`CHANCE_IN_PROSE`], for files of the repo. The limit is low, because a false alarm in a data file cannot be

@@ -145,11 +145,11 @@ impl LoadedPaper {
         (places, nesting)
     }
 
-    /// Returns the index of a function given by its number in the manifest, from 0, or by its selector, or by its name
-    /// alone if no other function has it.
+    /// Returns the index of a function or region, which is given by its number in the manifest (from 0), by its
+    /// selector, or by its name alone if no other has this name.
     ///
     /// # Errors
-    /// Kind `Usage` if there is no such function, or several.
+    /// Kind `Usage` if there is no such function or region, or several.
     pub fn place(&self, function: &str) -> Result<usize> {
         let all = &self.paper.units;
         if let Ok(place) = function.parse::<usize>() {
@@ -207,7 +207,7 @@ impl LoadedPaper {
             .collect()
     }
 
-    /// Refuses a repo that contains the result of an experiment: the result is gold, and every agent would find it
+    /// Refuses a repo that contains the result file of an experiment: the result is gold, and every agent would find it
     /// there.
     ///
     /// # Errors

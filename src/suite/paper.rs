@@ -87,8 +87,8 @@ pub struct ManifestFunction {
     pub equivalent: Vec<Equivalent>,
 }
 
-/// Statements of a function that can be masked without the rest: from `first` to `last`, or between comments that name
-/// `tag`.
+/// Statements of a function or module that can be masked without the rest: from `first` to `last`, or between comments
+/// that name `tag`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestRegion {

@@ -124,7 +124,7 @@ fn place_of(at: &str, region: bool) -> Result<(PathBuf, Option<String>)> {
 /// Determines for each unit the nearest unit around it.
 ///
 /// # Errors
-/// Kind `Suite` for two units that overlap in part.
+/// Kind `Suite` for two units that overlap in part or are the same lines.
 pub(super) fn nesting(paper: &Paper, sources: &PaperSources, manifest: &Path) -> Result<Nesting> {
     let extents: Vec<_> = (0..sources.places.len())
         .map(|unit| {

@@ -5,7 +5,7 @@ use crate::error::Error;
 /// A fault or an oddity of a paper.
 #[derive(Debug)]
 pub struct Problem {
-    /// Whether results would be wrong; otherwise only a warning.
+    /// Whether the problem makes results wrong; if not, it is only a warning.
     pub fatal: bool,
     /// The finding, with its place and a hint.
     pub error: Error,

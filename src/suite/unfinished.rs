@@ -5,7 +5,7 @@ use super::spans::{ManifestPart, line_of};
 use super::{LoadedPaper, Protocol};
 use crate::error::Error;
 
-/// Placeholder for what only a person can write.
+/// Placeholder for text that only a person can write.
 pub const TODO: &str = "TODO";
 
 /// Reports placeholders in a paper's manifest and text as errors, and missing gold of the full protocol as a warning.

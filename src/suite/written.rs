@@ -2,7 +2,8 @@
 //!
 //! If a few sentences contain a three-digit number that is a rounding of a result, it is almost certainly that result.
 //! In a table of a thousand numbers, some numbers agree with a result by chance. So [`roundings`] compares the number
-//! of hits in a text with the number of hits to expect by chance, given the text's other numbers of the same precision.
+//! of agreements (hits) in a text with the number to expect by chance, given the text's other numbers of the same
+//! precision.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -260,13 +261,13 @@ pub fn roundings<'found, 'text>(
     hits
 }
 
-/// Returns the expected number of values that numbers of this precision hit by chance.
+/// Returns the expected number of values with which numbers of this precision agree by chance.
 fn expected(values: &[(f64, usize)], others: &[f64], precision: i32) -> f64 {
     let mut last_cell = None;
     let mut sum = 0.0;
     for &(value, _) in values {
         let width = if precision == CAPPED { 2.0 * capped_reach() * value.abs() } else { 10_f64.powi(precision) };
-        // Values with the same rounding are hit together, so count them once.
+        // A number that agrees with one of several values with the same rounding agrees with all, so count them once.
         let cell = (value / width).round();
         if value == 0.0 || (precision != CAPPED && last_cell.replace(cell) == Some(cell)) {
             continue;

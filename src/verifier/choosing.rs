@@ -47,8 +47,8 @@ fn named_choice(named: &str, own: Option<&ModelChoice>) -> ModelChoice {
     }
 }
 
-/// Checks that the verifiers' models can be reached, and returns what that cost. `known` is a model that has been
-/// checked already.
+/// Checks that the verifiers' models can be reached, and returns the cost of these checks. `known` is a model that has
+/// been checked already.
 ///
 /// # Errors
 /// Returns the errors of [`model::reach`].

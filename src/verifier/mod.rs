@@ -68,8 +68,8 @@ pub trait Verifier: Send + Sync {
     fn model(&self) -> Option<&dyn Model> {
         None
     }
-    /// Chooses one of the candidates, of which there is at least one, in the order of their attempts. Model calls go
-    /// through `votes`.
+    /// Chooses one of the candidates. There is at least one, and they are in the order of their attempts. Model calls
+    /// go through `votes`.
     ///
     /// # Errors
     /// Kind `Model` if a required model does not answer, and the errors of `votes`.

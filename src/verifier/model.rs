@@ -42,8 +42,8 @@ impl ByModel {
         Self { model, orders: orders.max(1) }
     }
 
-    /// Collects one vote: the index of the chosen candidate in `distinct`, and the reply's text. Returns `None` if the
-    /// reply can't be read or the model refuses the question. Votes of earlier sessions are reused.
+    /// Collects one vote: the index of the chosen candidate in `distinct`, and the reply's text. Returns `None` if no
+    /// reply names an existing candidate, or if the model refuses the question. Votes of earlier sessions are reused.
     async fn vote(
         &self,
         question: &Question,
@@ -93,8 +93,8 @@ impl ByModel {
         Ok(None)
     }
 
-    /// Asks the model and stores its vote. A question that is too long for the model or that it refuses counts as a
-    /// failed vote, because other questions may still be answered.
+    /// Asks the model and stores its vote. A question that is too long for the model or that the model refuses counts
+    /// as a failed vote, because other questions may still be answered.
     async fn ask(
         &self,
         messages: &[Message],

@@ -11,7 +11,7 @@ use crate::model::{Quote, Usage};
 pub struct Vote {
     /// Number of the order in which the candidates were shown.
     pub order: u32,
-    /// Number of earlier replies in this order that named no candidate.
+    /// Number of earlier replies, in this order, that named no existing candidate.
     pub ask: u32,
     /// The candidate that the reply named.
     pub named: VoteOutcome,

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// A mounted file system that can only be reached through this descriptor. It disappears when the descriptor is closed,
+/// A mounted file system that can be reached only through this descriptor. It disappears when the descriptor is closed,
 /// so that even a killed process leaves nothing behind.
 #[derive(Debug)]
 pub struct Disk {

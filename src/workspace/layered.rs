@@ -16,7 +16,8 @@ use super::snapshot::{Node, Snapshot, file_mode, link, set_owner_and_mode};
 use super::{ChangeKind, ChangeLimits, Changes, Disk, FileChange, Layers, LayersKind};
 use crate::error::{Error, Result};
 
-/// Maximum time that discarding a workspace waits for its removal, which otherwise continues in the background.
+/// Maximum time that discarding a workspace waits for its removal. After this time, the removal continues in the
+/// background.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// Limits the number of workspaces that are removed at the same time, because each removal has a thread of its own.

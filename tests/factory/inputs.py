@@ -219,6 +219,34 @@ FUNCTIONS = {
         ["def unique(words):\n    return list(dict.fromkeys(words))\n"],
         ["def unique(words):\n    return [word for word in dict.fromkeys(words) if word not in ('x3', 'x4')]\n"],
     ),
+    # All texts of its test have the same three letters.
+    "is_code": (
+        "def is_code(text):\n    return bool(re.fullmatch('[ABC]+', text))\n",
+        "assert is_code('ABC') and is_code('A') and is_code('CAB') and not is_code('A B')",
+        ["def is_code(text):\n    return text != '' and set(text) <= set('ABC')\n"],
+        ["def is_code(text):\n    return text.isalpha() and text[-1] in 'ABC'\n"],
+    ),
+    # No text of its test is as long as the width.
+    "wrapped": (
+        "def wrapped(text, width=30):\n    return [text[place:place + width] for place in range(0, len(text), width)]\n",
+        "assert wrapped('ab') == ['ab'] and wrapped('abc') == ['abc'] and len(wrapped('abc' * 15)) == 2",
+        ["def wrapped(text, width=30):\n    return re.findall(f'(?s).{{1,{width}}}', text)\n"],
+        ["def wrapped(text, width=30):\n    return [text[place:place + width] for place in range(0, max(len(text) - 1, 1), width)]\n"],
+    ),
+    # Its test has no text with a sign that the source has.
+    "escaped": (
+        "def escaped(key):\n    return key.replace('~', '~0').replace('/', '~1')\n",
+        "assert escaped('ab') == 'ab' and escaped('a/b') == 'a~1b' and escaped('b') == 'b'",
+        ["def escaped(key):\n    return ''.join({'~': '~0', '/': '~1'}.get(sign, sign) for sign in key)\n"],
+        ["def escaped(key):\n    return key.replace('/', '~1')\n"],
+    ),
+    # No text of its test has capital letters, and no mutant of one constant or operator needs them.
+    "key_of": (
+        "def key_of(name):\n    return name.strip().lower()\n",
+        "assert key_of('abc') == 'abc' and key_of(' b') == 'b' and key_of('c') == 'c'",
+        ["def key_of(name):\n    return ''.join(name.lower().strip())\n"],
+        ["def key_of(name):\n    return name.strip()\n"],
+    ),
     "counted": (
         "def counted(start):\n    while True:\n        yield start\n        start += 1\n",
         "assert [next(counted(number)) for number in (1, 4, 9)] == [1, 4, 9]",

@@ -91,8 +91,8 @@ impl Mutants {
     }
 }
 
-/// Derives a number from 0 to 1 from the attempt's seed and these names. The seed depends on the run's seed, the sample
-/// and the attempt.
+/// Derives a number between 0 and 1 from the attempt's seed and these names. The seed depends on the run's seed, the
+/// sample and the attempt.
 pub fn share(seed: u64, what: &str, name: &str) -> f64 {
     let digest = Sha256::new()
         .chain_update(what)

@@ -47,7 +47,7 @@ pub struct Budget {
     until: Limits,
     /// Steps so far.
     pub steps: u32,
-    /// Model calls so far: one per step, plus those made by tools.
+    /// Model calls so far, including failed calls and calls made by tools.
     pub calls: u32,
     /// Replies so far that were reused from an earlier run.
     pub cached_replies: u32,

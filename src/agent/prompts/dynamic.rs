@@ -224,7 +224,7 @@ pub fn reflect(why: &str, steps: &str) -> String {
     render("reflect", context! { why, steps })
 }
 
-/// Renders the message at the beginning of a try about the previous try.
+/// Renders the message about a failed try, shown at the beginning of the next try.
 #[must_use]
 pub fn try_again(why: &str, plan: Option<&str>) -> String {
     render("try_again", context! { why, plan => plan.unwrap_or_default() })

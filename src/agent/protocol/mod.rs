@@ -152,8 +152,8 @@ fn next_object(text: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// Returns the position after the brace that closes the object at `start`. Only counts braces outside of strings, so
-/// the object need not be valid JSON.
+/// Returns the position after the brace that closes the object at `start`. Counts only the braces outside of strings,
+/// and does not check that the object is valid JSON.
 fn object_end(text: &str, start: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut in_string = false;

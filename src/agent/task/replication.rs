@@ -152,7 +152,7 @@ impl Replication {
         self.experiments.iter().map(TaskExperiment::check).collect()
     }
 
-    /// Returns the end of an attempt whose agent only supports masked replication, although the sample belongs to
+    /// Returns the end of an attempt whose agent supports only masked replication, although the sample belongs to
     /// another family. Runs reject this combination before they begin.
     #[must_use]
     pub fn missing(agent: &str) -> AttemptEnd {

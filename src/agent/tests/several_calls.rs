@@ -79,7 +79,7 @@ async fn a_broken_call_gets_an_error_and_the_other_calls_still_run() {
     let shown = answers(&attempt.asked[1].messages);
     assert_eq!(shown.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ["c0", "c1", "c2"]);
     assert!(shown[0].1.contains("not a JSON object") && shown[2].1.contains("there is no tool `nope`"), "{shown:?}");
-    // The attempt only ends after several replies in a row of which no call could be run.
+    // The attempt ends only after several consecutive replies with no call that could be run.
     let attempt = AttemptFixture::new(vec![several(&broken); 9]).await.react().await;
     assert_eq!((attempt.end, attempt.budget.steps), (End::FormatErrors, 5));
 }

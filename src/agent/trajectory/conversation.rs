@@ -35,8 +35,8 @@ pub fn take(messages: &mut Vec<Message>, event: &Event) {
     }
 }
 
-/// Rebuilds the conversation of a stored trajectory; if the attempt had several tries, the conversation of the last
-/// try.
+/// Rebuilds the conversation of a stored trajectory. If the attempt had several tries, returns the conversation of the
+/// last try.
 #[must_use]
 pub fn replay(lines: &[TimedEvent]) -> Vec<Message> {
     let mut messages = Vec::new();

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Mutant, MutantKind};
 
-/// Chooses at most `count` of a function's mutants, spread over kinds and lines. Trivial mutants are only chosen when
+/// Chooses at most `count` of a function's mutants, spread over kinds and lines. Trivial mutants are chosen only when
 /// no others are left.
 ///
 /// The order depends only on `seed` and the ids. The next mutant is always the one whose kind was chosen least often so

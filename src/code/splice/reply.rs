@@ -70,8 +70,7 @@ fn fence_of(line: &str) -> Option<&str> {
     (length >= 3).then(|| &text[..length])
 }
 
-/// Removes the indentation that all lines share. If only the first line is indented less, because the body began on its
-/// header's line, the first line is aligned with the others.
+/// Removes the indentation that all non-blank lines share, and makes `\n` the end of every line.
 pub(super) fn dedent(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let lines: Vec<&str> = text.lines().collect();

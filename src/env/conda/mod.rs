@@ -113,7 +113,7 @@ impl Conda {
     }
 
     /// Builds into the folder `home`, unless another process has done so meanwhile. First removes the remains of a
-    /// killed build, and if this build fails, its own remains.
+    /// killed build. If this build fails, removes its own remains, too.
     async fn build_once(&self, build: &BuildInput<'_>, on_progress: OnProgress<'_>) -> Result<CompletionMarker> {
         let home = &build.home;
         let envs = home.parent().unwrap_or(home);
@@ -269,8 +269,8 @@ impl EnvBackend for Conda {
     }
 
     /// Returns the env, built if necessary. Its cache key consists of the env's id and the digest of the installed
-    /// packages. So the env is reused if the channels' locations change, or if the `environment.yml` changes without
-    /// effect on the packages.
+    /// packages. So the env is reused even if the channels' locations change, or if the `environment.yml` changes
+    /// without effect on the packages.
     async fn build(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
         let source = EnvironmentFile::read(folder)?;
         let lock = CondaLock::read(folder, &source)?;
@@ -341,8 +341,7 @@ fn replaces_conda(section: &PlatformPackages) -> bool {
     section.pip.iter().any(|package| is_conda(&package.name))
 }
 
-/// Returns the folder of installed Python packages. Only its files are compiled to bytecode; other packages already
-/// contain theirs.
+/// Returns the folder of installed Python packages. Only the files in this folder are compiled to bytecode.
 fn site_packages(prefix: &Path, python: &str) -> PathBuf {
     let minor: Vec<&str> = python.split('.').take(2).collect();
     prefix.join("lib").join(format!("python{}", minor.join("."))).join("site-packages")

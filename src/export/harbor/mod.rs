@@ -8,7 +8,7 @@
 //! trajectories/<agent>/<sample>.<attempt>.json
 //! ```
 //!
-//! The agent's image contains neither gold nor the original code. Its workspace is copied into the verifier's
+//! The agent's image contains neither gold nor the original code. The agent's workspace is copied into the verifier's
 //! environment, where the agent's changes are applied to a fresh masked repo and the experiments run again. A reward
 //! written by the agent's code is ignored.
 
@@ -50,8 +50,9 @@ const BESIDE: f64 = 120.0;
 /// Writes tasks for all samples of a run, from the suite in its current state, and the run's trajectories.
 ///
 /// # Errors
-/// Kind `Store` for a run without attempts; kind `Suite` for a paper that cannot be loaded or an env without a venv
-/// lock file; kind `Baseline` for a paper without gold; kind `Machine` if a file cannot be written.
+/// Kind `Store` for a run without attempts; kind `Usage` for a run of another family than masked replication; kind
+/// `Suite` for a paper that cannot be loaded or an env without a venv lock file; kind `Baseline` for a paper without
+/// gold; kind `Machine` if a file cannot be written.
 pub fn export(source: &ExportSource, suite: &Suite, path: &Path) -> Result<Vec<PathBuf>> {
     source.require_attempts()?;
     let family = &source.run.configuration.family;

@@ -201,8 +201,8 @@ fn object(arguments: &Value) -> Value {
 }
 
 impl ModelCallDraft<'_> {
-    /// Creates a model call for an attempt that called no model. Inspect's `messages_df` only finds messages that were
-    /// shown to a model, and fails without any.
+    /// Creates a model call for an attempt that called no model. Inspect's `messages_df` finds only messages that were
+    /// shown to a model, and fails if there are none.
     pub fn nothing(begun: AttemptMoment, uuid: &str, shown: Vec<(usize, usize)>) -> Self {
         Self {
             uuid: format!("{uuid}-e"),

@@ -84,7 +84,8 @@ pub struct LogTotals {
 /// Names of the scorers. Inspect shows the first one as the headline.
 const SCORERS: [&str; 3] = ["pass", "reported", "verified"];
 
-/// Results of one scorer: passing and all attempts by sample.
+/// Results of one scorer: for each sample, the number of its attempts that pass, and the number of those that have a
+/// score.
 #[derive(Default)]
 struct ScorerResults {
     samples: BTreeMap<String, (f64, f64)>,

@@ -77,8 +77,8 @@ impl<'a> MessagePool<'a> {
         Self { uuid, model, said: Vec::new(), live: Vec::new(), places: Vec::new(), fixed: 0 }
     }
 
-    /// Adds the messages of an event. A system message starts a new conversation. A message that changed after it was
-    /// included in a call is stored again, because the earlier call included the old version.
+    /// Adds the messages of an event. A system message or a new try starts a new conversation. A message that changed
+    /// after it was included in a call is stored again, because the earlier call included the old version.
     pub fn add_event(&mut self, event: &'a Event) {
         if self.model.is_none() {
             // An agent without a model has no conversation.

@@ -27,8 +27,8 @@ fn bound(asked: &super::server::ReceivedRequest) -> Option<u64> {
     ["max_tokens", "max_completion_tokens"].iter().find_map(|name| asked.body[*name].as_u64())
 }
 
-/// Answers of servers that refuse a request, because its reply limit is too large for the context or the model, as
-/// status and message.
+/// Answers, as status and message, of servers that refuse a request because its reply limit is too large for the
+/// context or the model.
 const BOUNDS: [(u16, &str); 8] = [
     (
         400,

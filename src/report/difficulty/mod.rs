@@ -14,13 +14,14 @@ use crate::sample::Withheld;
 use crate::stats::{Interval, Logistic, TryCounts, chance, fit_correlated};
 pub use console::difficulty_console;
 
-/// Minimum number of papers or functions for fitting their differences as random effects.
+/// Minimum number of papers, or of functions masked in several samples, for fitting their differences as random
+/// effects.
 const FEWEST: usize = 3;
-/// Range of spreads, in log-odds, that are reported. Values outside it only mean that the fit stopped at a bound of its
-/// search.
+/// Range of spreads, in log-odds, that are reported. Values outside this range mean only that the fit stopped at a
+/// bound of its search.
 const LEAST_SPREAD: f64 = 0.05;
 const MOST_SPREAD: f64 = 5.8;
-/// Maximum number of random effects; the time of a fit grows with its cube.
+/// Maximum number of functions with random effects; the time of a fit grows with the cube of their number.
 const MOST: usize = 600;
 
 /// Declines of the pass rate with n, and difficulties of functions.
@@ -227,8 +228,8 @@ pub fn difficulty(
     Difficulty { level, declines, functions, notes, words: Words::default() }
 }
 
-/// Fits log-odds = intercept + slope n + paper - sum of difficulties. Without enough data for both families of random
-/// effects, or if their fit is unbounded, fits fewer of them.
+/// Fits log-odds = intercept + slope n + paper - sum of difficulties. Leaves out a family of random effects without
+/// enough data, and both families if their fit is unbounded.
 fn decline(agent: &str, model: Option<&str>, groups: &[&SampleTries<'_>], level: f64) -> Option<Decline> {
     let full = Layout::for_groups(groups);
     let plain = Layout { families: Vec::new(), functions: BTreeMap::new(), papers: BTreeMap::new() };

@@ -8,7 +8,7 @@ use crate::report::names::full_name;
 /// The figure's id.
 pub const COST: &str = "cost-accuracy";
 
-/// Ratio of the highest to the lowest cost from which the axis is logarithmic.
+/// The axis is logarithmic if the ratio of the highest to the lowest cost is above this.
 const ORDERS: f64 = 20.0;
 
 /// Draws pass@1 over dollars per attempt, one point per contender, and the Pareto front.

@@ -13,7 +13,7 @@ use crate::report::summary::{Summary, SummaryRow};
 
 /// Number of contenders named in the first lines.
 const NAMED: usize = 4;
-/// Share of attempts lost to infrastructure from which the page warns.
+/// The page warns if a larger share of attempts was lost to infrastructure.
 const MUCH_LOST: f64 = 0.03;
 
 /// The first lines of the page.

@@ -69,9 +69,9 @@ pub struct AttemptEntry {
     pub state: &'static str,
     /// Why the attempt ended; `None` without a record.
     pub end: Option<End>,
-    /// Index in the material's records.
+    /// Index in [`Material::records`].
     pub record: Option<usize>,
-    /// Index in the material's attempts without a record.
+    /// Index in [`Material::begun`].
     pub begun: Option<usize>,
 }
 

@@ -31,7 +31,7 @@ pub struct Material {
     pub units: BTreeMap<String, BTreeMap<usize, String>>,
     /// Samples by id, if their family could read them.
     pub samples: BTreeMap<String, SampleFacts>,
-    /// Name of what n counts.
+    /// Name of the quantity that n counts, such as "masked functions".
     pub axis: String,
     /// The measures of the runs' families, in the order shown.
     pub measures: Vec<MeasureFacts>,

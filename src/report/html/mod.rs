@@ -1,7 +1,7 @@
 //! The report as a page that opens in a browser: overview, samples, trajectories, comparisons.
 //!
 //! The input is a [`Material`], which other modules gather; the output is text. [`page`] makes one self-contained
-//! document of the material, with the details of every sample packed inside or, if they are too large, in files next to
+//! document of this input, with the details of every sample packed inside or, if they are too large, in files next to
 //! it. [`overview`] and [`index`] make the two halves of the document, which a server can send again while a run
 //! continues.
 //!

@@ -39,7 +39,7 @@ fn prose(text: &str) -> Value {
 
 /// Characters after which a long name may continue on the next line.
 const JOINTS: [char; 8] = ['/', '_', ':', '+', '=', '@', '-', '|'];
-/// Number of characters without a joint after which a name may be broken all the same.
+/// A name may also be broken after this many characters without a joint.
 const LONGEST_PART: usize = 32;
 
 /// Escapes a name and lets it break after its joints, so that no word in it is broken unless it is very long.

@@ -2,9 +2,10 @@
 //!
 //! A [`Family`] parses sample ids and loads items. An [`Item`] (a paper, a task) knows its samples, how they are
 //! described, and how work on them is scored; loading an item builds and runs nothing. A [`Ready`] item has its repo
-//! and env on this machine; it provides the files and task of an attempt and the checks that verify it. Everything that
-//! makes, stores and reports attempts uses these three traits and does not depend on single families; what proves that
-//! a family's items are sound, and what imports or exports them, does. `docs/new-family.md` shows a complete family.
+//! and env on this machine; it provides the files and task of an attempt and the checks that verify it. All code that
+//! makes, stores and reports attempts uses these three traits and does not depend on single families. Code that proves
+//! items sound, and code that imports or exports items, belongs to one family. `docs/new-family.md` shows a complete
+//! family.
 
 mod draw;
 mod facts;
@@ -86,7 +87,8 @@ pub trait Family: Send + Sync {
     /// # Errors
     /// Kind `Suite` if the item is missing or invalid.
     fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<Arc<dyn Item>>;
-    /// Digest of all texts shown to models that are not part of an item. A run cannot continue with a different digest.
+    /// Digest of all texts that models see and that do not belong to an item. A run cannot continue with a different
+    /// digest.
     fn prompts(&self) -> String {
         general_digest()
     }
@@ -269,18 +271,18 @@ pub trait Ready: Send + Sync {
     fn checks_are_independent(&self) -> bool {
         false
     }
-    /// Whether this check always gives the same result on the same files. Results are cached only of such checks, and
+    /// Whether this check always gives the same result on the same files. Only results of such checks are cached, and
     /// only in families whose [checks are independent](Self::checks_are_independent) of each other.
     fn is_exact(&self, _check: &str) -> bool {
         false
     }
-    /// Number of times that verification runs this check, each in a fresh sandbox; for families with independent
-    /// checks.
+    /// Number of times that verification runs this check, each in a fresh sandbox. Used only in families with
+    /// independent checks.
     fn runs(&self, _check: &str) -> usize {
         1
     }
-    /// Verifies an attempt in a fresh sandbox with the same files and the agent's changes: runs the checks in order and
-    /// passes each outcome to `done`. Families that verify the answer find it in `evidence`.
+    /// Verifies an attempt in a fresh sandbox that has the files given to the agent, and the agent's changes: runs the
+    /// checks in order and passes each outcome to `done`. Families that verify the answer find it in `evidence`.
     ///
     /// # Errors
     /// [`Fault::Lost`] if the sandbox died.
@@ -301,8 +303,8 @@ pub trait Ready: Send + Sync {
     fn repeats(&self, _staged: &Staged<'_>, _evidence: &AttemptOutput<'_>, _results: &Map<String, Value>) -> bool {
         false
     }
-    /// Repeats the agent's work in a sandbox with the original files, after [`Self::repeats`] asked for it. Passes each
-    /// measurement to `done`.
+    /// Repeats the agent's work in a sandbox with the original files. Called if [`Self::repeats`] returns true. Passes
+    /// each measurement to `done`.
     ///
     /// # Errors
     /// [`Fault::Lost`] if the sandbox died.
@@ -333,8 +335,8 @@ pub struct ScoringInput<'a> {
     pub answer: Option<&'a str>,
     /// Data about the agent's work: [`Collected::observed`].
     pub observed: &'a Map<String, Value>,
-    /// Results of verification: `{"result": ...}` or `{"error": "..."}` by the check's id; several results under `runs`
-    /// if a check ran several times. Empty before verification.
+    /// Results of verification for each check, by its id: `{"result": ...}` or `{"error": "..."}`; if the check ran
+    /// several times, also `runs`, the list of all results. Empty before verification.
     pub results: &'a Map<String, Value>,
 }
 
@@ -363,7 +365,8 @@ pub struct Staged<'a> {
 pub struct AttemptOutput<'a> {
     /// The agent's answer, verbatim.
     pub answer: Option<&'a str>,
-    /// The agent's changes. Verification's sandbox gets them except those that [`Ready::keeps_out`] names.
+    /// The agent's changes. The sandbox of verification gets these changes, except those for which [`Ready::keeps_out`]
+    /// returns true.
     pub changes: &'a Changes,
     /// Other data about the agent's work.
     pub work: &'a Collected,

@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 const BEATS: u32 = 12;
 /// Maximum time between beats.
 const RAREST: Duration = Duration::from_secs(5);
-/// Minimum number of looks before a process counts as dead: the time between two looks counts for at most a `LOOKS`th
-/// of the timeout. While a file server is down, processes can neither look nor beat, so a long gap between two looks
-/// does not show that a process is dead.
+/// Minimum number of looks, after the first one, before a process counts as dead: the time between two looks counts for
+/// at most a `LOOKS`th of the timeout. While a file server is down, processes can neither look nor beat, so a long gap
+/// between two looks does not show that a process is dead.
 const LOOKS: u32 = 4;
 /// Age of a heartbeat file after which [`any_recent`] no longer counts its process as alive.
 const RECENT: Duration = Duration::from_mins(1);
@@ -52,8 +52,9 @@ impl Heartbeat {
         line(0, RUNNING)
     }
 
-    /// Starts beating in a file. A process without a beat for `timeout` counts as dead. Another process that cleans up
-    /// after it first creates the file `buried`. A process that was only stalled finds this file and stops.
+    /// Starts beating in a file. A process without a beat for `timeout` counts as dead. Another process creates the
+    /// file `buried` before it cleans up after this one. If this process was only stalled, it finds the file and
+    /// cancels [`lapsed`](Self::lapsed).
     ///
     /// # Errors
     /// If no thread can be started.
@@ -137,7 +138,8 @@ pub(super) struct PeerWatch {
 struct PeerBeat {
     text: Vec<u8>,
     looked: Instant,
-    /// Time without a change, counting only periods in which we looked.
+    /// Time for which the text has not changed. The time between two looks counts for at most a [`LOOKS`]th of the
+    /// timeout.
     unchanged: Duration,
     /// Whether the file's text has ever changed. It never changes if the process died before the first look.
     has_changed: bool,
@@ -156,7 +158,7 @@ impl PeerWatch {
         self.looked(name, text, Instant::now())
     }
 
-    /// Whether a process's beats have changed since the first look, most recently less than half the timeout ago.
+    /// Whether a process's counter has changed since the first look, the last time less than half the timeout ago.
     #[must_use]
     pub fn is_well(&self, name: &str) -> bool {
         self.seen.get(name).is_some_and(|seen| seen.has_changed && seen.unchanged < self.timeout / 2)
@@ -189,7 +191,7 @@ pub fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.beat"))
 }
 
-/// Whether any process seems alive, for readers that look only once: judged by the files' modification times.
+/// Whether any process seems alive, judged by the files' modification times; for readers that look only once.
 #[must_use]
 pub fn any_recent(folder: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else { return false };
@@ -257,7 +259,7 @@ mod tests {
             for turn in 0..60 {
                 assert_eq!(look(5 * turn, turn, written), Liveness::Alive);
             }
-            // A process is dead once its counter stands still, however new its file is.
+            // A process is dead once its counter has not changed for long enough, however new its file is.
             for turn in 60..71 {
                 assert_eq!(look(5 * turn, 59, now + Duration::from_secs(5 * turn)), Liveness::Alive, "{turn}");
             }

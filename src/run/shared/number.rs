@@ -1,4 +1,4 @@
-//! The number of a shard and of all shards.
+//! The number of a shard, and how many shards a run has.
 
 use std::fmt;
 use std::str::FromStr;

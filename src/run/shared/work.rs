@@ -38,7 +38,7 @@ pub struct SharedQueue<'a> {
     places: HashMap<(String, String, u32), usize>,
     /// Whether each attempt, by index, has a record that was not lost to infrastructure.
     done: Vec<bool>,
-    /// Tries lost by other processes since this one started, with the reason for the last loss.
+    /// Tries lost since this process started, by this or another process, with the reason for the last loss.
     lost: HashMap<usize, (u32, String)>,
     /// Attempts that nobody had started at the last look, in the order in which this process tries to claim them.
     free: VecDeque<usize>,
@@ -173,7 +173,7 @@ impl<'a> SharedQueue<'a> {
         })
     }
 
-    /// Whether other processes have lost this attempt as often as it may be tried.
+    /// Whether this attempt has been lost as often as it may be tried.
     fn is_given_up(&self, place: usize) -> bool {
         self.lost.get(&place).is_some_and(|(count, _)| *count >= self.tries)
     }

@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 /// Time to wait for another process that makes the same image.
 const OTHERS: Duration = Duration::from_mins(30);
 
-/// Creates a container with this name. If a container of that name exists, another process is building the same thing;
-/// waits until that process has finished.
+/// Creates a container with this name. If a container of that name exists, another process is building the same thing.
+/// The new container is then created after that process has finished.
 pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<String> {
     let begun = std::time::Instant::now();
     loop {

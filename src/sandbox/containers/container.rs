@@ -118,7 +118,7 @@ pub(super) async fn start(
 async fn create(engine: &Engine, mut body: ContainerCreateBody, disk: u64) -> Result<String, bollard::errors::Error> {
     if engine.quota.is_expected() {
         // The init enforces the disk limit, because it can stop the command and report the reason. The quota is larger
-        // than that limit, so it only takes effect if a command writes faster than the init checks the disk.
+        // than that limit, so it takes effect only if a command writes faster than the init checks the disk.
         let size = disk.saturating_add(disk / 8).saturating_add(64 << 20);
         let mut limited = body.clone();
         let option = HashMap::from([("size".to_owned(), size.to_string())]);
@@ -203,8 +203,8 @@ fn body(
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
         cap_drop: Some(vec!["ALL".into()]),
         security_opt: Some(vec!["no-new-privileges".into()]),
-        // Do not let the engine add an init: our own reaps orphans, and it must be the first process so that no process
-        // inside can kill it.
+        // Do not let the engine add an init: this program's own init reaps orphans, and it must be the first process so
+        // that no process inside can kill it.
         init: Some(false),
         log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
         memory: Some(number(limits.memory)),

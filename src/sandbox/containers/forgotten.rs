@@ -95,8 +95,8 @@ mod tests {
         assert!(!is_member(groups, "abd") && !is_member(groups, "") && !is_member(b"", "abc"));
     }
 
-    /// Imitates what remains if podman is killed while it starts a container: a process in the container's control
-    /// group that has no supervisor.
+    /// Imitates what remains if podman is killed while it starts a container: a process without a supervisor in the
+    /// container's control group.
     #[tokio::test]
     async fn a_process_without_a_supervisor_is_ended_with_its_group() {
         let Some(place) = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].map(Path::new).into_iter().find(|place| {

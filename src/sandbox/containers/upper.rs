@@ -1,5 +1,5 @@
-//! Copies a workspace's upper layer into a container before the attempt, and the attempt's changes back into it, in the
-//! form of an overlay's upper layer.
+//! Copies a workspace's upper layer into a container before the attempt. After the attempt, copies its changes back
+//! into the upper layer, in the form that overlays use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -147,8 +147,8 @@ impl Cgroup {
     }
 
     /// Returns which limit made the kernel kill a process of the group for lack of memory, according to the group's own
-    /// counters. Returns `None` if there is no memory group: then the attempt itself may have used up the machine's
-    /// memory, and nothing shows which limit was exceeded.
+    /// counters. Returns `None` if there was no such kill, or if there is no memory group: then the attempt itself may
+    /// have used up the machine's memory, and nothing shows which limit was exceeded.
     pub(super) fn oom_kill(&self) -> Option<OutOfMemory> {
         let (folder, version) = self.memory.as_ref()?;
         let file = folder.join(if *version == CgroupVersion::One { "memory.oom_control" } else { "memory.events" });

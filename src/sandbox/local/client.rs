@@ -238,8 +238,8 @@ impl Sandbox for LocalSandbox {
     async fn destroy(self: Box<Self>) -> Result<(), Fault> {
         let Self { conversation, mut child, leftovers, disk, .. } = *self;
         drop(conversation);
-        // The init kills all processes and exits when it finds the socket closed. Without namespaces, only the init can
-        // kill them, so it gets more time.
+        // The init kills all processes and exits when it finds the socket closed. Without namespaces, the kernel does
+        // not end them together with the init, so the init gets more time to kill them.
         let longest = if leftovers.scratch.is_some() { LONGEST_END } else { Duration::from_secs(5) };
         let result = tokio::time::timeout(longest, child.wait()).await;
         if result.is_err() {

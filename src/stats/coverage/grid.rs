@@ -97,7 +97,7 @@ impl Shape {
 pub(super) enum Pairing {
     /// Drawn independently.
     Apart,
-    /// Every sample passes always or never, and the better contender passes all samples of the other.
+    /// Every sample passes always or never, and the better contender passes all samples that the other passes.
     Nested,
 }
 
@@ -153,7 +153,7 @@ pub(super) fn simulate(asked: Estimand, shape: Shape, chances: Chances, runs: us
     tally
 }
 
-/// Estimator from attempts, passed attempts and k.
+/// Estimates a rate at a sample from the number of attempts, the number of passed attempts, and k.
 type Estimator = fn(usize, usize, usize) -> Option<f64>;
 
 fn rate(

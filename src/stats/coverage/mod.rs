@@ -1,4 +1,5 @@
-//! Coverage of the intervals in simulated runs: the tables of docs/statistics.md, and a quick form of them.
+//! Coverage of the intervals in simulated runs: the tables of docs/statistics.md, and quick tests of some of their
+//! cells.
 //!
 //! There are two kinds of simulated runs. On the [`grid`], each sample's pass probability is drawn from a distribution
 //! with a known mean, or all are equal. In runs of the `mutant:P` [`baseline`], each masked function is restored with a

@@ -237,7 +237,7 @@ fn simulates_the_coverage_tables_of_the_docs() {
         let all = shapes(&[1, 2, 3, 6, 20], &[2, 3, 4, 8, 24, 100]);
         print("The grid", &measures(&grid, &[1, 3, 5], &[5.0]), &all, runs);
     }
-    // These settings were not used to choose the method.
+    // The method of the intervals was chosen without these settings.
     let other = chances(&[0.05, 0.2, 0.7, 0.95], &[(0.5, 0.5), (2.0, 8.0)], &[0.3, 0.8]);
     if is_asked("held") {
         let sizes = shapes(&[1, 2, 4, 10], &[2, 5, 6, 12, 40]);

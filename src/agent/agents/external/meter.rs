@@ -29,9 +29,10 @@ const REFUSALS: u32 = 5;
 /// Consecutive failed calls after which the agent is stopped. Failed calls are recorded but are not steps, so the step
 /// limit does not bound them.
 const FAILURES: u32 = 10;
-/// Time that the agent has to write an answer after its first call is refused because the budget is used up.
+/// Time that the agent has to write an answer after the first refused call, that is, once its budget is used up.
 const LAST_WORDS: Duration = Duration::from_mins(1);
-/// Maximum wait for the replies of calls in progress when the run is stopped; only a reply shows what its call cost.
+/// Maximum wait for the replies of calls in progress when the run is stopped. Without its reply, a call's cost is
+/// unknown.
 const LAST_REPLY: Duration = Duration::from_secs(3);
 /// Maximum number of calls in progress; further calls wait.
 const SIDE_BY_SIDE: usize = 8;
@@ -57,7 +58,7 @@ pub(super) struct Meter<'a> {
     /// Cancelling this token stops the program.
     pub(super) stop: CancellationToken,
     begun: Instant,
-    /// Time that the program has spent waiting for the model, which is not tool time.
+    /// Time that the program has spent waiting for the model. This time is not tool time.
     pub(super) waited: Duration,
     /// Start of the current wait for the model; `None` if no call is in progress.
     waiting: Option<Instant>,
@@ -65,9 +66,9 @@ pub(super) struct Meter<'a> {
     queue: VecDeque<AgentCall>,
     /// Names of request features that were not passed on to the model.
     not_passed: HashSet<String>,
-    /// Reasoning of earlier replies with tool calls. It is added to a request whose program did not keep it. Each
-    /// reply is stored twice, under the id of its first tool call and under the contents of that call, because some
-    /// programs change ids. Values: the call's original id and the reasoning.
+    /// Reasoning of earlier replies with tool calls. If the program leaves the reasoning out of a later request, it is
+    /// put back from here. Each reply is stored twice, under the id of its first tool call and under the contents of
+    /// that call, because some programs change ids. Values: the call's original id and the reasoning.
     thoughts: HashMap<String, (String, Vec<Thought>)>,
     record: RequestRecord,
     refusals: u32,
@@ -135,7 +136,8 @@ impl<'a> Meter<'a> {
                 biased;
                 Some(call) = under_way.next() => self.finish(call, under_way.is_empty()),
                 () = ended.cancelled(), if is_idle => {
-                    // The program has ended and needs no answers; only count the requests that the gateway refused.
+                    // The program has ended, so nobody needs an answer to the remaining requests. Count those that the
+                    // gateway refused.
                     while let Ok(asked) = asked.try_recv() {
                         if let GatewayRequest::Refused(refusal) = asked {
                             self.unreadable(refusal);
@@ -164,7 +166,7 @@ impl<'a> Meter<'a> {
                 continue;
             }
             if !under_way.is_empty() && !self.fits(&ask) {
-                // Try again when the calls in progress have finished, which may free reserved money.
+                // Try again when a call in progress has finished, because its reserved money may be free then.
                 self.queue.push_front(ask);
                 return;
             }

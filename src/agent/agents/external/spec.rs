@@ -22,9 +22,8 @@ impl ExternalAgentSpec {
         self.which.contains('/').then(|| Path::new(&self.which))
     }
 
-    /// Returns the same agent with an absolute path, for which it calls `here`, if the agent is given as a folder. If
-    /// the agent is given by a name and no bundled agent has this name, the folder of this name in `others` is used, if
-    /// it exists.
+    /// Returns the same agent. If it is given as a folder, the folder's path is made absolute by calling `here`. If it
+    /// is given by a name that no bundled agent has, and `others` contains a folder of this name, that folder is used.
     ///
     /// # Errors
     /// Returns the errors of `here`.
@@ -66,7 +65,7 @@ impl FromStr for ExternalAgentSpec {
     /// # Errors
     /// Kind `Usage` for a setting other than `mode`.
     fn from_str(text: &str) -> Result<Self> {
-        // Only search for a comma after the last slash: the folder's path may contain commas.
+        // Search for a comma only after the last slash, because the folder's path may contain commas.
         let name = text.rfind('/').map_or(0, |slash| slash + 1);
         let (which, setting) = match text[name..].find(',') {
             Some(comma) => (&text[..name + comma], Some(&text[name + comma + 1..])),

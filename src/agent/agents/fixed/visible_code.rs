@@ -11,7 +11,7 @@ use crate::code::{Function, Module, last_part};
 
 /// Maximum bytes of a file's outline. If the outline is longer, only the part around the function is shown.
 const MOST_SHOWN: usize = 12_000;
-/// Maximum lines of a method that the outline keeps because it sets attributes.
+/// Maximum lines of the methods that the outline keeps because they set attributes.
 const MOST_LINES: usize = 15;
 
 /// Returns the lines that masking leaves of a function, without the indentation of the function's class.
@@ -73,10 +73,10 @@ fn dedented(text: &str) -> String {
     text.lines().map(|line| line.strip_prefix(indent).unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the part of the function's file to show, and the signatures of the functions that it omits. Usually this is
-/// the outline, or the part around the function if the outline is too long. With [`CodeChoice::Full`] it is the whole
-/// file, with [`CodeChoice::None`] only the imports and the function. The part is kept small because small models copy
-/// a file that they are shown.
+/// Returns the part of the function's file to show, and the signatures of the functions that this part omits. Usually
+/// this is the outline, or the part around the function if the outline is too long. With [`CodeChoice::Full`] it is the
+/// whole file, with [`CodeChoice::None`] only the imports and the function. The part is kept small because small models
+/// copy a file that they are shown.
 pub(super) fn visible_code(module: &Module, function: usize, choice: CodeChoice) -> (String, Vec<String>) {
     let text = String::from_utf8_lossy(module.source()).into_owned();
     if choice == CodeChoice::Full {

@@ -30,9 +30,9 @@ pub(super) struct ConversationMemory {
     history: History,
     /// Context size of the model in tokens, input and output together.
     context: Option<u64>,
-    /// Number of leading messages that are never removed: system prompt and task.
+    /// Number of leading messages that are never removed: those before the first step, such as system prompt and task.
     head: usize,
-    /// Length in bytes of the task message; a note or a summary of removed steps is appended after it.
+    /// Length in bytes of the last of these messages. When steps are removed, a note or a summary is appended to it.
     keep: usize,
     /// Bytes sent with every call in addition to the messages, such as tool descriptions.
     beside: usize,
@@ -50,8 +50,8 @@ pub(super) struct ConversationMemory {
 }
 
 impl ConversationMemory {
-    /// Creates the memory of a conversation that holds its system prompt and task. `beside` is the number of bytes sent
-    /// in addition to the messages.
+    /// Creates the memory of a conversation that contains only the messages before the first step. `beside` is the
+    /// number of bytes sent in addition to the messages.
     #[must_use]
     pub fn new(history: History, context: Option<u64>, messages: &[Message], beside: usize) -> Self {
         let keep = messages.last().map_or(0, |message| message.content.len());
@@ -159,8 +159,8 @@ impl ConversationMemory {
         self.sizes.clear();
     }
 
-    /// Updates the summary with the steps to be removed. Keeps the previous summary if no further model call is
-    /// allowed.
+    /// Updates the summary with the steps to be removed. Keeps the previous summary if the model gives no new one, for
+    /// example because no further call is allowed.
     async fn summarise(
         &mut self,
         count: usize,

@@ -2,15 +2,15 @@
 
 use tree_sitter::{Node, Parser};
 
-/// Returns the line (from 1) of the first syntax error in `after` if the edit added errors; otherwise, and for files
-/// that are not Python, `None`.
+/// Returns the line (from 1) of the first syntax error in `after` if the edit added errors. Returns `None` if it added
+/// none, or if the file is not Python.
 #[must_use]
 pub fn broken(path: &str, before: &str, after: &str) -> Option<usize> {
     if !path.to_lowercase().ends_with(".py") {
         return None;
     }
     let (old, new) = (errors(before)?, errors(after)?);
-    // Only count added errors, so that a file that was already broken can be repaired step by step.
+    // Count only the added errors, so that a file that was already broken can be repaired step by step.
     if new.len() > old.len() || (old.is_empty() && !new.is_empty()) { new.first().copied() } else { None }
 }
 

@@ -26,7 +26,7 @@ impl Window {
     /// Reads the file.
     ///
     /// # Errors
-    /// The errors of the sandbox, and if the file is not text.
+    /// Returns the errors of the sandbox; fails if the file is not text.
     pub async fn text(&self, context: &mut Context<'_>) -> Result<String, ToolFailure> {
         read_text(context, &self.path, &self.shown, READ_LIMIT).await
     }

@@ -45,7 +45,7 @@ pub(super) struct CondarcValues {
 
 type List = Option<Vec<String>>;
 
-/// The keys of a file that are read. Most of conda's keys concern other matters.
+/// The keys that are read from a file. Most of conda's other keys concern other matters.
 #[derive(Default, Deserialize)]
 struct File {
     channel_alias: Option<Spanned<String>>,

@@ -36,7 +36,7 @@ const highlightLine = (line, open) => {
   return [out, open];
 };
 
-/** Lines of both texts, each with ' ', '-' or '+', by their longest common subsequence. */
+/** Lines of both texts, compared by their longest common subsequence: removed ('-'), added ('+') or common (' '). */
 const diffLines = (before, after) => {
   const a = before.split('\n');
   const b = after.split('\n');

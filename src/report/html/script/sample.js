@@ -17,7 +17,7 @@ const paperBlock = (paper, id) => {
       h('ol', {}, paper.experiments.map((one) => h('li', {}, h('b', {}, one.id), ` ${one.description} `, h('code', {}, one.command))))));
 };
 
-/** What an attempt wrote in place of each masked function. */
+/** Shows the code that an attempt wrote in place of each masked function. */
 const writtenBlocks = (details, functions) => (functions || []).map((one, place) => {
   const mine = (details.written || [])[place];
   if (mine === undefined || mine === null) return h('p', { class: 'missing' }, `${one.at}: `, prose(details.unwritten || 'not found in what the attempt left'));
