@@ -1,4 +1,4 @@
-//! The families that this program knows; they are listed only here.
+//! The families of tasks that this program knows. No other file lists them.
 
 use crate::command::Commands;
 use crate::masked::MaskedReplication;

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_and_closed_folders_are_counted_and_links_are_not_followed() {
+    fn files_in_deep_or_unreadable_folders_count_and_links_are_not_followed() {
         let place = tempfile::tempdir().unwrap();
         let (tree, outside) = (place.path().join("tree"), place.path().join("outside"));
         for folder in [&tree, &outside] {
@@ -264,7 +264,7 @@ mod tests {
         std::os::unix::fs::symlink(&outside, tree.join("link")).unwrap();
         let before = total(&tree);
         assert!(before < 1 << 16, "{before}");
-        // The tree is deeper than the kernel's limit for paths, and the folder at its end is closed.
+        // The tree is deeper than the kernel's limit for paths, and the folder at its end has no permissions.
         let script = "import os\nfor _ in range(700):\n    os.mkdir('deeper'); os.chdir('deeper')\n\
                       open('f', 'wb').write(b'x' * 2**20)\nos.chmod('.', 0)";
         let made = std::process::Command::new("python3").args(["-c", script]).current_dir(&tree).status().unwrap();

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_in_the_child_is_returned_and_leaves_no_zombie() {
+    fn a_failure_in_the_child_is_returned_as_its_error() {
         for (program, folder, error) in
             [("/bin/missing", "/", libc::ENOENT), ("/bin/sh", "/missing", libc::ENOENT), ("/etc", "/", libc::EACCES)]
         {

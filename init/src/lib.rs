@@ -266,7 +266,7 @@ fn start_unconfined(setup: &Setup) -> io::Result<ProcessRole> {
     Ok(ProcessRole::Init(Box::new(JobServer::new(starter)?)))
 }
 
-/// Adds a watch on the memory that no cgroup counts.
+/// Adds a watch on the memory that no cgroup counts, if `sockets` says how to measure the memory of sockets.
 fn weighing(server: JobServer, setup: &Setup, sockets: Option<SocketMeasurement>) -> JobServer {
     match sockets {
         Some(sockets) => {

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_counts_at_most_its_resident_and_swapped_memory() {
+    fn memory_open_files_and_sockets_of_a_process_are_measured() {
         let own = std::process::id() as i32;
         assert!(resident(own) > 1 << 20);
         assert!(share(own) > 1 << 18 && share(own) <= 2 * resident(own), "{} {}", share(own), resident(own));

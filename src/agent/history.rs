@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn histories_parse_and_print_the_same_text() {
+    fn a_history_setting_is_printed_as_it_was_parsed() {
         for text in ["full", "window:5", "summary:12", "super"] {
             assert_eq!(text.parse::<History>().unwrap().to_string(), text);
         }

@@ -78,7 +78,7 @@ mod tests {
     use crate::sandbox::Exit;
 
     #[test]
-    fn entries_of_a_killed_process_are_read_without_its_torn_last_line() {
+    fn the_journal_of_a_killed_process_is_read_without_its_torn_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sub/paper.jsonl");
         let outcome = ExperimentOutcome {

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn some_believed_pairs_are_run_that_cover_each_of_their_functions_and_experiments() {
+    fn enough_predicted_pairs_are_run_to_cover_their_functions_and_experiments() {
         let believed: BTreeSet<ExperimentAndFunction> = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)].into();
         let mut plan = MatrixPlan { predicted: Vec::new(), believed, pairs: [(3, 3)].into(), notes: Vec::new() };
         plan.test_beliefs(&[1.0, 2.0, 3.0, 4.0]);

@@ -65,7 +65,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     last.map_or(Ok(()), Err)
 }
 
-/// Returns the error if not all containers could be removed.
+/// Returns an error if `count` containers could not be removed; `None` for 0.
 fn left_over(kind: EngineKind, count: usize) -> Option<Error> {
     let name = kind.name();
     (count > 0).then(|| {

@@ -12,10 +12,10 @@ use crate::stats::Population;
 
 /// Compare agents, models or settings on the same samples
 ///
-/// Pairs the samples that both have, and prints the difference of their pass rates with its interval, and the p-value
-/// of a permutation test, adjusted by Holm's method for several comparisons. A run with several agents counts as
-/// several contenders. Runs with different suites, gold, experiments, scoring or budgets are refused unless you pass
-/// `--force`.
+/// Pairs the samples that both contenders have, and prints the difference of their pass rates with its interval, and
+/// the p-value of a permutation test, adjusted by Holm's method for several comparisons. A run with several agents
+/// counts as several contenders. Runs with different suites, gold, experiments, scoring or budgets are refused unless
+/// you pass `--force`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment compare fixed dynamic\n  autoexperiment compare runs/a runs/b runs/c --every-pair --by-n"

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_end_of_a_session_has_its_code() {
+    fn every_outcome_of_a_run_has_its_exit_code() {
         let lost = RunOutcome::Lost(vec!["why".to_owned()]);
         for (outcome, failed, code) in [
             (RunOutcome::Complete, false, 0),

@@ -14,8 +14,8 @@ use crate::run::ClientName;
 /// Let an assistant attempt samples over MCP
 ///
 /// The assistant lists papers, draws samples, opens attempts, acts in their sandboxes, submits and reads verdicts. It
-/// never sees gold. Attempts are stored like any other, as those of the agent `serve:CLIENT`. Serves one assistant over
-/// stdin and stdout, which starts this program itself, or several over HTTP with `--listen`.
+/// never sees gold. Attempts are stored like any other, as those of the agent `serve:CLIENT`. Serves one assistant,
+/// which starts this program itself, over stdin and stdout, or several over HTTP with `--listen`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn old_names_are_refused_with_the_new_name() {
+    fn old_commands_and_options_are_refused_with_a_hint_to_the_new() {
         for (line, new) in [
             ("sweep", "`autoexperiment clean`"),
             ("verify-runs r --verifier oracle", "`autoexperiment pick`"),

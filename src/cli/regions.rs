@@ -218,7 +218,7 @@ fn by_tags(root: &Path) -> Vec<ProposedRegion> {
     rows
 }
 
-/// Formats a row as lines of a manifest.
+/// Formats a proposed region as lines of a manifest.
 fn written(row: &ProposedRegion) -> String {
     let of = row.of.map_or_else(String::new, |of| format!(" of {of}"));
     let mut text = format!("# {}{of} lines of code, from line {}\n[[region]]\n", row.lines, row.line);

@@ -53,7 +53,7 @@ enum View {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.format.is_given() && arguments.view != View::Overview {
-        return Err(Error::usage("`--json` and `--csv` are formats of the overview")
+        return Err(Error::usage("`--json` and `--csv` need `--view overview`")
             .hint("leave out `--view`; `attempts` and `values` are CSV already"));
     }
     let (store, run) = Store::open(&run_folder(&arguments.run, &arguments.runs)?)?;

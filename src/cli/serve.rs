@@ -63,8 +63,8 @@ pub struct Arguments {
     /// Secret that clients must send as `Authorization: Bearer TOKEN` or `?token=TOKEN`.
     #[arg(long, env = "AUTOEXPERIMENT_TOKEN", hide_env_values = true, help_heading = "Connections")]
     token: Option<String>,
-    /// Answer a call that takes longer with a sign of life; the client then waits with the tool `wait`. OpenEnv's
-    /// clients give up after 60 s.
+    /// Answer a call that takes longer than this with a sign of life; the client then waits with the tool `wait`.
+    /// OpenEnv's clients give up after 60 s.
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Connections")]
     patience: Option<f64>,
 }

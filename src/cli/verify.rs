@@ -167,7 +167,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     faults.end(papers.len(), "papers")
 }
 
-/// Verifies the items of another family.
+/// Verifies the items of a family other than masked replication.
 async fn items(arguments: &Arguments) -> Result<()> {
     let place = ProofSetup {
         suite: arguments.suite.folder()?,

@@ -31,7 +31,8 @@ impl VerificationFaults {
         }
     }
 
-    /// Returns the command's result, for `all` items that were checked.
+    /// Returns the command's result: an error that names the faulty items, if any. `all` is the number of items that
+    /// were checked, and `what` names their kind.
     pub fn end(self, all: usize, what: &str) -> Result<()> {
         match self.first {
             None => Ok(()),

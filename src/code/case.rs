@@ -233,14 +233,14 @@ def f(x, y=None):
     }
 
     #[test]
-    fn parts_that_do_not_run_are_found() {
+    fn lines_that_no_call_runs_are_found() {
         assert_eq!(untried(SOURCE, "f(-1, 0); f(1); f(3); f(4); list(f(0)[0]())"), [7, 13, 21]);
         assert_eq!(untried(SOURCE, "f(1)"), [3, 4, 6, 6, 7, 11, 11, 13, 13, 13, 15, 18, 20, 21, 21]);
         assert_eq!(untried("def f(x):\n    return x + 1\n", "f(1)"), [0; 0]);
     }
 
     #[test]
-    fn arguments_of_calls_are_passed_on() {
+    fn recording_code_passes_on_the_arguments_of_each_call() {
         for text in [
             "def f(x, *y):  # of x\n    \"\"\"Of x.\"\"\"\n    return x\n",
             "def f(x, *y):  # of x\n    z = x; return z\n",

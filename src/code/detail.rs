@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn other_details_keep_placeholders_escapes_and_the_rest_of_the_file() {
+    fn replaced_details_keep_placeholders_escapes_and_the_rest_of_the_file() {
         let module = Module::parse("m.py", SOURCE.as_bytes().to_vec()).unwrap();
         let changed = module.with_other_details(&module.details(&module.body_code(0)));
         let changed = String::from_utf8(changed).unwrap();

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_stays_on_one_line() {
+    fn a_one_line_description_gives_a_one_line_docstring() {
         assert_eq!(made(" The mean. ", Encoding::Utf8), b"\"\"\"The mean.\"\"\"");
     }
 

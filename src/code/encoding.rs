@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_declaration_is_read_where_python_reads_it() {
+    fn an_encoding_declaration_is_read_only_where_python_reads_it() {
         for (source, encoding) in [
             (&b"x = 1\n"[..], Encoding::Utf8),
             (b"# -*- coding: latin-1 -*-\n", Encoding::Latin1),

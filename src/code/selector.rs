@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_selector_reads_and_writes_itself() {
+    fn a_selector_is_printed_as_it_was_parsed() {
         for text in ["a.py::f", "pkg/losses.py::EnergyLoss.__call__", "a.py::outer.inner", "a.py::f#2"] {
             let selector: Selector = text.parse().unwrap();
             assert_eq!(selector.to_string(), text);

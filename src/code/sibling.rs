@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_body_of_a_sibling_stands_in_for_another_one() {
+    fn the_body_of_a_sibling_method_replaces_a_methods_body() {
         let own = "class A:\n    def f(self, x):\n        \"\"\"Of A.\"\"\"\n        return x\n\n    def g(self):\n        return 1\n";
         let other = "class B:\n    def f(self,\n          x):\n        y = x + 1\n        return y\n\n    def g(self, more):\n        return 2\n";
         let (own, other) = [own, other].map(|text| Module::parse("m.py", text.as_bytes().to_vec()).unwrap()).into();

@@ -143,13 +143,13 @@ def other(n):
 
     #[test]
     #[allow(clippy::float_cmp)]
-    fn a_copy_with_other_names_is_found_once_identifiers_are_normalised() {
+    fn a_copy_with_other_names_is_found_with_normalised_identifiers() {
         assert!(similarity("distances", "renamed", Identifiers::Kept) < 0.1);
         assert_eq!(similarity("distances", "renamed", Identifiers::Normalised), 1.0);
     }
 
     #[test]
-    fn unrelated_bodies_share_nothing() {
+    fn unrelated_bodies_share_almost_nothing() {
         assert!(similarity("distances", "other", Identifiers::Normalised) < 0.05);
     }
 

@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn another_argument_of_a_function_counts_even_if_it_returns_the_same() {
+    fn another_argument_is_a_difference_even_if_the_same_is_returned() {
         let right = ExpectedCall { object: Some("a1".to_owned()), ..expects("a.py::load", json!({"seed": 2})) };
         let load =
             |seed: u32| FunctionCall { object: Some("a1".to_owned()), ..calls("a.py::load", json!({ "seed": seed })) };
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_another_recorded_call_makes_is_not_made_in_place_of_an_expected_one() {
+    fn a_call_within_another_recorded_call_does_not_replace_an_expected_call() {
         let expected = [expects("a.py::rng", json!({"seed": 3})), expects("a.py::load", json!({"name": "x"}))];
         let load = calls("a.py::load", json!({"name": "x"}));
         let inner = FunctionCall { direct: false, within: true, ..calls("a.py::rng", json!({"seed": 8})) };
@@ -469,14 +469,14 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_expected_itself_is_not_made_in_place_of_another_one() {
+    fn a_call_that_matches_one_expected_call_does_not_replace_another() {
         let expected = [3, 4].map(|seed| expects("a.py::rng", json!({ "seed": seed })));
         let comparison = compared(&expected, &[calls("a.py::rng", json!({"seed": 3}))]);
         assert!(comparison.agrees() && comparison.made == 1 && comparison.absent.len() == 1, "{comparison:?}");
     }
 
     #[test]
-    fn a_number_is_the_same_as_a_list_of_it_alone() {
+    fn a_number_equals_a_list_with_only_this_number() {
         let expected = [expects("a.py::bound", json!({"times": [5000]}))];
         assert!(compared(&expected, &[calls("a.py::bound", json!({"times": 5000}))]).agrees());
         for other in [json!(5001), json!([5000, 5000]), json!([]), json!("5000")] {

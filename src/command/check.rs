@@ -24,10 +24,10 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
         };
         let strict = strict_check(&instruction.gold, &asked, instruction.kind);
         for argument in asked.iter().zip(&strict.arguments).filter(|(_, hit)| !**hit).map(|(argument, _)| argument) {
-            wrong(format!("its right program does not hold the argument `{}`", argument.name));
+            wrong(format!("its right program lacks the value of the argument `{}`", argument.name));
         }
         for argument in asked.iter().filter(|argument| !contains_value(&instruction.text, argument)) {
-            wrong(format!("its text does not hold the argument `{}`", argument.name));
+            wrong(format!("its text lacks the value of the argument `{}`", argument.name));
         }
         if strict_kind(&instruction.gold) != Some(instruction.kind) {
             wrong("its right program is not of its kind".to_owned());

@@ -235,7 +235,7 @@ impl CommandSet {
             }
             if let Some(loose) = &expect.tolerance {
                 if !(loose.relative.is_finite() && loose.relative > EXACT && loose.relative < 1.0) {
-                    wrong(format!("tolerance must be above {EXACT:e}, which is the default, and below 1"));
+                    wrong(format!("tolerance must be wider than the default of {EXACT:e}, and below 1"));
                 }
                 if loose.reason.trim().is_empty() {
                     wrong("a tolerance needs the reason why two right programs differ".to_owned());

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_in_json_in_a_fence_or_in_a_file() {
+    fn an_answers_program_is_read_from_json_a_fence_or_a_file() {
         use ProgramKind::{Bash, Python};
         let program = |code: &str, kind| AnswerProgram::Program(Program { code: code.to_owned(), kind });
         for (answer, asked, expected) in [

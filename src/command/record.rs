@@ -77,8 +77,9 @@ pub async fn record(
         let mut gold = gold_of(instruction, &runs);
         let mut changes = BTreeMap::new();
         for argument in instruction.required_arguments().map_err(&named)? {
-            let program = changed(instruction, &argument)
-                .ok_or_else(|| named(format!("its right program does not hold the argument `{}`", argument.name)))?;
+            let program = changed(instruction, &argument).ok_or_else(|| {
+                named(format!("its right program lacks the value of the argument `{}`", argument.name))
+            })?;
             let Some(what) = noticed_by(ready, instruction, &gold, &program, false, machine).await? else {
                 return Err(named(format!("changing the argument `{}` changes nothing", argument.name))
                     .hint("leave it out of `arguments`, or give another value under `instead`"));

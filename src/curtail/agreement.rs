@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn full_agreement_is_not_certainty() {
+    fn full_agreement_still_has_a_wide_interval() {
         let agreement = Agreement::from_cases(
             &[cases("f", true, true, 3), cases("g", true, true, 1), cases("h", false, false, 9)].concat(),
         );

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_go_to_the_experiments_that_they_name() {
+    fn result_rules_are_added_to_the_experiments_that_they_name() {
         let mut wanted = vec![parse("a.b=run").unwrap()];
         add_rules(&mut wanted, &["a.b.loss=loss: (.*)".to_owned()], &[]).unwrap();
         assert!(matches!(&wanted[0].result, Some(ResultRule::Regex(named)) if named["loss"] == "loss: (.*)"));

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_split_between_packages_and_not_within_a_range() {
+    fn a_package_list_is_split_at_commas_except_within_version_ranges() {
         assert_eq!(
             split("numpy==2.2.6, scipy>=1.10,<2,scikit-learn"),
             ["numpy==2.2.6", "scipy>=1.10,<2", "scikit-learn"]

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_are_joined_by_name() {
+    fn requirement_lists_are_joined_without_repeating_a_package() {
         let all = joined(&["Numpy==2".into(), "a_b".into()], &["numpy>=1".into(), "a-b>1".into(), "cython".into()]);
         assert_eq!(all, ["Numpy==2", "a_b", "cython"]);
     }

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn console_scripts_are_known_by_the_function_behind_them() {
+    fn console_scripts_are_read_with_the_functions_that_they_call() {
         let project = "[project.scripts]\nfit = 'pkg.cli:main'\n";
         let setup = "setup(entry_points={'console_scripts': ['draw=pkg.draw:run [plot]', 'x = pkg:go']})";
         let cfg = "[options.entry_points]\nconsole_scripts =\n    old = pkg.old:main\n";

@@ -322,7 +322,7 @@ class Model:
     }
 
     #[test]
-    fn command_lines_tests_and_entry_files_are_not_proposed_and_protected() {
+    fn entry_files_and_data_are_protected_and_tests_are_not_proposed() {
         let modules = modules(&[
             ("pkg/__init__.py", ""),
             ("pkg/__main__.py", SCRIPT),
@@ -345,7 +345,7 @@ class Model:
     }
 
     #[test]
-    fn a_single_script_repo_keeps_its_functions_and_reports_the_open_script() {
+    fn functions_of_a_single_script_are_proposed_and_the_script_stays_unprotected() {
         let modules = modules(&[("train.py", SCRIPT)]);
         let proposal = propose(&modules, &[], &["python train.py".to_owned()], &all(&modules));
         assert_eq!(selectors(&proposal), ["train.py::train"]);

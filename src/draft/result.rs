@@ -76,7 +76,7 @@ pub(super) fn guess(id: &str, stdout: &[u8], files: &[(&str, &[u8])]) -> Result<
     })
 }
 
-/// Returns the number of numbers in a result.
+/// Counts the numbers in a result.
 #[must_use]
 pub fn values(value: &Value) -> usize {
     match value {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_line_of_json_comes_before_a_file() {
+    fn a_json_line_of_the_output_is_preferred_to_a_file() {
         let (rule, value) = guess("a", b"log {x}\n{\"loss\": 0.5}\nbye\n", &[("out.json", b"{\"loss\": 1}")]).unwrap();
         assert_eq!(rule, ResultRule::JsonLine(Stdout::Stdout));
         assert_eq!(value["loss"], 0.5);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn without_json_expressions_are_suggested_that_read_what_was_printed() {
+    fn without_json_output_regular_expressions_are_suggested() {
         let stdout = b"epoch 1 loss: 0.75\nepoch 2 loss: 0.5\nTest accuracy = 93.5%\n";
         let error = guess("exp", stdout, &[]).unwrap_err();
         assert!(error.why.contains("no JSON object on stdout"), "{}", error.why);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_counted_at_every_level() {
+    fn numbers_are_counted_at_every_level_of_a_result() {
         assert_eq!(values(&serde_json::json!({"a": 0.5, "b": {"c": [1, 2], "d": "n"}})), 3);
     }
 }

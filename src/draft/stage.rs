@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_draft_leaves_nothing() {
+    fn a_dropped_draft_leaves_no_files_in_the_suite() {
         let (folder, suite) = suite();
         let mut draft = Draft::begin(&suite, "p").unwrap();
         draft.write_env("name: p\n").unwrap();
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_takes_its_place_as_a_whole() {
+    fn a_draft_is_moved_into_the_suite_as_a_whole() {
         let (folder, suite) = suite();
         let mut draft = Draft::begin(&suite, "p").unwrap();
         draft.write_env("name: p\n").unwrap();

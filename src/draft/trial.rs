@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_lacks_is_reported_before_anything_is_built() {
+    fn commands_that_need_left_out_tests_or_a_missing_pytest_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let wanted = |command: &str| [crate::draft::command::parse(&format!("one={command}")).unwrap()];
         let left_out = BTreeMap::from([(PathBuf::from("tests"), "tests"), (PathBuf::from("a/test_b.py"), "tests")]);

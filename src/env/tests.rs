@@ -30,7 +30,7 @@ fn line(error: &Error) -> Option<usize> {
 }
 
 #[test]
-fn a_whole_yml_is_understood() {
+fn an_environment_yml_gives_python_versions_requirements_and_variables() {
     let environment = read(
         "name: kmeans\nchannels:\n  - conda-forge\n  - nodefaults\ndependencies:\n  - python>=3.10,<3.14\n  - pip\n  - setuptools\n  - pip:\n      - numpy==2.3.5\n      - scikit-learn==1.7.2  # pinned\nvariables:\n  A: b\n  N: '1'\n",
     )
@@ -41,7 +41,7 @@ fn a_whole_yml_is_understood() {
 }
 
 #[test]
-fn errors_in_a_yml_have_its_line() {
+fn errors_in_an_environment_yml_have_their_line() {
     for (yml, at, words) in [
         ("dependencies:\n  - python=3.11\nextra: 1\n", Some(3), "extra"),
         ("dependencies:\n  - python=3.11\n  - [x]\n", Some(3), ""),
@@ -66,7 +66,7 @@ fn errors_in_a_yml_have_its_line() {
 }
 
 #[test]
-fn the_nearest_target_gives_the_versions_and_its_hashes_are_used_only_there() {
+fn versions_come_from_the_nearest_target_and_hashes_from_an_equal_one() {
     let dir = folder("dependencies: [python]\n");
     let environment = Environment::read(dir.path()).unwrap();
     let target = |python: &str, platform: &str, version: &str| {
@@ -344,7 +344,7 @@ async fn an_unknown_target_gets_the_locked_versions_without_hashes_and_a_notice(
 
 #[tokio::test]
 #[ignore = "installs packages from PyPI"]
-async fn a_new_machine_in_a_lock_gets_the_locked_versions() {
+async fn a_platform_that_is_added_to_a_lock_gets_the_locked_versions() {
     let any = read("dependencies: [python]\n").unwrap();
     let here = minor(find(&any, &usual_places(), |_| false).await.unwrap().version);
     let dir = folder(&format!("dependencies:\n  - python={here}\n  - pip: [six]\n"));

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_course_follows_from_the_seed_and_the_rewards() {
+    fn the_same_seed_and_learner_give_the_same_course() {
         let learner = Learner { seed: 3, begin: 1.0, growth: 0.0 };
         let play = |seed| play(&mut Curriculum::new(SETTINGS, seed, KnownDifficulty::default()), &learner, 200);
         assert_eq!(play(1), play(1));

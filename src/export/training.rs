@@ -37,7 +37,7 @@ pub struct TurnRow {
     pub counts: bool,
     /// Number of the reply within the attempt, from 1.
     pub step: u64,
-    /// Whether it is the attempt's last reply.
+    /// Whether this reply is the last one of the attempt.
     pub last: bool,
     /// Text of the reply.
     pub text: String,
@@ -47,7 +47,7 @@ pub struct TurnRow {
     pub tool_calls: Option<String>,
     /// Why the reply ended, in the server's words.
     pub finish: Option<String>,
-    /// Version of the model's weights, or else of the server's set-up, if the server tells it.
+    /// The version of the model's weights that the server reports, or else of the server's set-up; `None` without either.
     pub weights: Option<String>,
     /// Tokens read.
     pub input_tokens: u64,

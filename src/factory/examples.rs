@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_of_examples_go_and_inputs_stay() {
+    fn outputs_of_examples_are_removed_and_inputs_stay() {
         let text = "Use:\n\n>>> f(1,\n...   2)\n3.5\nand more\n\nText.\n```python\n>>> g()\n[1]\n```\n.. testoutput::\n\n   7\n\nEnd f(2)  # -> 9\n";
         let (cleaned, removed) = without_outputs(text);
         assert_eq!(cleaned, "Use:\n\n>>> f(1,\n...   2)\n\nText.\n```python\n>>> g()\n```\nEnd f(2)\n");

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_an_index_are_read() {
+    fn a_json_index_is_read() {
         let json = r#"{"files": [{"filename": "p-1.tar.gz", "url": "https://x/p-1.tar.gz", "hashes": {"sha256": "cc"}, "yanked": "why", "upload-time": "2026-03-01T08:00:00.5Z"}]}"#;
         let file = from_json(json).unwrap().remove(0);
         assert_eq!((file.sha256.as_deref(), file.yanked), (Some("cc"), true));

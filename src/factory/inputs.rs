@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn added_tests_are_known_by_their_file_and_function() {
+    fn added_tests_are_recognised_by_the_name_of_their_file() {
         let added = "tests/test_autoexperiment_inputs_1.py::test_6_thaw_12";
         assert_eq!(added_tests_of_function(added), Some("tests/test_autoexperiment_inputs_1.py::test_6_thaw"));
         assert_eq!(added_tests_of_function("tests/test_freeze.py::test_6_thaw_12"), None);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn all_modules_that_make_inputs_are_included() {
+    fn every_python_file_of_more_inputs_is_embedded_in_the_program() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/factory/more_inputs");
         let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let mut names: Vec<String> = files
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runner_has_the_same_name_for_added_files() {
+    fn the_test_runner_names_added_test_files_alike() {
         assert!(super::super::RUNNER_CODE.contains(&format!("ADDED = \"{ADDED}\"\n")));
     }
 }

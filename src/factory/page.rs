@@ -80,7 +80,7 @@ mod tests {
     use crate::factory::source::SourceRecord;
 
     #[test]
-    fn texts_of_packages_are_escaped() {
+    fn texts_of_packages_are_escaped_on_the_page() {
         let settings = FactorySettings {
             most: 5,
             seed: 0,

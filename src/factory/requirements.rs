@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn extras_of_tests_are_taken_and_tools_and_the_package_itself_are_not() {
+    fn test_extras_are_required_but_not_tools_or_the_package_itself() {
         let info = "Name: my-pkg\nRequires-Dist: numpy>=1\nRequires-Dist: hypothesis; extra == \"test\"\n\
                     Requires-Dist: tomli; (python_version < \"3.11\") and extra == 'test'\nRequires-Dist: ruff; extra == 'dev'\n\
                     Requires-Dist: my_pkg[more]; extra == 'dev'\nRequires-Dist: attrs; extra == 'more'\n\
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_poetry_become_those_of_pip() {
+    fn version_ranges_of_poetry_are_converted_to_those_of_pip() {
         let toml = "[tool.poetry]\nname = 'my-pkg'\n[tool.poetry.dependencies]\npython = '^3.8'\na = '^1.2'\nb = {version = '>=2', optional = true}\n\
                     c = '*'\n[tool.poetry.group.dev.dependencies]\nd = '1.0'\n";
         let found = read(&[("pyproject.toml", toml)]);

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn times_a_second_apart_are_not_close_but_rounded_numbers_are() {
+    fn times_a_second_apart_differ_and_rounding_errors_do_not() {
         let digest = |number: f64| serde_json::json!({ "numbers": [number] });
         assert!(!is_close(&digest(1_764_367_200.0), &digest(1_764_367_201.0)));
         assert!(is_close(&digest(1.0), &digest(1.0 + 1e-12)));
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_keeps_tests_that_enter_something_new_before_others() {
+    fn a_time_budget_prefers_tests_that_enter_functions_no_other_enters() {
         let mut tests = BTreeMap::new();
         for number in 0..30 {
             let entered = vec![if number == 29 { "m.py::rare".to_owned() } else { "m.py::usual".to_owned() }];

@@ -236,7 +236,7 @@ fn attempt_of(arguments: &JsonObject) -> std::result::Result<String, String> {
     given.map(str::to_owned).ok_or_else(|| "`attempt` is missing: `start_attempt` returns it".to_owned())
 }
 
-/// Formats an attempt's news for the assistant.
+/// Formats an attempt's progress for the assistant.
 fn shown(handle: &str, news: Progress) -> String {
     match news {
         Progress::Opened(opening) => {

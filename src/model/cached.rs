@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_reply_is_kept_for_the_same_request_seed_and_attempt_and_costs_nothing_then() {
+    async fn a_reply_is_reused_for_the_same_request_seed_and_attempt() {
         let folder = tempfile::tempdir().unwrap();
         let open = |identity: &str, seed| {
             CachedModel::new(Arc::new(CountingModel::default()), identity.to_owned(), folder.path(), seed)

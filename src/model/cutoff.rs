@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_models_cutoff_is_its_providers_or_the_users_and_never_guessed() {
+    fn a_models_cutoff_is_known_or_given_by_the_user_never_guessed() {
         let cutoffs = Cutoffs::with(&["gpt-4o=2024-01-31".to_owned(), "openai:new=2026-03".to_owned()]).unwrap();
         let of = |model: &str| cutoffs.cutoff(model).map(|when| when.to_string()).unwrap_or_default();
         assert_eq!(of("openai:gpt-4o"), "2024-01-31");

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn only_failures_that_may_pass_are_tried_again() {
+    fn only_statuses_of_transient_failures_are_retried() {
         for status in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
             let failure = FailedTry::from_status(status, "", None, false);
             assert!(failure.retry && matches!(failure.error, ModelError::Unavailable(_)), "{status}");
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn every_providers_words_for_a_conversation_that_a_filter_blocks_are_known() {
+    fn every_providers_error_for_a_filtered_conversation_is_recognised() {
         let bodies = [
             (400, r#"{"error":{"message":"Invalid prompt: your prompt was flagged","code":"invalid_prompt"}}"#),
             (
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_that_asks_to_wait_too_long_is_given_up() {
+    fn a_call_is_given_up_if_the_provider_demands_a_long_wait() {
         let failure = FailedTry::from_status(429, "slow down", Some(Duration::from_hours(1)), false);
         assert!(!failure.retry);
         assert_eq!(failure.error.to_string(), "the provider failed: status 429: slow down (it asks to wait 3600 s)");

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_do_not_fit_each_other_or_the_reported_number_of_tokens_are_left_out() {
+    fn token_lists_with_wrong_lengths_or_invalid_ids_are_left_out() {
         let body = json!({ "choices": [{ "token_ids": [4, 5], "logprobs": { "content": [{ "logprob": -0.5 }] } }] });
         assert_eq!(collected(std::slice::from_ref(&body), 3).tokens, None);
         let tokens = collected(std::slice::from_ref(&body), 2).tokens.unwrap();

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_processes_are_added_up_and_broken_ones_refused() {
+    fn call_records_of_several_processes_are_summed_and_broken_ones_refused() {
         let all = sum(b"{\"f\": [1, 281474976710655, 1, 2.0, 1.0, 2.0]}\n{\"f\": [1, 3, 0, 0, 0, 0]}\n").unwrap();
         assert_eq!(all["f"].map(|value| value as u64), [2, 2, 1, 2, 1, 2]);
         assert!(sum(b"{\"f\": ").is_none());

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_may_be_json_in_text() {
+    fn arguments_may_be_an_object_or_a_string_of_json() {
         let arguments = |text: &str| match parse(text).unwrap() {
             ClientMessage::Step(step) => step.arguments(),
             other => panic!("{other:?}"),

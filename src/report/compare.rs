@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn only_samples_that_both_have_are_compared() {
+    fn only_samples_that_both_contenders_attempted_are_compared() {
         let mut records = Vec::new();
         for i in 0..20 {
             records.push(record("a", &format!("x_{i}"), 0, i < 5));

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_course_lists_drawn_episodes_in_order_without_lost_ones_and_those_of_other_runs() {
+    fn the_course_lists_drawn_episodes_in_order_without_lost_or_foreign_ones() {
         let mut lost = episode(Some(4), 9, false);
         lost.end = End::SandboxLost;
         let mut of_another_run = episode(Some(0), 9, false);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_course_has_few_rows() {
+    fn a_long_curriculum_is_shown_in_few_rows() {
         let records: Vec<_> = (0..10_000).map(|draw| episode(Some(draw), 1, draw % 2 == 0)).collect();
         let parts = course(50, &records).unwrap().parts;
         assert_eq!((parts.len(), parts.last().unwrap().last), (20, 10_000));

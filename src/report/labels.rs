@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_names_an_agent_of_one_run_or_of_all() {
+    fn a_label_renames_an_agent_in_one_run_or_in_all_runs() {
         let labels = labels(&["r/react=Old", "react=ReAct"]);
         assert_eq!(labels.agent("r", "r/", "react"), "Old");
         assert_eq!(labels.agent("q", "Q/", "react"), "Q/ReAct");

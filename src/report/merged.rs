@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_k_that_were_asked_for_keep_their_order() {
+    fn requested_values_of_k_keep_their_order() {
         assert_eq!(ks(&[5, 1, 5], [3]), [5, 1]);
         assert_eq!(ks(&[], [3, 1, 3]), [1, 3]);
     }

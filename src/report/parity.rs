@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_attempt_numbers_over_the_samples_that_both_sides_have() {
+    fn parity_has_a_run_per_attempt_number_over_the_shared_samples() {
         let first = side(&[("p_0", 0, true), ("p_0", 1, false), ("p_1", 0, true), ("p_1", 1, true), ("p_2", 0, true)]);
         let second =
             side(&[("p_0", 0, true), ("p_0", 1, true), ("p_1", 0, false), ("p_1", 1, false), ("p_3", 0, true)]);

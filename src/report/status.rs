@@ -23,7 +23,7 @@ const WINDOW: f64 = 600.0;
 pub struct Status {
     /// The run's name.
     pub run: String,
-    /// Whether a process on this machine is writing to the run.
+    /// Whether a process is writing to the run; for shared runs, on any machine.
     pub being_written: bool,
     /// Attempts planned; `None` if unknown.
     pub planned: Option<usize>,

@@ -478,7 +478,7 @@ fn untrusted_text_never_reaches_the_terminal_raw() {
 }
 
 #[test]
-fn clean_escapes_only_unsafe_characters() {
+fn unsafe_characters_are_escaped_and_long_names_cut() {
     assert_eq!(clean("k-means++ über 数 🙂"), "k-means++ über 数 🙂");
     assert_eq!(clean("a\u{1b}[1mb\u{85}\u{200b}\tc\0"), "a\\u{1b}[1mb\\u{85}\\u{200b}\\tc\\u{0}");
     assert_eq!(super::clean::short("abcdef", 4), "abc…");

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fraction_is_another_way_to_say_n() {
+    fn fractions_are_converted_to_values_of_n() {
         let fractions = vec![0.0, 0.01, 0.5, 1.0];
         let draw = SampleDraw {
             n: vec![2, 30],
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_became_public_after_the_last_day_of_a_date_is_drawn() {
+    fn only_functions_published_after_the_given_date_are_drawn() {
         let date = |text: &str| text.parse::<PartialDate>().ok();
         let draw = |after: &str| SampleDraw {
             n: vec![1],

@@ -35,7 +35,7 @@ pub struct AttemptRecord {
     pub attempt: u32,
     /// Start of the attempt.
     pub started: jiff::Timestamp,
-    /// Why it stopped.
+    /// Why the attempt ended.
     pub end: End,
     /// Details of the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ pub struct AttemptRecord {
     pub evidence: Option<Evidence>,
     /// Files that the agent changed.
     pub changed: Vec<String>,
-    /// Changes that are never taken over to verification: links, special files and files that are too large.
+    /// Changed paths that verification does without: links, special files and files that are too large.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
     /// Number of further new files, which are not listed.

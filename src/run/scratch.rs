@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_somebody_else_made_is_refused_and_an_own_one_is_closed_to_writers() {
+    fn a_linked_or_foreign_folder_is_refused_and_others_cannot_write() {
         let place = tempfile::tempdir().unwrap();
         let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
         let made = place.path().join("made");

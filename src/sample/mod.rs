@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_reads_back_as_its_sample() {
+    fn a_sample_id_is_printed_as_it_was_parsed() {
         for id in ["kmeanspp_0,3", "a_b_7", "p_"] {
             assert_eq!(id.parse::<Withheld>().unwrap().to_string(), id);
         }

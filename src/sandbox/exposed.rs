@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs root"]
-    fn a_mount_that_was_made_since_is_in_the_table() {
+    fn a_new_mount_appears_in_the_table_of_mounts() {
         let place = tempfile::tempdir().unwrap();
         let point = place.path().canonicalize().unwrap();
         let is_known = || MountTable::current().iter().any(|mount| mount.point == point);

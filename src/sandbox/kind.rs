@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_read_and_written_by_their_names() {
+    fn kinds_of_sandboxes_are_parsed_and_printed_by_name() {
         for kind in SandboxKind::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
             assert_eq!(serde_json::to_string(&kind).unwrap(), format!("\"{kind}\""));

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_init_starts_from_memory_and_disk_and_is_immutable() {
+    fn the_init_is_immutable_in_memory_and_can_be_stored_on_disk() {
         let memory = in_memory().unwrap();
         assert!(File::options().write(true).open(memory.path()).and_then(|mut file| file.write_all(b"x")).is_err());
         assert_eq!(std::fs::read(memory.path()).unwrap(), BYTES);

@@ -132,7 +132,7 @@ fn the_table_of_experiments_that_vary() {
 }
 
 #[test]
-fn right_draws_pass_and_a_report_far_from_all_of_them_fails() {
+fn right_varying_results_pass_and_reports_far_from_them_fail() {
     // A right attempt fails with a probability of 3%, so 1.8 of 60 fail on average. The wrong report is six deviations
     // off in the first value of each experiment.
     for kind in ["1 normal", "12 experiments of 4 normal"] {

@@ -60,7 +60,7 @@ fn the_published_rule_passes_wrong_answers_and_fails_right_ones_as_measured_and_
 }
 
 #[test]
-fn the_reference_rule_has_the_habits_of_the_python_code() {
+fn the_reference_rule_behaves_like_the_published_python_code() {
     let reference = |gold: Value, answer: &str| both(gold, answer).0;
     // A missing key counts as 0, which is a loss of 1. The mean loss is then just tolerable for 20 values, but not for
     // 19.
@@ -98,7 +98,7 @@ fn a_list_that_is_too_long_fails_its_experiment_only() {
 }
 
 #[test]
-fn an_answer_in_a_code_fence_is_read_where_the_reference_gives_up() {
+fn only_the_strict_rule_reads_an_answer_in_a_code_fence() {
     let experiments = [expected(1, json!(2))];
     let raw = "Here it is:\n```json\n{\"Experiment 1\": 2.0}\n```\n";
     assert!(!score_answer(Rule::Reference, &experiments, Some(raw), &ExperimentRuns::new()).pass);
@@ -137,7 +137,7 @@ fn one_wrong_value_fails_and_is_named() {
 }
 
 #[test]
-fn a_gold_value_that_is_not_finite_is_a_marker_that_only_the_same_number_equals() {
+fn a_gold_value_that_is_not_finite_is_matched_only_by_itself() {
     let read = read_result(
         &ResultRule::JsonFile("f".into()),
         b"",
@@ -295,7 +295,7 @@ fn text_without_a_json_object_is_refused_with_the_value_found() {
 }
 
 #[test]
-fn invalid_values_of_an_answer_fail_alone() {
+fn invalid_values_of_an_answer_fail_and_valid_ones_still_pass() {
     let raw = r#"{"Experiment 1": {"a": NaN, "b": -Infinity, "c": 1e999, "d": .5, "h": nan, "i": -inf, "e": 1_000, "f": 3, "f": 4, "g": 5, "g": 5}}"#;
     let gold = json!({"a": 1, "b": 1, "c": 1, "d": 0.5, "e": 1000, "f": 3, "g": 5, "h": 1, "i": 1});
     let verdict = score_answer(Rule::Strict, &[expected(1, gold)], Some(raw), &ExperimentRuns::new());
@@ -346,7 +346,7 @@ fn experiments_are_found_under_other_spellings_of_their_key_and_under_their_id()
 }
 
 #[test]
-fn two_entries_for_one_experiment_fail_it_unless_they_are_equal() {
+fn an_experiment_reported_twice_fails_unless_both_results_are_equal() {
     let experiments = [expected(3, json!(1))];
     assert!(
         score_answer(Rule::Strict, &experiments, Some(r#"{"3": 1, "Experiment 3": 1.0}"#), &ExperimentRuns::new()).pass
@@ -358,7 +358,7 @@ fn two_entries_for_one_experiment_fail_it_unless_they_are_equal() {
 }
 
 #[test]
-fn no_answer_and_missing_experiments_fail_by_name() {
+fn a_missing_answer_or_experiment_fails_with_its_reason() {
     let experiments = [expected(1, json!(1)), expected(2, json!({"a": 1}))];
     let verdict = score_answer(Rule::Strict, &experiments, None, &ExperimentRuns::new());
     assert_eq!((verdict.pass, verdict.reason.as_deref()), (false, Some("no answer")));
@@ -407,7 +407,7 @@ fn a_result_is_read_from_a_json_file() {
 }
 
 #[test]
-fn a_result_over_several_lines_is_read_where_no_line_is_one() {
+fn json_over_several_lines_is_read_if_no_single_line_is_json() {
     let rule = ResultRule::JsonLine(crate::suite::Stdout::Stdout);
     let read = |text: &str| read_result(&rule, text.as_bytes(), None);
     let block = "begin {\n{\n  \"a\": {\n    \"f\": 0.5\n  }\n}\nend\n";
@@ -434,7 +434,10 @@ fn a_result_is_read_by_named_expressions_from_their_last_match() {
     assert_eq!(partly, json!({"acc": null, "loss": 1, "seed": null}));
     assert!(check_gold(&partly).is_err());
     assert!(read_result(&rule, b"nothing", None).unwrap_err().starts_with("no expression matches"));
-    assert_eq!(read_result(&regexes(&[("x", "x")]), b"x", None), Err("expression `x` has no group".into()));
+    assert_eq!(
+        read_result(&regexes(&[("x", "x")]), b"x", None),
+        Err("the regular expression of `x` has no group in brackets".into())
+    );
     assert!(read_result(&regexes(&[("x", "(")]), b"x", None).unwrap_err().starts_with("expression `x` is broken"));
 }
 

@@ -236,7 +236,7 @@ fn numbers_of_a_large_table_stay_if_they_may_agree_with_gold_by_chance() {
 }
 
 #[test]
-fn the_format_is_known_by_extension_or_by_content() {
+fn the_markup_format_is_recognised_by_extension_or_content() {
     let detect = |name: &str, text: &str| MarkupFormat::detect(std::path::Path::new(name), text);
     assert_eq!(detect("a.tex", "# x"), MarkupFormat::Latex);
     assert_eq!(detect("a.MD", "\\begin{document}"), MarkupFormat::Markdown);

@@ -23,8 +23,8 @@ pub enum RunFolder {
 
 /// Location of a run.
 pub(super) enum RunLocation {
-    /// A folder to create. If another process creates the folder first, `by_time` means to choose another name, and
-    /// `may_exist` means to join the run in the folder.
+    /// A folder to create. If another process creates it first: with `by_time`, the folder is named after the time, and
+    /// another name is chosen; with `may_exist`, this process joins the run in it.
     New { folder: PathBuf, by_time: bool, may_exist: bool },
     /// The store of an existing run. No other process writes to the store while the writer exists. A shared run has no
     /// writer.
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_taken_name_is_an_error_if_chosen_by_the_user_and_changed_if_it_is_the_time() {
+    fn taken_run_names_are_errors_and_names_by_time_avoid_them() {
         let runs = tempfile::tempdir().unwrap();
         let chosen = runs.path().join("sweep");
         std::fs::create_dir(&chosen).unwrap();

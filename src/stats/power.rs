@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn simulation_and_approximation_agree_where_they_meet() {
+    fn simulation_and_approximation_agree_where_one_replaces_the_other() {
         for (k, alike) in [(1, 0.5), (5, 0.0), (5, 0.5)] {
             let design = assumed(0.4, alike, k);
             let most = (1..500).take_while(|&samples| design.is_simulated(samples)).last().unwrap();

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn single_attempts_at_samples_of_one_paper_are_a_binomial_share() {
+    fn single_attempts_at_one_papers_samples_have_a_binomial_interval() {
         // Mid-p computed in Python by summing the binomial terms, with error rates of 0.0375, 0.05 * 10 / 13 and 0.05 *
         // 263 / 266; Wilson as published.
         for (passed, total, low, high) in [(3, 8, 0.0950, 0.7399), (8, 10, 0.4624, 0.9695), (81, 263, 0.2543, 0.3662)] {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn agreeing_samples_do_not_give_certainty() {
+    fn intervals_do_not_vanish_when_samples_or_papers_agree() {
         // Three samples that each pass 2 of 5 attempts are no more certain than 6 of 15.
         let agreed = suite(&rates("a", &[0.4; 3]), 5.0);
         let fifteen = share_interval(0.4, 15.0, 0.95);

@@ -72,7 +72,7 @@ fn wilson_refuses_impossible_counts() {
 }
 
 #[test]
-fn pass_all_k_is_the_share_of_k_subsets_that_pass_whole() {
+fn pass_all_k_is_the_share_of_subsets_whose_attempts_all_pass() {
     for n in 1..=9_usize {
         for c in 0..=n {
             for k in 1..=n {

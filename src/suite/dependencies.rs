@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_missing_from_the_manifest_are_named_and_the_rest_is_kept() {
+    fn dependencies_on_missing_experiments_and_functions_are_named_and_left_out() {
         let folder = tempfile::tempdir().unwrap();
         let manifest = r#"
             title = "T"

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_gold_value_is_found_after_all_were_removed() {
+    fn hiding_gold_values_leaves_none_that_the_search_finds() {
         let result = serde_json::json!({ "a": 1001, "b": 12.345, "c": [1234.5, -0.8125] });
         let values = GoldValues::collect("x", &result);
         let text = "`f(1001)` is 12.345, **12.35** or\n1,234.5; −0.8125 of 7 and 99.5, as x1001 is. 1001";

@@ -495,7 +495,7 @@ result = { json_line = "stdout" }
     }
 
     #[test]
-    fn faults_are_named_with_file_and_line() {
+    fn faults_of_a_manifest_are_reported_with_file_and_line() {
         insta::assert_snapshot!(fault("year = 2007", "yeer = 2007"), @r#"paper.toml:3: unknown field `yeer`, expected one of `title`, `authors`, `year`, `url`, `published`, `first_commit`, `repo`, `env`, `protected`, `hidden`, `build`, `products`, `compiled`, `abi`, `function`, `region`, `experiment`"#);
         insta::assert_snapshot!(fault("year = 2007", "year = 'x"), @r#"paper.toml:3: invalid literal string, expected `'`"#);
         insta::assert_snapshot!(fault("{ n = 2 }", "{ m = 2 }"), @r#"paper.toml:13: experiment `one`: the command has no `{m}` for the parameter of that name"#);

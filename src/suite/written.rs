@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_a_digest_are_not_results() {
+    fn numbers_of_a_digest_are_not_counted_as_results() {
         let result = serde_json::json!({
             "accuracy": 0.8731,
             "values": {"a": {"exact": "#0a", "numbers": [19.1478]}, "b": {"exact": "no digest", "error": 0.25}},

@@ -53,7 +53,7 @@ fn numbers_are_compared_alike_in_rust_and_in_python() {
 }
 
 #[test]
-fn a_rule_is_read_back_from_the_value_that_a_manifest_gets() {
+fn a_tolerance_rule_is_parsed_back_from_its_toml() {
     #[derive(Deserialize)]
     struct Declared {
         tolerance: ToleranceRule,

@@ -1,4 +1,4 @@
-//! What the page says of a run, and the run's attempts that have no record.
+//! Facts about a run that the page shows, and the run's attempts that have no record.
 
 use std::collections::HashSet;
 use std::path::Path;

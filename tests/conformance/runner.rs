@@ -207,7 +207,7 @@ pub fn run(words: &[&str]) -> ExitCode {
                 working.push(mode);
             }
             if mode == ConfinementMode::Namespaces && report.overlay.is_ok() && words.is_empty() {
-                continue; // the same confinement over a copy
+                continue; // like `Overlay`, except that the workspace is a copy
             }
             let label = format!("{name} as {who}");
             match works {

@@ -155,7 +155,7 @@ fn a_changed_suite_is_refused_before_anything_is_made_ready() {
 }
 
 #[test]
-fn papers_agents_and_functions_are_named_in_every_place_in_the_same_way() {
+fn papers_and_functions_are_named_alike_in_every_command() {
     let lab = Lab::new();
     for papers in [&["tiny"][..], &["-p", "tiny"], &["--papers", "tiny"]] {
         for verb in ["list", "check", "suite", "sample", "mask"] {
@@ -194,7 +194,7 @@ fn an_ambiguous_selector_explains_how_to_number_it() {
 }
 
 #[test]
-fn a_selector_without_a_match_lists_the_functions() {
+fn a_selector_without_a_match_suggests_a_similar_function() {
     let lab = Lab::new();
     lab.edit("repos/tiny/tiny/means.py", "def geometric", "def geometrical");
     insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"
@@ -225,7 +225,7 @@ fn a_link_out_of_the_repo_is_refused() {
 }
 
 #[test]
-fn an_unknown_paper_agent_or_model_is_named_with_those_there_are() {
+fn an_unknown_paper_agent_or_model_is_reported_with_the_known_ones() {
     let lab = Lab::new();
     insta::assert_snapshot!(lab.fails(2, &["run", "-p", "tinny", "--agent", "noop"]), @r#"
     error: no paper `tinny` in `[lab]`
@@ -254,7 +254,7 @@ fn an_unknown_paper_agent_or_model_is_named_with_those_there_are() {
 }
 
 #[test]
-fn a_server_that_is_down_ends_the_run_before_anything_is_built_for_it() {
+fn a_server_that_is_down_ends_the_run_before_anything_is_built() {
     let lab = Lab::new();
     let down = ["--model", "x", "--base-url", "http://127.0.0.1:9/v1", "--price", "0,0"];
     let said = lab.fails(11, &[&["run", "--agent", "react"], &down[..]].concat());
@@ -405,14 +405,14 @@ fn check_names_a_function_in_a_protected_file_and_continues_with_the_next_paper(
 }
 
 #[test]
-fn text_of_a_stranger_reaches_the_terminal_without_its_escapes() {
+fn escape_sequences_in_untrusted_text_do_not_reach_the_terminal() {
     let lab = Lab::new();
     let message = lab.fails(2, &["run", "--agent", "\u{1b}[2Jgold"]);
     assert!(!message.contains('\u{1b}'), "{message:?}");
 }
 
 #[test]
-fn a_closed_stderr_does_not_change_a_run() {
+fn a_closed_stderr_does_not_change_the_exit_code() {
     let lab = Lab::new();
     let mut child = lab.command(&["run", "--agent", "golden"]).stderr(std::process::Stdio::piped()).spawn().unwrap();
     drop(child.stderr.take());

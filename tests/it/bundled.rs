@@ -75,7 +75,7 @@ fn an_enclosing_or_named_suite_takes_precedence_over_the_bundled_one() {
 }
 
 #[test]
-fn a_program_that_is_killed_while_it_unpacks_leaves_nothing_that_the_next_one_takes() {
+fn a_suite_whose_unpacking_was_killed_is_unpacked_again() {
     let lab = Lab::bare();
     for wait in [0, 2, 5, 10, 20, 40, 80] {
         let mut child = lab.command(&["list", "--json"]).stdout(Stdio::null()).spawn().unwrap();
@@ -118,7 +118,7 @@ fn init_writes_a_suite_that_is_in_order_and_runs() {
 }
 
 #[test]
-fn a_home_that_cannot_be_written_to_is_an_error_with_a_way_out() {
+fn an_unwritable_home_is_an_error_with_a_remedy() {
     let lab = Lab::bare();
     lab.write("file", "");
     let output = std::process::Command::new(PROGRAM)

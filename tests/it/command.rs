@@ -209,7 +209,7 @@ fn a_program_is_judged_by_the_arguments_that_the_repos_parser_got() {
 }
 
 #[test]
-fn one_reply_is_an_answer_and_the_context_decides_on_the_documentation() {
+fn one_reply_is_an_answer_and_contexts_show_different_documentation() {
     let lab = ready();
     let reply =
         json!({ "text": "So:\n```bash\npython main.py --first 17 --second 25\n```\n", "usage": { "output": 9 } });
@@ -283,7 +283,7 @@ fn ml_agent_finds_the_repo_among_all_and_then_writes_the_program() {
 }
 
 #[test]
-fn react_writes_a_script_tries_it_and_names_it() {
+fn react_writes_a_script_runs_it_and_submits_its_name() {
     let lab = ready();
     let call =
         |name: &str, arguments: Value| json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]});

@@ -79,7 +79,7 @@ fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
 }
 
 #[test]
-fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
+fn hard_functions_have_names_only_if_the_paper_is_unchanged() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1..3", "--agent", "noop", "--no-baseline", "--no-verify", "--name", "r"]);
     // Replace each record by six attempts. Those that mask function 0 always fail; of the others, two of three pass.
@@ -118,7 +118,7 @@ fn hard_functions_have_names_only_where_the_paper_is_the_one_that_was_run() {
 }
 
 #[test]
-fn functions_have_the_names_of_their_own_run_s_suite() {
+fn functions_are_named_by_the_suite_of_their_own_run() {
     let (one, other) = (Lab::new(), Lab::new());
     // After the runs, the paper is removed from the first run's suite. The second run's suite still has it.
     one.ok(&["run", "-n", "1", "--agent", "noop", "--name", "a"]);

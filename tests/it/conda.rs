@@ -320,7 +320,7 @@ fn two_builds_of_a_lock_are_identical_and_contain_neither_channel_address_nor_pa
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
-fn a_lock_of_another_yml_is_refused_with_the_command_to_type() {
+fn a_lock_of_a_changed_environment_yml_is_refused_with_a_remedy() {
     let channels = channels();
     let conda = Conda::of(channels, YML);
     let missing = conda.fails(3, &["env", "build", "--env", "conda", "tiny"]);

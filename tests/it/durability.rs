@@ -356,7 +356,7 @@ fn leftovers_of_killed_processes_are_removed() {
 }
 
 #[test]
-fn records_that_are_removed_under_a_running_run_fail_it_and_are_written_beside() {
+fn a_run_whose_records_are_removed_fails_and_rescues_new_ones() {
     let lab = Lab::new();
     lab.write("steps", "{\"tool\": \"command_line\", \"arguments\": {\"command\": \"sleep 1\"}}\n");
     let agent = format!("scripted:{}", lab.path("steps").display());

@@ -50,13 +50,13 @@ fn run_by(lab: &Lab, settings: &str, replies: &[Value], start: impl Fn(&[&str]) 
 }
 
 #[test]
-fn the_python_session_of_super_lives_in_the_sandbox_from_call_to_call() {
+fn the_python_session_of_super_is_kept_between_calls() {
     crate::support::session::assert_lives(&run("tools=super", &crate::support::session::replies(BODY, ANSWER)));
 }
 
 #[test]
 #[ignore = "needs root to map all users into a namespace, and a Python that every user may use"]
-fn the_python_session_of_super_lives_by_landlock_alone_too() {
+fn the_python_session_of_super_also_works_by_landlock_alone() {
     let lab = Lab::new();
     let start = |arguments: &[&str]| -> Ran {
         let own = lab.command(arguments);

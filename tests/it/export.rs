@@ -188,7 +188,7 @@ fn same_tables(readers: &Readers) {
 }
 
 #[test]
-fn the_tables_have_the_columns_of_the_reports_and_guard_a_spreadsheet_as_they_do() {
+fn exported_tables_have_the_reports_columns_and_guard_against_formulas() {
     let lab = ran();
     let file = lab.ok(&["export", "r", "--format", "csv", "-o", "one/attempts.csv"]).stdout;
     assert_eq!(file.trim(), "one/attempts.csv");

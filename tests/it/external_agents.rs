@@ -720,7 +720,7 @@ fn ctrl_c_during_an_attempt_records_output_time_and_cost_of_the_last_call() {
 }
 
 #[test]
-fn without_a_sandbox_a_killed_run_leaves_no_files_that_the_next_one_does_not_sweep() {
+fn without_a_sandbox_the_next_run_removes_files_of_a_killed_one() {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("temporary")).unwrap();
     // Without a sandbox, nothing ends the agent's process when the run is killed, so this process ends by itself after

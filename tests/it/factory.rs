@@ -309,7 +309,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
 }
 
 #[test]
-fn what_is_wrong_with_a_package_is_said_in_one_line_and_the_others_continue() {
+fn a_packages_fault_is_reported_in_one_line_and_the_others_continue() {
     let lab = Lab::bare();
     let good = means("autoexperiment-means");
     let mut hostile = good.clone();
@@ -390,7 +390,7 @@ fn what_is_wrong_with_a_package_is_said_in_one_line_and_the_others_continue() {
 }
 
 #[test]
-fn functions_that_a_newer_version_brings_carry_its_date_and_are_drawn_alone() {
+fn new_functions_have_their_versions_date_and_are_drawn_alone() {
     let lab = Lab::bare();
     let name = "autoexperiment-means";
     let old = means(name);

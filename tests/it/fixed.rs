@@ -58,7 +58,7 @@ fn a_run_resumes_with_the_settings_of_its_agents() {
 }
 
 #[test]
-fn mutants_never_pass_random_is_never_verified_and_nothing_is_changed_by_luck() {
+fn right_mutants_pass_wrong_ones_rarely_and_random_and_copycat_never() {
     let lab = Lab::new();
     let agents = ["--agent", "mutant:0", "--agent", "mutant:1", "--agent", "random", "--agent", "copycat"];
     lab.ok(&[&["run", "-n", "1", "--no-baseline", "--name", "r"], &agents[..]].concat());

@@ -29,7 +29,7 @@ fn records(lab: &Lab) -> Vec<Value> {
 }
 
 #[test]
-fn attempts_of_two_processes_never_share_a_device_and_are_verified_on_their_own() {
+fn attempts_of_two_processes_never_share_a_device_and_verification_uses_theirs() {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("held")).unwrap();
     // Without a sandbox, attempts can detect each other: if two attempts use one device at the same time, one of them
@@ -71,7 +71,7 @@ fn attempts_of_two_processes_never_share_a_device_and_are_verified_on_their_own(
 }
 
 #[test]
-fn a_device_comes_back_when_the_process_that_gave_it_out_is_killed() {
+fn a_device_is_free_again_after_its_process_was_killed() {
     let lab = Lab::new();
     let sleeper = agent(&lab, "agent.jsonl", "sleep 3000");
     let settings =

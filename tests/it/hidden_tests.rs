@@ -164,7 +164,7 @@ fn honest_code_passes_and_every_altered_test_fails() {
 }
 
 #[test]
-fn forged_passes_are_found_out() {
+fn no_forger_gets_the_tests_to_pass() {
     let gold = result(&run(RIGHT)).unwrap();
     let mut passed = Vec::new();
     for (name, code) in FORGERS {

@@ -173,7 +173,7 @@ fn functions_of_one_name_are_distinguished_by_class_description_or_exact_lines()
 }
 
 #[test]
-fn decorators_long_signatures_and_comments_before_the_first_statement_are_seen_in_published_lines() {
+fn wrong_published_lines_are_explained_by_decorators_signatures_and_comments() {
     let lab = lab(
         &[
             function("0", "EnergyLoss.__call__", [19, 20, 23], ""),
@@ -276,7 +276,7 @@ fn published_lines_outweigh_descriptions_only_if_the_lines_of_all_functions_of_a
 }
 
 #[test]
-fn undecidable_functions_are_decided_or_left_out_by_options() {
+fn options_decide_or_leave_out_functions_that_cannot_be_matched() {
     let functions = [function("0", "__call__", [900, 901, 902], "Loss."), function("1", "scale", [52, 53, 54], "")];
     let decided = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);
     let (selectors, _) = import(&decided, &["--at", "2303.00001:0=losses.py::EntropyLossTwin.__call__"]);
@@ -398,7 +398,7 @@ fn refused_papers_are_all_reported_and_the_others_imported() {
 }
 
 #[test]
-fn a_published_paper_that_cannot_be_read_keeps_no_other_from_being_imported() {
+fn an_unreadable_published_paper_does_not_prevent_importing_others() {
     for (more, code) in [(&["-p", "2303.00001"][..], 0), (&[], 3)] {
         let lab = lab(&[function("0", "total", [57, 57, 57], "")], &[experiment("0", "{\"loss\": 0.5}", "0")]);
         crate::support::copy(&lab.path("MLRC/2303.00001"), &lab.path("MLRC/2303.00000"));

@@ -153,7 +153,7 @@ fn tagged_regions_become_units_and_papers_that_cannot_run_are_refused_by_name() 
 }
 
 #[test]
-fn gold_passes_every_region_and_neither_nothing_nor_a_borrowed_reference_does() {
+fn gold_passes_every_region_and_noop_and_imported_references_fail() {
     let lab = imported();
     lab.ok(&["gold", "--suite", "rcb", "alpha", "--repeats", "2"]);
     let gold = lab.read("rcb/papers/alpha/gold.json");

@@ -61,7 +61,7 @@ fn configuration(lab: &Lab) -> Configuration {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_whole_run_is_made_from_rust_and_comes_back_as_values() {
+async fn a_run_made_from_rust_returns_its_records() {
     let lab = Lab::new();
     let folder = lab.path("runs/r");
     let run = Run::open(configuration(&lab), RunFolder::New(folder.clone()), options(&lab).await).unwrap();

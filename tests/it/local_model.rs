@@ -80,7 +80,7 @@ async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it
 /// text is, and that the record, the report and the conversation agree on it.
 #[test]
 #[ignore = "downloads 500 MB and runs a small language model"]
-fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took() {
+fn react_attempts_with_a_real_model_end_as_recorded_and_reported() {
     let server = LocalModel::start();
     let lab = Lab::new();
     lab.ok(&[
@@ -181,7 +181,7 @@ fn react_attempts_with_a_real_model_end_typed_and_read_back_with_all_they_took()
 /// scored.
 #[test]
 #[ignore = "downloads 500 MB and runs a small language model"]
-fn fixed_attempts_with_a_real_model_end_typed_and_are_scored() {
+fn fixed_attempts_with_a_real_model_end_and_are_scored() {
     let server = LocalModel::start();
     let lab = Lab::new();
     let agents = ["--agent", "fixed", "--agent", "fixed:paper=oracle,repair=1,reasoning=60"];

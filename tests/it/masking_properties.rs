@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn generated_sources_are_masked_as_written_down_beside_them(
+    fn generated_sources_are_masked_as_their_generator_expects(
         statements in statements(3),
         unit in select(&["    ", "\t", "  ", " \t"][..]),
         ending in select(&["\n", "\r\n", "\r"][..]),

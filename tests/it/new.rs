@@ -79,7 +79,7 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     [ ] paper.toml: describe walks, without docstrings
     [ ] paper.toml: say what is measured in distance, visited, text
     [ ] the env is locked for this machine only: `autoexperiment env lock --env venv walk` solves it for others
-    [ ] paper.toml: the passages of the 4 functions; strike those that the paper does not describe
+    [ ] paper.toml: the passages of the 4 functions; delete the functions that the paper does not describe
     [ ] record gold of the full protocol: `autoexperiment gold walk --full`
     [ ] not read, so without proposed functions: template.py:2: syntax error
     [ ] 2 mutants that no experiment notices (`autoexperiment verify walk --survivors`): let an experiment give what they change, or mark them as equivalent

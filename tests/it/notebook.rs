@@ -487,7 +487,7 @@ fn the_preset_of_super_asks_with_one_prompt_and_one_history() {
 }
 
 #[test]
-fn other_tools_and_further_tries_work_on_these_tasks_too() {
+fn other_tools_and_several_tries_work_on_notebook_tasks_too() {
     let lab = lab();
     let call =
         |name: &str, arguments: Value| json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]});

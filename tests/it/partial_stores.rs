@@ -211,7 +211,7 @@ fn a_run_of_a_newer_version_is_left_out_of_a_report_on_several() {
 }
 
 #[test]
-fn a_run_outlives_its_paper() {
+fn a_run_can_be_reported_after_its_paper_was_removed() {
     let lab = lab();
     std::fs::remove_dir_all(lab.path("papers/tiny")).unwrap();
     assert_eq!(report(&lab, &["r"]).0, 8);

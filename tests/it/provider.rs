@@ -162,7 +162,7 @@ fn models(names: &[&str]) -> Value {
 }
 
 #[test]
-fn a_wrong_key_or_an_unknown_model_ends_the_run_before_anything_is_built_for_it() {
+fn a_wrong_key_or_unknown_model_ends_the_run_before_anything_is_built() {
     let said = |words: &str| json!({"error": {"message": words}});
     for (list, reply, words) in [
         ((401, said("bad key")), (401, "bad key"), "status 401: bad key"),

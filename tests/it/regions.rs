@@ -135,7 +135,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn regions_of_generated_functions_are_masked_as_written_down_beside_them(
+    fn regions_of_generated_functions_are_masked_as_their_generator_expects(
         items in items(3),
         unit in select(&["    ", "\t", "  "][..]),
         ending in select(&["\n", "\r\n", "\r"][..]),

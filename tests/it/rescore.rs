@@ -50,7 +50,7 @@ fn is_near(value: &Value, wanted: f64) -> bool {
 }
 
 #[test]
-fn the_published_super_attempts_score_as_stored() {
+fn rescoring_the_published_super_attempts_gives_their_stored_scores() {
     let Some(folder) = published("super") else { return };
     let files = ["react-super", "swe-agent"].map(|agent| folder.join(format!("super_rescore_masked_{agent}.jsonl")));
     let files = files.each_ref().map(|file| file.to_str().unwrap());
@@ -163,7 +163,7 @@ fn a_line_that_is_not_a_result_is_named_with_its_file() {
 }
 
 #[test]
-fn the_published_ml_bench_rows_and_replies_check_as_published() {
+fn checks_of_ml_bench_rows_and_replies_give_the_published_counts() {
     let Some(folder) = published("ml_bench") else { return };
     let (rows, replies) = (folder.join("rows.jsonl"), folder.join("gpt-4.1_outputs.jsonl"));
     let (rows, replies) = (rows.to_str().unwrap(), replies.to_str().unwrap());
@@ -209,7 +209,7 @@ fn rows_are_checked_by_both_rules_and_any_of_several_replies_may_pass() {
 }
 
 #[test]
-fn the_published_rates_of_researchcodebench_come_out_to_the_digit() {
+fn the_published_rates_of_researchcodebench_are_reproduced_exactly() {
     let Some(folder) = published("researchcodebench") else { return };
     let text = std::fs::read_to_string(folder.join("overall.json")).unwrap();
     let wanted: Value = serde_json::from_str(&text).unwrap();

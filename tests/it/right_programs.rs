@@ -211,7 +211,7 @@ fn run_pool(pool: &str, passes: bool) {
 
 #[test]
 #[ignore = "needs the bundled envs, and minutes"]
-fn right_programs_in_other_words_pass() {
+fn right_programs_that_are_written_differently_pass() {
     run_pool("tests/commands/right.toml", true);
 }
 

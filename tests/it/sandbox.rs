@@ -111,7 +111,7 @@ async fn backends_are_chosen_by_name_and_the_backend_none_warns() {
 }
 
 #[tokio::test]
-async fn graphics_processors_are_asked_of_containers_only() {
+async fn all_graphics_processors_can_be_requested_only_for_containers() {
     let error = choose_with(SandboxKind::Local, Some(Gpus::All)).await.map(drop).unwrap_err();
     assert_eq!(error.kind, FailureKind::Usage);
     assert!(error.hint.is_some_and(|hint| hint.contains("--sandbox docker")));
@@ -124,7 +124,7 @@ async fn graphics_processors_are_asked_of_containers_only() {
 }
 
 #[tokio::test]
-async fn a_device_of_its_own_is_shown_in_a_sandbox_and_named_to_its_commands() {
+async fn a_sandbox_shows_its_assigned_device_and_names_it_to_commands() {
     // This machine may have no graphics processor, so use another device that sandboxes do not contain by default.
     let others = ["/dev/kmsg", "/dev/fuse", "/dev/console", "/dev/loop-control"];
     let device = others.into_iter().find(|path| Path::new(path).exists()).unwrap();

@@ -126,7 +126,7 @@ fn a_run_of_episodes_continues_after_its_server_was_killed() {
 }
 
 #[test]
-fn a_share_of_right_checks_is_a_share_of_the_reward() {
+fn the_reward_share_is_the_share_of_right_checks() {
     let lab = Lab::new();
     let served = Served::start(&lab, &["--reward", "share"]);
     let mut client = served.client();
@@ -142,7 +142,7 @@ fn a_share_of_right_checks_is_a_share_of_the_reward() {
 }
 
 #[test]
-fn a_bad_message_is_answered_with_its_code_and_the_session_goes_on() {
+fn a_bad_message_gets_its_error_code_and_the_session_continues() {
     let lab = Lab::new();
     let served = Served::start(&lab, &[]);
     let mut client = served.client();
@@ -223,7 +223,7 @@ fn a_full_server_refuses_new_episodes_until_one_is_ended() {
 }
 
 #[test]
-fn a_client_that_leaves_during_a_call_has_given_up_and_nothing_is_left() {
+fn an_episode_is_given_up_if_its_client_leaves_during_a_call() {
     let lab = Lab::new();
     let served = Served::start(&lab, &[]);
     let mut client = served.client();
@@ -430,7 +430,7 @@ fn a_curriculum_draws_harder_samples_for_a_learner_that_succeeds() {
 /// Clients that are killed at random moments: no process, file or session stays, and the server serves on.
 #[test]
 #[ignore = "takes a minute"]
-fn clients_killed_at_random_leave_nothing() {
+fn clients_killed_at_random_leave_no_processes_files_or_sessions() {
     let lab = Lab::new();
     let served = Served::start(&lab, &["--jobs", "64"]);
     let address = served.authority().to_owned();

@@ -87,7 +87,7 @@ fn token_ids_are_requested_only_if_the_user_asks_and_never_invented() {
 }
 
 #[test]
-fn the_agents_of_this_program_keep_ids_too_and_a_recording_plays_them_back() {
+fn our_own_agents_record_token_ids_and_a_recording_replays_them() {
     let lab = Lab::new();
     let upstream = Upstream::new(vec![text("I think."), text("I still think.")]);
     let recorded =

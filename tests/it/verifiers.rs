@@ -245,7 +245,7 @@ fn saying(said: &'static str) -> (String, Arc<Mutex<Vec<Value>>>) {
 }
 
 #[test]
-fn a_named_model_at_a_server_judges_a_stored_run_and_is_asked_as_it_wants() {
+fn a_named_model_judges_a_stored_run_with_requests_that_suit_it() {
     let lab = Lab::new();
     lab.ok(&[&DIVERSE[..], &["r"]].concat());
     let (url, asked) = saying("Both.\n{\"choice\": \"B\"}");

@@ -45,7 +45,7 @@ fn matrix(lab: &Lab, paper: &str) -> serde_json::Value {
 
 #[test]
 #[ignore = "tries every pair of experiment and function, which takes a minute"]
-fn tracing_finds_the_same_functions_for_experiments_as_masking_each_and_takes_a_fifth_of_the_cpu_time() {
+fn tracing_finds_the_same_matrix_as_masking_in_less_cpu_time() {
     let lab = lab();
     let traced = verify(&lab, &["plain"]);
     let by_traces = matrix(&lab, "plain");

@@ -275,7 +275,7 @@ fn a_script_planted_in_any_field_does_not_run_and_is_shown() {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn flipped_samples_of_two_runs_are_shown_with_both_trajectories() {
+fn samples_decided_differently_by_two_runs_are_shown_with_both_trajectories() {
     let lab = lab();
     let address = page(&lab, &["r", "q"]);
     let viewer = Viewer::start(&lab, &["r", "q"]);
@@ -400,7 +400,7 @@ fn a_running_attempt_grows_on_its_page_and_open_parts_stay_open() {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn a_sample_is_shown_that_has_moved_since_the_list_was_made() {
+fn a_sample_is_shown_although_new_attempts_have_moved_it() {
     let lab = lab();
     // At first the run only has attempts at its last sample. Later, attempts at the other samples are added before
     // them.
@@ -570,7 +570,7 @@ fn figures_are_written_for_print() {
 }
 
 #[test]
-fn tables_of_attempts_and_of_values_heed_new_names() {
+fn tables_of_attempts_and_values_use_the_names_given_by_label() {
     let lab = lab();
     for table in ["attempts", "values"] {
         let told = lab.ok(&["report", table, "r", "q", "--label", "q/gold=Best", "--label", "r=First"]).stdout;

@@ -60,7 +60,7 @@ mod tests {
     use crate::tree::encode_laid;
 
     #[test]
-    fn files_replace_existing_entries_of_a_tree() {
+    fn prepared_files_replace_existing_files_and_folders() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("folder")).unwrap();
         fs::write(root.path().join("folder/old"), "old").unwrap();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_is_laid_outside_of_the_tree() {
+    fn paths_that_lead_out_of_the_tree_are_refused() {
         let root = tempfile::tempdir().unwrap();
         for path in ["../out", "/etc/passwd", "a/../../out", ""] {
             let list = encode_laid(&[(path.as_bytes().to_vec(), PreparedEntry::Gone)]).unwrap();

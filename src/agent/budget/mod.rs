@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn short_actions_use_time_up_too() {
+    fn many_short_actions_use_up_the_tool_time() {
         let mut budget = Budget::new(Limits { seconds: 0.01, ..Limits::default() });
         for _ in 0..20 {
             budget.charge_time(Duration::from_micros(600));

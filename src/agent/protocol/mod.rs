@@ -331,14 +331,14 @@ mod tests {
     }
 
     #[test]
-    fn results_are_found_at_any_position() {
+    fn the_last_object_with_results_of_experiments_is_found_in_a_text() {
         let text = "First {\"Experiment 1\": {\"x\": 1}}.\n```json\n{\"experiment 1\": {\"x\": 2}}\n``` {\"a\": 1}";
         assert_eq!(results(text).as_deref(), Some(r#"{"experiment 1":{"x":2}}"#));
         assert_eq!(results("{\"a\": {\"b\": 1}} {\"Experiment 1\": "), None);
     }
 
     #[test]
-    fn hostile_nesting_takes_no_time() {
+    fn deeply_nested_replies_are_parsed_within_seconds() {
         let now = || nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
         let begun = now();
         for hostile in ["{\"a\":", "{\"", "{}", "{\"name\":{", "{\"a\":{\"b\":1},", "\"{\""] {

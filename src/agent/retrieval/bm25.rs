@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_code_are_words() {
+    fn names_in_code_are_split_into_words() {
         assert_eq!(words("squaredDistances(two_nearest, X)"), ["squared", "distance", "two", "nearest", "x"]);
         assert!(Bm25::new([]).scores("a").is_empty());
     }

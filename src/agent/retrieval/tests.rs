@@ -44,7 +44,7 @@ async fn each_passage_setting_selects_its_passages() {
 }
 
 #[tokio::test]
-async fn no_choice_retrieves_an_original_body_or_the_function_itself() {
+async fn no_retrieval_method_returns_an_original_body_or_the_masked_function() {
     let code = masked();
     let wanted = wanted(&code);
     for choice in [CodeChoice::Bm25, CodeChoice::Ast, CodeChoice::Embedding] {

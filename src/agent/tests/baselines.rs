@@ -120,7 +120,7 @@ async fn baseline(spec: &str, seed: u64, task: &crate::agent::Replication) -> su
 }
 
 #[tokio::test]
-async fn mutants_are_right_as_often_as_they_should_be_and_the_same_for_the_same_seed() {
+async fn mutants_are_wrong_at_the_requested_rate_and_follow_from_the_seed() {
     let right = baseline("mutant:0", 1, &task()).await;
     assert_eq!(right.answer.as_deref(), Some(r#"{"Experiment 1":{"value":42},"Experiment 2":{"value":3.0}}"#));
     let wrong = baseline("mutant:1", 1, &task()).await;
@@ -145,7 +145,7 @@ async fn random_reports_numbers_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_copycat_takes_the_likest_function_with_as_many_parameters() {
+async fn a_copycat_copies_the_most_similar_function_with_as_many_parameters() {
     let world = AttemptFixture::new(vec![]).await;
     let main = "def double(x):\n    \"\"\"Doubles a number x.\"\"\"\n    raise NotImplementedError\n\n\ndef double_all(x, y):\n    \"\"\"Doubles numbers: doubles x, doubles y.\"\"\"\n    return 0\n\n\ndef twice(x):\n    \"\"\"A number twice.\"\"\"\n    y = 2\n    return y * x\n";
     std::fs::write(world.dir.path().join("main.py"), main).unwrap();

@@ -74,7 +74,7 @@ async fn unusable_replies_end_the_attempt_without_an_answer() {
 }
 
 #[tokio::test]
-async fn an_unusable_reply_is_explained_to_the_model_and_asked_for_once_more() {
+async fn after_an_unusable_reply_the_model_is_told_why_and_asked_again() {
     let replies = vec![writing("raise NotImplementedError"), writing("return 2 * x")];
     let attempt = run("", AttemptFixture::new(replies).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)));
@@ -165,7 +165,7 @@ async fn two(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
 }
 
 #[tokio::test]
-async fn functions_are_written_callees_first_the_others_filled_or_masked() {
+async fn callees_are_written_first_and_then_shown_filled_or_masked() {
     for (own, sees) in [("fill=filled", true), ("fill=masked", false)] {
         let outer = text("def quadruple(x):\n    return double(double(x))\n");
         let (world, task) = two(vec![writing("return 2 * x"), outer]).await;
@@ -238,7 +238,7 @@ async fn an_old_result_file_is_never_taken_for_a_new_one() {
 }
 
 #[test]
-fn unsuitable_settings_of_a_fixed_agent_are_refused_and_its_label_lists_the_others() {
+fn a_fixed_agents_label_lists_its_settings_and_unsuitable_ones_are_refused() {
     assert_eq!(fixed("").name(), "fixed");
     assert_eq!(fixed("paper=oracle,code=ast,repair=2").name(), "fixed+paper=oracle+code=ast+repair=2");
     let refused = open("fixed:paper=embedding", &Settings::default(), None).err().map(|error| error.message);
@@ -288,7 +288,7 @@ proptest! {
     }
 }
 
-/// Returns a task in which only the body of a loop in `double` is masked.
+/// Returns a fixture whose model gives these replies, and a task in which only the body of a loop is masked.
 async fn part(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
     let world = AttemptFixture::new(replies).await;
     let original = "def double(x):\n    total = 0\n    for part in (x, x):\n        total += part\n    return total\n";

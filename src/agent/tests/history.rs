@@ -56,7 +56,7 @@ async fn the_model_summarises_removed_messages_and_the_call_is_charged() {
 }
 
 #[tokio::test]
-async fn a_summary_that_the_provider_refuses_leaves_the_steps_out_all_the_same() {
+async fn steps_are_left_out_even_if_the_provider_refuses_to_summarise_them() {
     let replies = steps(4)[..2].to_vec();
     let world = AttemptFixture::new(replies).await.then_fails(ModelError::Refused("filter".into())).then(submit());
     let attempt = world.react_with("history=summary:1").await;
@@ -80,7 +80,7 @@ async fn the_super_history_keeps_the_ends_of_older_observations() {
 }
 
 #[tokio::test]
-async fn near_the_contexts_end_the_oldest_observations_are_shortened_first_and_it_is_recorded() {
+async fn old_observations_are_shortened_and_recorded_when_the_context_fills_up() {
     // Each observation has about 4,000 tokens; prompts and tools have 3,000. So a context of 16,000 tokens is too small
     // for four observations.
     let long = |number: u32| sh(&format!("head -c 12000 /dev/zero | tr '\\0' x; echo {number}"));
@@ -125,7 +125,7 @@ async fn a_conversation_that_the_provider_finds_too_long_is_shortened_and_sent_a
 }
 
 #[tokio::test]
-async fn format_errors_leave_the_history_together_with_their_steps() {
+async fn format_errors_are_dropped_from_a_window_with_their_steps() {
     let replies = vec![text("hm"), call("nope", json!({})), sh("echo one"), sh("echo two"), submit()];
     let attempt = AttemptFixture::new(replies).await.react_with("history=window:1").await;
     assert_eq!(attempt.end, End::Answered);

@@ -22,7 +22,7 @@ async fn a_command_of_4_seconds_is_cut_at_a_limit_of_1_second() {
 }
 
 #[tokio::test]
-async fn an_answer_in_the_last_reply_after_the_time_is_up_counts_but_nothing_is_run_for_it() {
+async fn an_answer_counts_in_the_last_reply_after_the_time_is_up() {
     let world = AttemptFixture::new(vec![sh("sleep 4"), submit()]).await;
     let attempt = world.limits(|limits| limits.seconds = 0.3).react().await;
     assert_eq!((attempt.end, attempt.told_to_submit()), (End::Answered, 1));
@@ -119,7 +119,7 @@ async fn before_the_money_runs_out_the_agent_is_told_to_submit() {
 }
 
 #[tokio::test]
-async fn tokens_have_a_limit_of_their_own() {
+async fn an_attempt_is_told_to_submit_once_before_its_token_limit() {
     let world =
         AttemptFixture::new(vec![costing(sh("echo 1"), 0.0, 600), costing(sh("echo 2"), 0.0, 700), submit()]).await;
     let attempt = world.limits(|limits| limits.tokens = Some(1000)).react().await;
@@ -170,7 +170,7 @@ async fn every_tool_set_has_a_time_limit_per_command() {
 }
 
 #[tokio::test]
-async fn scripts_have_the_same_limit_and_a_model_that_says_nothing_gets_the_default() {
+async fn a_script_is_stopped_at_its_timeout_or_else_at_the_default() {
     let script = |arguments: Value| {
         let mut all = json!({"path": "loop.sh"});
         all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());

@@ -23,7 +23,7 @@ async fn an_attempt_runs_tools_step_by_step_and_ends_with_its_answer() {
 }
 
 #[tokio::test]
-async fn the_whole_history_is_sent_with_each_call_numbered_and_seeded() {
+async fn each_call_sends_the_whole_history_its_number_and_another_seed() {
     let attempt = AttemptFixture::new(vec![sh("echo one"), sh("echo two"), submit()]).await.react().await;
     let roles: Vec<Role> = attempt.asked[2].messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Assistant, Role::Tool]);
@@ -81,7 +81,7 @@ async fn a_call_written_as_json_in_a_code_fence_is_run_like_a_providers_own() {
 }
 
 #[tokio::test]
-async fn a_call_that_shows_the_same_again_is_answered_with_a_note_alone() {
+async fn a_call_repeated_at_once_with_the_same_result_gets_a_note() {
     let replies = ["echo a", "echo a", "echo a", "echo b", "echo a", "date +%N", "date +%N"].map(sh);
     let attempt = AttemptFixture::new(replies.into_iter().chain([submit()]).collect()).await.react().await;
     let noted: Vec<bool> =
@@ -126,7 +126,7 @@ async fn a_script_that_ends_without_an_answer_gave_up() {
 }
 
 #[tokio::test]
-async fn a_failed_call_determines_the_end_and_its_reason_is_recorded() {
+async fn the_kind_of_failed_model_call_decides_how_the_attempt_ends() {
     for (error, end) in [
         (ModelError::Unavailable("503".into()), End::ModelError),
         (ModelError::Denied("bad key".into()), End::ModelDenied),
@@ -148,7 +148,7 @@ fn a_refused_conversation_fails_its_attempt_and_an_unusable_model_stops_the_run(
 }
 
 #[tokio::test]
-async fn a_failed_call_is_charged_and_recorded_with_what_it_cost() {
+async fn a_failed_model_call_is_charged_and_recorded_with_its_cost() {
     let usage = Usage { input: 40, output: 2, ..Usage::default() };
     let failed = |error| QueryFailed { error, usage, cost: 0.25 };
     let world = AttemptFixture::new(vec![costing(sh("echo one"), 0.5, 5)]).await;

@@ -85,7 +85,7 @@ async fn a_broken_call_gets_an_error_and_the_other_calls_still_run() {
 }
 
 #[tokio::test]
-async fn each_call_stays_within_the_time_that_is_left() {
+async fn calls_of_one_reply_stop_when_the_tool_time_is_used_up() {
     let reply = several(&[sh("sleep 0.2"), sh("sleep 60"), sh("echo late")]);
     let world = AttemptFixture::new(vec![reply, submit()]).await.limits(|limits| limits.seconds = 1.0);
     let attempt = world.react().await;
@@ -96,7 +96,7 @@ async fn each_call_stays_within_the_time_that_is_left() {
 }
 
 #[tokio::test]
-async fn many_calls_share_one_observations_room_and_too_many_are_refused() {
+async fn many_calls_share_the_room_of_one_observation_and_32_run() {
     let long = sh("head -c 30000 /dev/zero | tr '\\0' x");
     let attempt = AttemptFixture::new(vec![several(&vec![long; 40]), submit()]).await.react().await;
     let shown = answers(&attempt.asked[1].messages);
@@ -106,7 +106,7 @@ async fn many_calls_share_one_observations_room_and_too_many_are_refused() {
 }
 
 #[tokio::test]
-async fn if_one_call_is_set_only_the_first_call_is_run_and_the_provider_is_asked_for_one_call() {
+async fn the_setting_one_call_runs_only_one_call_and_reaches_providers() {
     let reply = several(&[sh("echo first >> log.txt"), sh("echo second >> log.txt"), submit()]);
     let attempt = AttemptFixture::new(vec![reply, submit()]).await.react_with("one-call=true").await;
     assert_eq!(attempt.end, End::Answered);

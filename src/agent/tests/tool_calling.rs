@@ -38,7 +38,7 @@ async fn a_reply_without_a_fenced_call_is_answered_with_an_example() {
 }
 
 #[tokio::test]
-async fn in_the_last_reply_by_text_only_the_answer_counts() {
+async fn with_calls_in_text_only_the_answer_counts_in_the_last_reply() {
     for (last, end) in [(REPORT, End::Answered), ("```bash\necho late\n```", End::StepLimit)] {
         let world = AttemptFixture::new(["```bash\necho one\n```", last].map(text).to_vec()).await;
         let attempt = world.limits(|limits| limits.steps = 2).react_with("protocol=text").await;
@@ -47,7 +47,7 @@ async fn in_the_last_reply_by_text_only_the_answer_counts() {
 }
 
 #[tokio::test]
-async fn each_prompt_asks_for_its_parts_and_the_settings_are_in_the_name() {
+async fn each_prompt_asks_for_its_parts_and_the_agents_name_lists_settings() {
     for (setting, name, parts) in [
         ("prompt=react", "react", vec!["first think: say in a few sentences"]),
         (

@@ -12,8 +12,8 @@ const RECENT: usize = 8;
 /// Token ids and log-probabilities of a call, as the server returned them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallTokens {
-    /// Step of the earlier call that this call continues: the recent call that has most in common with this prompt.
-    /// None if no recent call has anything in common with it, or if the server returned no ids.
+    /// Step of the earlier call that this call continues: the recent call that shares the longest beginning with this
+    /// prompt. None if no recent call begins with the same token, or if the server returned no token ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u32>,
     /// Number of ids at the beginning of the prompt that are equal to the ids of the earlier call's prompt and reply.

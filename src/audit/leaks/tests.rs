@@ -265,7 +265,7 @@ fn two_maskable_functions_that_give_each_other_away_are_reported_as_a_pair() {
 }
 
 #[test]
-fn a_function_that_leaks_is_an_error_that_names_both_places() {
+fn a_leaked_function_is_an_error_that_names_it_and_its_copy() {
     let lab = LeakFixture::new();
     lab.write("repos/p/pkg/other.py", format!("def copy(values, width):\n{BODY}"));
     let errors: Vec<String> = lab.measure().errors().iter().map(ToString::to_string).collect();

@@ -492,7 +492,7 @@ impl DraftFindings {
             ));
         }
         todo.push(format!(
-            "paper.toml: the passages of the {} functions; strike those that the paper does not describe",
+            "paper.toml: the passages of the {} functions; delete the functions that the paper does not describe",
             self.proposal.functions.len()
         ));
         let slow: Vec<String> = self

@@ -260,7 +260,7 @@ fn a_masked_generator_raises_when_called() {
 }
 
 #[test]
-fn newer_syntax_is_masked() {
+fn functions_with_newer_python_syntax_are_masked() {
     let source = "def f[T: int](x: T) -> list[T]:\n    match x:\n        case {'a': [*_, y]} if y:\n            return y\n    \
                   type Z = int\n    while (z := g()):\n        pass\n    return f'{x!r:>{w}} {\"a\"}'\n";
     assert_eq!(
@@ -309,7 +309,7 @@ fn a_function_and_one_nested_in_it_cannot_be_masked_together() {
 // The tests below cover faults of the published reference implementation, one test per fault.
 
 #[test]
-fn an_edit_above_does_not_make_a_name_stale() {
+fn a_function_is_found_by_name_after_lines_were_added_above() {
     let function = "def f():\n    'd'\n    return 1\n";
     let masked = mask(&format!("{}{function}", "x = 1\n".repeat(20)), &["f"]);
     assert_eq!(masked, format!("{}def f():\n    'd'\n    raise NotImplementedError\n", "x = 1\n".repeat(20)));

@@ -20,7 +20,7 @@ fn refused(source: &str) -> (String, usize) {
 }
 
 #[test]
-fn qualified_names_are_those_of_python_without_locals() {
+fn qualified_names_are_pythons_without_the_part_locals() {
     let source =
         "def f():\n  def g():\n    class A:\n      def h(self): pass\nclass B:\n  class C:\n    async def f(s): pass\n";
     assert_eq!(labels(source), ["f", "f.g", "f.g.A.h", "B.C.f"]);
@@ -84,7 +84,7 @@ fn a_function_is_a_generator_only_if_its_own_body_yields() {
 }
 
 #[test]
-fn nesting_is_known_through_classes() {
+fn a_method_of_a_local_class_has_the_outer_function_as_parent() {
     let parents: Vec<_> = parse("def f():\n  class A:\n    def g(s): pass\ndef h(): pass\n")
         .functions()
         .iter()

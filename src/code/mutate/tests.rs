@@ -30,7 +30,7 @@ fn mutants_of(kind: MutantKind, body: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_small_function_has_these_mutants() {
+fn the_mutants_of_a_small_function_match_the_snapshot() {
     let source = r#"
 def normalise(x, axis=0):
     """Subtract 1 mean."""
@@ -101,7 +101,7 @@ fn removing_a_minus_or_a_not_keeps_a_space_between_words() {
 }
 
 #[test]
-fn constants_change_by_one_or_twice_and_tolerances_by_more() {
+fn mutants_change_numbers_by_one_or_twofold_and_tolerances_more() {
     assert_eq!(mutants_of(MutantKind::Constant, "return 1"), ["return 2", "return 0"]);
     assert_eq!(mutants_of(MutantKind::Constant, "return 0.5"), ["return 1.0", "return 0.25"]);
     assert_eq!(mutants_of(MutantKind::Constant, "return 1e-12"), ["return 0.1"]);
@@ -110,7 +110,7 @@ fn constants_change_by_one_or_twice_and_tolerances_by_more() {
 }
 
 #[test]
-fn ranges_slices_and_axes_are_off_by_a_little() {
+fn mutants_shift_bounds_of_ranges_and_slices_and_change_axes() {
     assert_eq!(mutants_of(MutantKind::Boundary, "return range(a)"), ["return range(1, a)", "return range(a - 1)"]);
     assert_eq!(
         mutants_of(MutantKind::Boundary, "return range(a, b | 1)"),
@@ -126,7 +126,7 @@ fn ranges_slices_and_axes_are_off_by_a_little() {
 }
 
 #[test]
-fn statements_are_dropped_and_needed_definitions_are_trivial() {
+fn mutants_drop_statements_and_dropping_a_first_definition_is_trivial() {
     insta::assert_snapshot!(listed("def f(a):\n    b = a\n    b = a\n    a.x = b\n    for c in a:\n        g(c); continue\n"), @"
     statement:1.5 b = a -> pass *
     statement:2.5 b = a -> pass
@@ -185,7 +185,7 @@ fn conditions_are_negated_unless_another_mutant_does_the_same() {
 }
 
 #[test]
-fn related_functions_are_called_instead() {
+fn mutants_call_a_related_function_instead() {
     assert_eq!(
         mutants_of(MutantKind::Name, "return np.argmin(a), a.sum(), max(a)"),
         [
@@ -198,7 +198,7 @@ fn related_functions_are_called_instead() {
 }
 
 #[test]
-fn evidence_drawn_before_a_kind_existed_does_not_include_it() {
+fn kinds_of_mutants_keep_the_numbers_that_stored_evidence_uses() {
     assert_eq!((MutantKind::Tie as usize, MutantKind::Argument as usize, MutantKind::COUNT), (11, 19, 23));
 }
 
@@ -221,7 +221,7 @@ fn mutants_set_parameters_and_options_to_their_defaults() {
 }
 
 #[test]
-fn copies_that_matter_are_left_out_and_results_are_put_into_arguments() {
+fn mutants_leave_out_needed_copies_and_write_results_into_arguments() {
     assert_eq!(mutants_of(MutantKind::Alias, "c = np.array(a)\nc[0] = b"), ["c = np.asarray(a)\nc[0] = b"]);
     assert_eq!(mutants_of(MutantKind::Alias, "c = a.copy()\nc += b"), ["c = a\nc += b"]);
     assert_eq!(
@@ -239,7 +239,7 @@ fn copies_that_matter_are_left_out_and_results_are_put_into_arguments() {
 }
 
 #[test]
-fn formulas_become_naive() {
+fn mutants_replace_formulas_by_numerically_naive_ones() {
     assert_eq!(mutants_of(MutantKind::Numerics, "c = a - a.max()\nreturn exp(c)"), ["c = a\nreturn exp(c)"]);
     assert_eq!(
         mutants_of(MutantKind::Numerics, "c = np.min(a)\nreturn np.exp((c - a) / b)"),
@@ -277,7 +277,7 @@ fn the_last_of_several_equal_values_is_taken_instead_of_the_first() {
 }
 
 #[test]
-fn searches_in_sorted_values_take_the_other_side() {
+fn mutants_of_searchsorted_take_the_other_side() {
     let body = "return g(a, side='x', b=1), np.searchsorted(a, b, side=\"left\"), np.searchsorted(a, b)";
     let changed = |from: &str, to: &str| body.replacen(from, to, 1);
     let plain = body.strip_suffix(", np.searchsorted(a, b)").unwrap();
@@ -308,7 +308,7 @@ fn mutants_leave_out_divisors_roots_limits_and_absolute_values() {
 }
 
 #[test]
-fn steps_of_a_loop_are_left_out_or_made_once() {
+fn mutants_leave_out_conditional_steps_and_run_loops_once() {
     assert_eq!(mutants_of(MutantKind::Step, "if a:\n    g()\nh()"), ["pass\nh()"]);
     assert_eq!(mutants_of(MutantKind::Step, "if a:\n    g()\nelse:\n    h()"), Vec::<String>::new());
     assert_eq!(mutants_of(MutantKind::Step, "if a:\n    raise b"), Vec::<String>::new());
@@ -397,7 +397,7 @@ fn a_smaller_choice_is_a_prefix_of_a_larger_one_and_follows_from_the_seed() {
 }
 
 #[test]
-fn a_choice_takes_every_kind_and_line_before_it_takes_one_again_and_trivial_ones_last() {
+fn chosen_mutants_have_all_kinds_before_one_repeats_and_trivial_ones_last() {
     let mutants = module(BODY).mutants(0).unwrap();
     let kinds: HashSet<MutantKind> = mutants.iter().filter(|it| !it.trivial).map(|it| it.kind).collect();
     assert_eq!(kinds.len(), 12, "{kinds:?}");

@@ -152,7 +152,7 @@ mod tests {
     use crate::code::walk::parse;
 
     #[test]
-    fn every_way_to_bind_a_name_at_the_top_is_seen_and_none_inside_a_function() {
+    fn names_bound_at_module_level_are_found_and_local_ones_not() {
         let source = "import a.b, c as d\nfrom e import f as g, h\nfrom z import *\ntry:\n    import i\nexcept E:\n    i = None\n\
                       j, k = 1, 2\n@cache\ndef l():\n    import m\n    n = 1\nclass O:\n    p = 1\n";
         let names = bound(&parse(source.as_bytes()).unwrap(), source.as_bytes());

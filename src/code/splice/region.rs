@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_differs_elsewhere_replaces_the_whole() {
+    fn a_reply_that_differs_outside_the_region_replaces_the_whole_function() {
         let reply = "```python\nimport numpy as np\n\ndef f(xs):\n    return np.sum(np.square(xs))\n```";
         assert_eq!(
             text(reply).unwrap(),

@@ -67,7 +67,7 @@ mod tests {
     use crate::error::FailureKind;
 
     #[test]
-    fn the_cause_decides_the_hint() {
+    fn the_cause_of_a_conda_failure_decides_its_message_and_hint() {
         let io = |kind, text: &str| std::io::Error::new(kind, text.to_owned());
         let full = explained("failed to install", std::io::Error::from_raw_os_error(28));
         assert!(full.message.contains("the disk is full") && full.hint.unwrap().contains("--cache"));

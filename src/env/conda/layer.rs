@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_layer_is_an_error_once() {
+    fn a_damaged_layer_is_an_error_and_is_then_discarded() {
         let place = tempdir().unwrap();
         let (layers, prefix) = (place.path().join("layers"), place.path().join("prefix"));
         write(&prefix, "conda-meta/python.json", r#"{"files": []}"#);

@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verifier_judges_draws_as_they_are_judged_here() {
+    fn harbors_verifier_judges_varying_results_as_the_harness_does() {
         let mut random = crate::stats::Uniform::seeded(5);
         let mut draw = |off: f64| {
             let spread = random.next() + random.next();
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verifier_compares_counts_and_reals_as_they_are_compared_here() {
+    fn harbors_verifier_compares_counts_and_reals_as_the_harness_does() {
         let (gold, usual) = (json!({ "n": 40, "x": 40.0 }), Tolerance::default());
         let loose = Tolerance { counts: 0.05, ..usual.clone() };
         let tried = [json!({ "n": 40.0, "x": 41 }), json!({ "n": 41, "x": 40 }), json!({ "n": 40, "x": 43 })];
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn harbors_verifier_ignores_the_same_changes() {
+    fn harbors_verifier_ignores_the_same_changes_as_the_harness() {
         let folder = tempfile::tempdir().unwrap();
         let (tree, prefix) = example(folder.path());
         let library = prefix.join("lib/python3.11");

@@ -38,7 +38,7 @@ fn unfinished_calls_count_as_reserved_and_all_ledgers_of_a_run_are_summed() {
 }
 
 #[test]
-fn no_line_can_lower_the_money_spent() {
+fn no_line_of_a_ledger_can_lower_the_money_spent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Arc::new(Ledger::open(&path).unwrap());
@@ -80,7 +80,7 @@ fn a_broken_ledger_line_is_reported_and_the_others_are_read() {
 }
 
 #[test]
-fn without_a_writable_ledger_no_further_calls_are_paid_for() {
+fn without_a_writable_ledger_no_further_calls_are_allowed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Arc::new(Ledger::open(&path).unwrap());

@@ -226,7 +226,7 @@ async fn a_picture_goes_to_models_that_see_and_a_note_to_the_others() {
 /// Anthropic ("Tool use", tool results) accepts pictures in the result of a call; the other providers accept pictures
 /// only in user messages.
 #[tokio::test]
-async fn a_picture_that_a_call_showed_goes_where_each_provider_takes_it() {
+async fn pictures_in_tool_results_are_sent_where_each_provider_takes_them() {
     let mut asked = request();
     asked.messages[3].images = vec![Image { media_type: "image/png".into(), data: "iVBORw==".into() }];
     let anthropic = json!({"id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn",

@@ -68,7 +68,7 @@ async fn permanent_failures_are_not_retried() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_too_long_is_an_error_of_its_own() {
+async fn a_too_long_conversation_has_its_own_error_and_is_not_retried() {
     let too_long = json!({"error": {"code": 400, "type": "exceed_context_size_error", "n_ctx": 16384,
         "message": "request (20030 tokens) exceeds the available context size (16384 tokens), try increasing it"}});
     let (answer, server) = ask(vec![CannedAnswer::status(400, too_long), good()]).await;
@@ -193,7 +193,7 @@ async fn a_reply_that_a_filter_withheld_is_refused_and_charged() {
 }
 
 #[tokio::test]
-async fn a_wait_that_the_provider_asks_for_is_kept() {
+async fn a_wait_that_the_provider_asks_for_is_respected() {
     for (name, value, least) in [("retry-after", "1".to_owned(), 1000), ("retry-after-ms", "300".to_owned(), 300)] {
         let limited = CannedAnswer::Json(429, vec![(name, value)], json!({"error": {"message": "slow down"}}));
         let (reply, server) = ask(vec![limited, good()]).await;
@@ -206,7 +206,7 @@ async fn a_wait_that_the_provider_asks_for_is_kept() {
 }
 
 #[tokio::test]
-async fn a_wait_until_a_date_is_kept() {
+async fn a_requested_wait_until_a_date_is_respected() {
     // The header has whole seconds, so a date two seconds ahead asks for a wait of one to two seconds.
     let date = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC) + jiff::SignedDuration::from_secs(2);
     let value = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
@@ -218,7 +218,7 @@ async fn a_wait_until_a_date_is_kept() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_or_drips_is_left_after_the_time_limit() {
+async fn requests_to_servers_that_hang_or_drip_end_at_the_time_limit() {
     for answer in [CannedAnswer::Hang, CannedAnswer::Drip] {
         let server = TestServer::start(vec![answer]).await;
         let limited = ModelAccess { retries: 0, request_timeout: Duration::from_millis(200), ..options(&server.url) };
@@ -292,7 +292,7 @@ async fn a_response_that_fails_in_its_stream_says_why_and_is_charged() {
 }
 
 #[tokio::test]
-async fn other_providers_errors_are_read_too() {
+async fn too_long_conversations_are_recognised_in_errors_of_anthropic_and_gemini() {
     let anthropic = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 215000 tokens > 200000 maximum"}});
     let gemini = json!([{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."}}]);
     for (spec, body, words) in

@@ -88,7 +88,7 @@ async fn a_provider_with_a_switch_is_asked_for_one_call() {
 /// `output_config.effort` for models that have it; for others a thinking budget, less than `max_tokens` and without a
 /// temperature ("Extended thinking"). Gemini: `thinkingLevel` or `thinkingBudget` ("Gemini thinking").
 #[tokio::test]
-async fn an_effort_goes_to_each_provider_in_its_own_words() {
+async fn an_effort_is_sent_in_each_providers_own_field() {
     let with = |effort| {
         let mut asked = request();
         asked.sampling.effort = Some(effort);
@@ -119,7 +119,7 @@ async fn an_effort_goes_to_each_provider_in_its_own_words() {
 }
 
 #[tokio::test]
-async fn a_probe_says_whether_a_server_is_there_without_asking_it_anything() {
+async fn a_probe_of_a_free_model_fails_only_if_no_server_listens() {
     let free = |url: &str| ModelAccess { price: Some((0.0, 0.0)), ..options(url) };
     let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", server.local_addr().unwrap());

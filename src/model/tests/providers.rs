@@ -9,7 +9,7 @@ use crate::model::{
 };
 
 #[tokio::test]
-async fn openai_is_asked_and_read_in_its_own_shape() {
+async fn requests_to_openai_and_its_replies_have_openais_format() {
     let body = json!({
         "id": "chatcmpl-1", "object": "chat.completion", "model": "m-2026",
         "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
@@ -52,7 +52,7 @@ async fn openai_is_asked_and_read_in_its_own_shape() {
 }
 
 #[tokio::test]
-async fn anthropic_is_asked_and_read_in_its_own_shape() {
+async fn requests_to_anthropic_and_its_replies_have_anthropics_format() {
     let body = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "tool_use",
         "content": [
@@ -84,7 +84,7 @@ async fn anthropic_is_asked_and_read_in_its_own_shape() {
 }
 
 #[tokio::test]
-async fn gemini_is_asked_and_read_in_its_own_shape() {
+async fn requests_to_gemini_and_its_replies_have_geminis_format() {
     let body = json!({
         "candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [
             {"text": "I think.", "thought": true},
@@ -116,7 +116,7 @@ async fn gemini_is_asked_and_read_in_its_own_shape() {
 }
 
 #[tokio::test]
-async fn a_gemini_reply_that_is_all_thoughts_is_not_free() {
+async fn the_thoughts_of_a_gemini_reply_without_text_are_counted() {
     let body = json!({
         "candidates": [{"finishReason": "MAX_TOKENS", "content": {"role": "model"}}],
         "usageMetadata": {"promptTokenCount": 10, "thoughtsTokenCount": 90, "totalTokenCount": 100}
@@ -189,7 +189,7 @@ async fn seeds_are_cut_to_what_every_provider_takes() {
 }
 
 #[tokio::test]
-async fn a_budget_of_reasoning_goes_to_the_providers_that_take_one() {
+async fn a_budget_of_reasoning_tokens_is_sent_to_providers_that_accept_one() {
     let text = json!({"type": "text", "text": "ok"});
     let anthropic = json!({"content": [text], "usage": {"input_tokens": 1, "output_tokens": 1}});
     let gemini = json!({
@@ -241,7 +241,7 @@ fn came(from: &mut IncomingPieces) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_stream_ends_in_the_same_reply() {
+async fn a_streamed_reply_is_assembled_from_its_pieces() {
     let openai = events(&[
         r#"data: {"choices": [{"index": 0, "delta": {"role": "assistant", "reasoning_content": "I think."}}]}"#,
         r#"data: {"choices": [{"index": 0, "delta": {"content": "Ne"}}]}"#,

@@ -84,7 +84,7 @@ async fn our_reply_limit_is_lowered_or_left_out_if_a_server_refuses_it() {
 }
 
 #[tokio::test]
-async fn a_requested_bound_is_lowered_to_the_context() {
+async fn a_requested_reply_limit_is_lowered_to_fit_the_context() {
     for (status, words) in &BOUNDS[..7] {
         let server = TestServer::start(vec![refused(*status, words), CannedAnswer::ok(openai_text("ok"))]).await;
         let model = open_here("m", &options(&server.url));

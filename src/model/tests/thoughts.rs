@@ -46,7 +46,7 @@ fn signed() -> [Value; 2] {
 }
 
 #[tokio::test]
-async fn anthropics_blocks_go_back_first_and_unchanged() {
+async fn anthropics_thinking_blocks_are_sent_back_first_and_unchanged() {
     let [thinking, redacted] = signed();
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "list_files", "input": {"path": "src"}});
     let body = json!({
@@ -61,7 +61,7 @@ async fn anthropics_blocks_go_back_first_and_unchanged() {
 }
 
 #[tokio::test]
-async fn the_signature_of_a_stream_goes_back_too() {
+async fn signatures_of_streamed_thoughts_are_sent_back_too() {
     let event = |kind: &str, rest: Value| {
         let mut event = json!({"type": kind});
         event.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
@@ -98,7 +98,7 @@ async fn the_signature_of_a_stream_goes_back_too() {
 }
 
 #[tokio::test]
-async fn geminis_signatures_go_back_with_their_calls() {
+async fn geminis_signatures_are_sent_back_with_their_calls() {
     let call = |path: &str, signature: &str| json!({"functionCall": {"name": "list_files", "args": {"path": path}}, "thoughtSignature": signature});
     let body = json!({
         "candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [call("a", "s1"), call("b", "s2")]}}],

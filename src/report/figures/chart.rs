@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_contenders_stay_near_their_own_n_and_inside_the_axes() {
+    fn markers_of_ten_contenders_stay_near_their_n_and_inside_the_axes() {
         let point = |x: f64| ChartPoint { x, rate: 0.5, interval: Some(Interval { low: 0.2, high: 0.8 }) };
         let series = (0..10).map(|number| Series {
             name: format!("agent {number}"),

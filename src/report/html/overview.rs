@@ -183,7 +183,7 @@ fn took(rows: &[&SummaryRow]) -> NumberTable {
     NumberTable { columns, rows: rows.iter().map(|row| of(row)).collect() }
 }
 
-/// Shares of attempts that are right as reported and as verified, and the number of attempts by end.
+/// Shares of attempts that are right as reported and as verified, and the number of attempts for each way to end.
 fn ends(rows: &[&SummaryRow]) -> NumberTable {
     let mut totals: BTreeMap<_, usize> = BTreeMap::new();
     for (end, count) in rows.iter().filter(|row| row.n.is_some()).flat_map(|row| &row.ends) {

@@ -56,7 +56,7 @@ fn untrusted_text_is_never_markup() {
 }
 
 #[test]
-fn the_policy_names_the_script_and_the_style_and_nothing_else() {
+fn the_security_policy_names_the_pages_own_script_and_style() {
     let nothing = |_| SampleDetails::default();
     let html = page(&material(Vec::new()), &Details::new(0, &nothing), "", &nowhere).unwrap();
     let script = html.rsplit_once("<script>").unwrap().1.split_once("</script>").unwrap().0;
@@ -97,7 +97,7 @@ fn details_that_are_too_large_are_written_next_to_the_page() {
 }
 
 #[test]
-fn the_index_lists_counting_records_and_attempts_without_one() {
+fn the_index_lists_records_that_count_and_attempts_without_a_record() {
     let mut lost = record("a", "x_0", 0, false);
     lost.end = End::SandboxLost;
     let mut unsupported = record("b", "x_0,1", 1, false);
@@ -194,7 +194,7 @@ fn steps_of_agents_without_a_model_are_not_interactions() {
 }
 
 #[test]
-fn the_settings_of_an_agent_are_described_by_what_it_is_shown() {
+fn an_agents_settings_are_described_by_context_reasoning_and_steps() {
     let given = condition("fixed+paper=full+repair=2+reasoning=512", "fixed:paper=full,reasoning=512,repair=2", 50);
     assert_eq!(given.base, "fixed+paper=full+repair=2");
     assert_eq!(given.context.as_deref(), Some("paper full, code bm25"));
@@ -323,7 +323,7 @@ fn the_measures_of_a_family_are_shown_with_intervals_by_n_and_with_their_meaning
 }
 
 #[test]
-fn every_table_begins_with_the_best_contender_and_what_failed_comes_before_what_it_cost() {
+fn tables_begin_with_the_best_contender_and_show_failures_before_costs() {
     let mut records = Vec::new();
     for (agent, passes) in [("a-weak", 1), ("b-strong", 11), ("c-middle", 6)] {
         for i in 0..12_u32 {

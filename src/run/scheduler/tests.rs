@@ -213,7 +213,7 @@ async fn an_attempt_whose_verification_was_lost_is_not_paid_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_refuses_all_work_stops_the_run_and_what_had_ended_is_kept() {
+async fn a_denied_call_stops_the_run_and_keeps_ended_attempts() {
     let attempts = ScriptedTries::new(
         0.0,
         vec![

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_and_homes_are_left_out_and_programs_are_not() {
+    fn a_base_image_leaves_out_secrets_and_homes_and_keeps_programs() {
         for path in ["etc/shadow", "root/.bashrc", "home", "dev/null", "var/cache/apt/x"] {
             assert!(is_left_out(Path::new(path)), "{path}");
         }

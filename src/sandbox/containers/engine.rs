@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_is_asked_for_where_the_driver_may_have_one_until_it_is_refused() {
+    fn a_disk_quota_is_requested_if_possible_until_it_is_refused() {
         let info = |driver: &str, below: &str| SystemInfo {
             driver: Some(driver.into()),
             driver_status: Some(vec![vec!["Backing Filesystem".into(), below.into()]]),

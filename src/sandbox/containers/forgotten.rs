@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_other_containers_and_those_that_are_not_empty_stay() {
+    fn control_groups_of_other_containers_and_nonempty_ones_stay() {
         let place = tempfile::tempdir().unwrap();
         for name in ["cpu/docker/abc", "cpu/docker/def", "cpu/libpod-abc", "pids/abc/inner"] {
             std::fs::create_dir_all(place.path().join(name)).unwrap();

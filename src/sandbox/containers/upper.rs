@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_given_files_are_found_when_the_survey_is_cut() {
+    fn changes_of_initial_files_are_found_even_if_the_survey_is_cut() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         sh(

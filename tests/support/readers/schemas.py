@@ -31,7 +31,8 @@ for path in sorted(Path(sys.argv[1]).iterdir()):
     schema = json.loads(Path(sys.argv[2], f"{path.name}.schema.json").read_text())
     lines = [json.loads(line) for line in path.read_text().split("\n") if line]
     wrong = check(schema, lines)
-    # The fields of one variant of several come in addition to those of the whole, so the whole is closed apart from its definitions.
+    # The fields of a variant come in addition to those of the whole schema. So other fields are forbidden for the whole,
+    # and separately in its definitions.
     outer = {**schema}
     parts = {key: outer.pop(key) for key in ("$defs",) if key in outer}
     strict = {**outer, "unevaluatedProperties": False, "$defs": closed(parts.get("$defs", {}))}

@@ -28,7 +28,7 @@ with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
         shown = get("trajectory/" + urllib.parse.quote(path, safe="/,"))
         first, *history, last = shown["history"]
         assert first == last and first["role"] == "Evaluation Report", first
-        # The inspector's page does this with every entry.
+        # The inspector's page escapes every entry like this.
         texts = [entry.get("content", "").replace("<", "&lt;") for entry in shown["history"]]
         found[path] = {
             "roles": [entry["role"] for entry in history],

@@ -6,7 +6,7 @@ use crate::folder::remove_tree;
 use crate::tree::{ENTRY, Survey, decode_survey, encode_paths};
 
 #[test]
-fn no_path_in_a_survey_leads_out() {
+fn a_survey_with_a_path_that_leads_out_is_refused() {
     for path in ["../out", "/etc/passwd", "a/../../out", ""] {
         let entry = Surveyed { path: path.as_bytes().to_vec(), sort: NodeType::Other };
         assert!(decode_survey(&encoded(&SurveyItem::Entry(entry)).unwrap()).is_err(), "{path}");
@@ -21,7 +21,7 @@ fn surveyed(root: &Path, limits: SurveyLimits) -> (Vec<String>, bool) {
 }
 
 #[test]
-fn a_survey_reports_kinds_and_fresh_files_despite_permissions() {
+fn a_survey_lists_kinds_and_fresh_files_even_in_unreadable_folders() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name);
     fs::create_dir(at("closed")).unwrap();
@@ -100,7 +100,7 @@ fn a_survey_of_too_many_new_files_is_cut_at_its_time_limit() {
 }
 
 #[test]
-fn an_entry_whose_path_is_too_long_is_listed_without_the_entries_below_it() {
+fn a_folder_whose_path_is_too_long_is_listed_without_its_contents() {
     let root = tempfile::tempdir().unwrap();
     let long = "x".repeat(250);
     // Enter the folders step by step, because the whole path is too long for one call.
@@ -119,7 +119,7 @@ fn an_entry_whose_path_is_too_long_is_listed_without_the_entries_below_it() {
 }
 
 #[test]
-fn known_paths_are_listed_without_other_entries_and_never_through_a_link() {
+fn only_requested_paths_are_listed_and_none_through_a_link() {
     let root = tempfile::tempdir().unwrap();
     let at = |name: &str| root.path().join(name);
     fs::create_dir_all(at("folder/closed")).unwrap();

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_manifest_is_named_with_its_line() {
+    fn the_error_of_a_broken_manifest_names_its_line() {
         for (text, line) in [("answer = 'file'\ncomand = []\n", 1), ("command = ['a']\nanswer = 'mail'\n", 2)] {
             let error = AgentManifest::parse(text, Path::new("agent.toml")).unwrap_err();
             assert!(format!("{error}{:?}", error.hint).contains("command"), "{error}");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_variables_and_arguments_with_an_unknown_value_are_left_out() {
+    fn lines_and_arguments_whose_placeholder_has_no_value_are_left_out() {
         let perhaps = vec![("context", Some("8192".to_owned())), ("effort", None)];
         let places = Placeholders { entries: vec![("model", "m".into())], perhaps };
         let file = "model = \"{model}\"\neffort = \"{effort}\"\nwindow = {context}\n{other}";

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_read_as_a_read_a_write_or_a_rejection() {
+    fn a_reply_is_parsed_as_read_write_reject_or_unclear() {
         for (reply, action) in [
             ("read `./src/a b.py`", Action::Read("src/a b.py".into())),
             ("`read main.py`\n", Action::Read("main.py".into())),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn repos_come_in_the_order_in_which_they_are_named() {
+    fn repos_are_sorted_by_the_order_in_which_the_reply_names_them() {
         let repo = |id: &str| ShownRepo { id: id.to_owned(), docs: String::new(), files: Vec::new() };
         let (a, b, c) = (repo("a"), repo("b-2"), repo("c"));
         let names =

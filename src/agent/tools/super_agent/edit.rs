@@ -131,7 +131,7 @@ mod tests {
     const FILE: &str = "a = 1\nb = 2\nif b:\n    c = 3\nb = 2\nd = 4\n";
 
     #[test]
-    fn lines_that_are_there_once_are_replaced_and_the_place_is_shown() {
+    fn lines_that_occur_once_are_replaced_and_shown_with_their_surroundings() {
         let (after, shown) = replaced(FILE, "if b:\n    c = 3\n", "if a:\n    c = 5\n    e = 6").unwrap();
         assert_eq!(after, "a = 1\nb = 2\nif a:\n    c = 5\n    e = 6\nb = 2\nd = 4\n");
         insta::assert_snapshot!(shown, @r"
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_differ_in_white_space_only_are_shown_as_they_are() {
+    fn lines_that_differ_only_in_white_space_are_quoted_in_the_error() {
         let error = replaced(FILE, "if b:\n  c=3", "x").unwrap_err();
         assert!(error.contains("in white space only") && error.ends_with(":\nif b:\n    c = 3"), "{error}");
         assert!(replaced(FILE, "z = 1", "x").unwrap_err().starts_with("the lines to replace are not in the file"));

@@ -39,7 +39,7 @@ mod tests {
     use super::broken;
 
     #[test]
-    fn only_syntax_errors_that_an_edit_adds_are_reported_for_it() {
+    fn only_syntax_errors_that_an_edit_adds_are_reported() {
         let fine = "def f(x):\n    return x\n";
         assert_eq!(broken("a.py", fine, "def f(x):\n    return (x\n"), Some(2));
         assert_eq!(broken("a.py", fine, "def f(x)\n    return x\n"), Some(1));

@@ -144,7 +144,7 @@ fn unknown_keys_and_empty_files_are_ignored() {
 }
 
 #[test]
-fn defaults_are_the_default_channels_and_follow_unless_the_yml_says_nodefaults() {
+fn configured_and_default_channels_follow_unless_the_yml_has_nodefaults() {
     let settings = user(
         "channels: [extra, defaults]\ndefault_channels: [https://a.example/main, own]\nchannel_alias: http://b.example\n",
     );
@@ -184,7 +184,7 @@ fn custom_channels_multichannels_and_mirrors_are_resolved() {
 }
 
 #[test]
-fn urls_stay_and_paths_are_relative_to_their_file() {
+fn channel_urls_stay_and_paths_are_relative_to_the_configuration_file() {
     let lab = SettingsFixture::new(&[("home/.condarc", "channels: [./near, ~/mine, /abs/a b]\n")]);
     let settings = lab.read(&[], None).unwrap();
     let home = lab.path("home").display().to_string();

@@ -174,7 +174,7 @@ async fn a_used_up_budget_is_answered_with_a_normal_reply_in_every_protocol() {
 }
 
 #[tokio::test]
-async fn a_closed_attempt_is_a_status_that_no_client_tries_again() {
+async fn calls_of_a_closed_attempt_get_a_status_that_is_not_retried() {
     for (path, kind) in
         PATHS.iter().zip(["permission_error", "permission_error", "permission_error", "PERMISSION_DENIED"])
     {
@@ -206,7 +206,7 @@ async fn a_stream_that_waits_is_kept_alive_and_a_late_refusal_is_its_last_event(
 }
 
 #[tokio::test]
-async fn a_refusal_is_a_reply_that_declines_in_every_protocol() {
+async fn a_filtered_call_gets_a_reply_that_declines_in_every_protocol() {
     let reasons = ["\"content_filter\"", "\"stop_reason\":\"refusal\"", "\"refusal\":\"I will not\"", "\"SAFETY\""];
     for (path, reason) in PATHS.iter().zip(reasons) {
         for streams in [true, false] {
@@ -252,7 +252,7 @@ async fn requests_whose_unsupported_parts_change_their_meaning_are_refused() {
 }
 
 #[test]
-fn results_of_tools_become_messages_of_their_own() {
+fn each_tool_result_becomes_a_separate_message() {
     let read = anthropic::read(&json!({
         "system": [{"type": "text", "text": "be good"}],
         "messages": [
@@ -325,7 +325,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn every_request_is_parsed_or_refused(messages in any_json(), tools in any_json()) {
+    fn no_request_makes_a_parser_panic(messages in any_json(), tools in any_json()) {
         let body = json!({"messages": messages, "tools": tools});
         let others = json!({"input": messages, "contents": messages, "tools": tools, "generationConfig": tools});
         for body in [&body, &others, &messages] {
@@ -335,7 +335,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn expensive_requests_are_refused() {
+async fn requests_with_long_names_or_many_stop_texts_are_refused() {
     let body = |model: &str, stops: Value| json!({"model": model, "messages": [{"role": "user", "content": "hi"}], "stop": stops});
     for (what, body) in [
         ("the name of the model", body(&"m".repeat(201), json!([]))),
@@ -350,7 +350,7 @@ async fn expensive_requests_are_refused() {
 }
 
 #[tokio::test]
-async fn a_reply_that_the_limit_of_the_run_has_cut_has_the_finish_reason_length() {
+async fn a_reply_cut_by_the_runs_limit_is_marked_as_cut() {
     // The agent asks for up to 100 tokens, the harness allows 7, and the reply has exactly 7, so the reply counts as
     // cut.
     let cut =

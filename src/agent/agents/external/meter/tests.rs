@@ -167,7 +167,7 @@ async fn when_the_run_stops_a_call_in_progress_is_awaited_briefly_and_recorded()
 }
 
 #[tokio::test]
-async fn requests_that_cannot_be_passed_on_are_counted_and_the_first_of_them_recorded() {
+async fn unreadable_requests_are_counted_and_the_first_few_recorded() {
     let model = RespondingModel::new(0, |_| Ok(reply(1)));
     let mut bench = MeterFixture::new(Limits::default());
     let mut meter = bench.meter(&model);
@@ -204,7 +204,7 @@ async fn a_models_thoughts_are_added_again_if_the_program_drops_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parallel_calls_run_together_while_money_lasts_and_are_recorded_in_pairs() {
+async fn parallel_calls_run_while_money_lasts_and_are_recorded_with_their_replies() {
     struct ExpensiveModel(RespondingModel<fn(u32) -> Result<Reply, ModelError>>);
     #[async_trait]
     impl Model for ExpensiveModel {
