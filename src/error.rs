@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_many_open_files_gives_advice_for_any_error() {
+    fn advice_on_too_many_open_files_replaces_another_hint() {
         let full = std::io::Error::from_raw_os_error(nix::libc::EMFILE);
         let error =
             Error::new(FailureKind::Infrastructure, "no sandbox").because(Error::io("open", Path::new("x"), full));

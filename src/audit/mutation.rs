@@ -276,7 +276,7 @@ fn require_known(loaded: &LoadedPaper, function: usize, all: &[Mutant]) -> Resul
     let hint = if near.is_empty() {
         "its code has changed: remove the mark".to_owned()
     } else {
-        format!("its code may have changed; near ones are {}", near.join(", "))
+        format!("its code may have changed; similar ones are {}", near.join(", "))
     };
     Err(Error::suite(format!("{} `{}` has no mutant `{}`", function.kind(), function.at, unknown.mutant))
         .at(loaded.dir.join("paper.toml"), None)

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_of_bash_gives_expanded_programs_without_builtins() {
+    fn a_bash_trace_gives_programs_with_unquoted_arguments_and_no_builtins() {
         let trace = "@run@ cd data\n@@run@ sort -k2 'a b' $'x\\ty' it\\'s\n@run@ X=1\n@run@ python main.py\nnoise\n";
         let process = PythonProcess { argv: ["python", "-u", "main.py", "--k=10"].map(Into::into).into() };
         let found = started(trace, &[process]);

@@ -32,8 +32,8 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
         if strict_kind(&instruction.gold) != Some(instruction.kind) {
             wrong("its right program is not of its kind".to_owned());
         }
-        // The published rule recognises a script by the file that it runs; a command of an installed package has no
-        // such file, so without a repo the kind is not checked.
+        // ML-Bench's rule finds Bash programs by the name of a `.sh` or `.py` file. Commands of installed packages have
+        // none, so without a repo the kind is not checked.
         let shipped = shipped_check(&instruction.gold, &asked, instruction.kind);
         if !shipped.has_arguments() || (!shipped.kind && loaded.set.repo.is_some()) {
             wrong("its right program fails the published static checks".to_owned());

@@ -230,7 +230,7 @@ mod tests {
     use crate::suite::Protocol;
 
     #[test]
-    fn parameters_are_read_with_the_values_of_both_protocols() {
+    fn parameters_are_read_with_full_and_curtailed_values() {
         let one = parse("table = python -m pkg --n {n=full:1000,curtailed:50} --k {k=1,2,5} --lr {lr=0.10}").unwrap();
         assert_eq!(one.id, "table");
         assert_eq!(one.command, "python -m pkg --n {n} --k {k} --lr {lr}");

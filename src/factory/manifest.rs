@@ -27,7 +27,7 @@ pub(super) struct PackageManifest<'a> {
     pub(super) layout: &'a Layout,
     /// The package's compiled code.
     pub(super) compiled: &'a CompiledCode,
-    /// Files of the package's tests, which are hidden, or only protected if agents see the tests.
+    /// Files of the package's tests. They are protected, and also hidden unless agents may see the tests.
     pub(super) test_files: &'a [String],
     /// All files of the repo.
     pub(super) files: &'a [PathBuf],

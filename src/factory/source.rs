@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_folders_archives_and_git_addresses_are_told_apart() {
+    fn package_names_archives_and_git_addresses_are_told_apart() {
         let parsed = |text: &str| PackageSource::parse(text);
         assert_eq!(parsed("six").unwrap(), PackageSource::Index("six".into(), None));
         assert_eq!(parsed("a.b_c==1.0").unwrap(), PackageSource::Index("a.b_c".into(), Some("1.0".into())));

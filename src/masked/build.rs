@@ -146,7 +146,7 @@ fn failure(exec: &Exec) -> Option<String> {
     Some(format!("{why}\n{}", said.trim()).trim_end().to_owned())
 }
 
-/// Writes the products to a folder.
+/// Writes the files that the build has made to a folder.
 fn keep(paper: &Paper, env: &Env, changes: &Changes, folder: &Path) -> Result<()> {
     let set = paper.product_set();
     let mut kept: Vec<&FileChange> = Vec::new();

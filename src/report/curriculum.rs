@@ -78,7 +78,7 @@ impl CurriculumRun {
 }
 
 impl CurriculumCourse {
-    /// Rows of the course's table, with a cell for each of [`COLUMNS`].
+    /// Returns a row for each part, with the cells of [`COLUMNS`].
     pub(super) fn rows(&self) -> Vec<Vec<String>> {
         let row = |part: &CurriculumPart| {
             vec![

@@ -372,7 +372,7 @@ fn left_behind(record: &AttemptRecord) -> Vec<String> {
     }
     if !record.skipped.is_empty() {
         warnings.push(format!(
-            "not taken over, since they are links, no regular files, or too large: {}",
+            "not taken over, because they are links or special files, are too large, or have unusable paths: {}",
             record.skipped.join(", ")
         ));
     }

@@ -62,9 +62,7 @@ impl std::str::FromStr for Gpus {
             ("all", _) => Ok(Self::All),
             ("each", _) => Ok(Self::Each(None)),
             (_, Ok(count)) if count > 0 => Ok(if is_each { Self::Each(Some(count)) } else { Self::Count(count) }),
-            _ => Err(format!(
-                "`{text}` is not a number of graphics processors: `all`, a number from 1, `each`, or `each:NUMBER`"
-            )),
+            _ => Err(format!("graphics processors are `all`, a number from 1, `each` or `each:NUMBER`, not `{text}`")),
         }
     }
 }

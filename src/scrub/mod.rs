@@ -142,7 +142,7 @@ pub enum ScrubRule {
     TableResult,
     /// Removed: rounding of a gold value.
     Gold,
-    /// Kept: declared as a setting by a comment, `settings: ...`.
+    /// Kept: named as a setting in a comment that begins with `settings:`.
     Marked,
 }
 

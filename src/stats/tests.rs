@@ -123,8 +123,8 @@ fn a_paired_interval_is_narrower_than_that_of_two_independent_runs() {
     // 100 samples: both runs pass the same 45, and the second passes 10 more, so 10 of 100 differences are 1.
     let differences: Vec<f64> = (0..100).map(|i| f64::from(u8::from(i < 10))).collect();
     let interval = difference_interval(&at(&differences), 1.0, Intervals::default()).unwrap();
-    // The interval is computed after adding two samples with differences of 1 and -1. So the variance of the mean is
-    // (100 * 10 / 99 * 0.9 + 2) / 102^2, and t has 99 degrees of freedom.
+    // The interval adds two samples with differences of 1 and -1. So the variance of the mean is
+    // (100 * 0.1 * 0.9 * 100 / 99 + 2) / 102^2, and t has 99 degrees of freedom.
     let half = 1.984_217 * ((100.0 * 0.1 * 0.9 * 100.0 / 99.0 + 2.0) / 102.0_f64.powi(2)).sqrt();
     close(interval.low, 0.1 - half, 1e-6);
     close(interval.high, 0.1 + half, 1e-6);

@@ -167,7 +167,7 @@ impl RunReader {
         Ok(true)
     }
 
-    /// Adds the newly read records to the material and rebuilds everything else in it.
+    /// Adds the newly read records to the page's input, and updates the rest of the input.
     fn take_in(&mut self, gathered: &mut GatheredRuns) {
         let mut options = gathered.merged.options(&self.ks);
         // The overview always shows pass@1.

@@ -184,7 +184,7 @@ fn a_missing_repo_is_named_with_where_it_belongs() {
 }
 
 #[test]
-fn an_ambiguous_selector_explains_how_to_number_it() {
+fn an_ambiguous_selector_gets_a_hint_to_number_it() {
     let lab = Lab::new();
     lab.edit("repos/tiny/tiny/means.py", "def geometric", "def arithmetic(values):\n    return 1\n\n\ndef geometric");
     insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"

@@ -250,7 +250,7 @@ fn ambiguous_and_missing_functions_are_all_refused_with_candidates() {
 }
 
 #[test]
-fn published_lines_outweigh_descriptions_only_if_the_lines_of_all_functions_of_a_name_fit() {
+fn published_lines_outweigh_descriptions_only_if_they_fit_all_functions_of_the_same_name() {
     // This description has the words of another function.
     let energy = function("0", "__call__", [20, 21, 24], "Squares of what is outside.");
     // This range begins at the class.

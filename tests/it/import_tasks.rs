@@ -118,7 +118,7 @@ fn imported() -> Lab {
 }
 
 #[test]
-fn tagged_regions_become_units_and_papers_that_cannot_run_are_refused_by_name() {
+fn tagged_regions_become_units_and_papers_that_cannot_run_are_refused_with_reasons() {
     let lab = Lab::new();
     tree(&lab);
     let done: Value = serde_json::from_str(&lab.ok(&[&IMPORT[..], &["--json"]].concat()).stdout).unwrap();

@@ -105,7 +105,7 @@ fn marks_of_unknown_mutants_are_errors_and_marks_of_killed_ones_are_reported() {
         error.to_string().ends_with("function `tiny/means.py::arithmetic` has no mutant `operator:4.17 / -> *`"),
         "{error}"
     );
-    insta::assert_snapshot!(error.hint.unwrap(), @"its code may have changed; near ones are `operator:4.18 / -> *`, `operator:4.18 / -> //`, `operator:3.15 += -> *=`");
+    insta::assert_snapshot!(error.hint.unwrap(), @"its code may have changed; similar ones are `operator:4.18 / -> *`, `operator:4.18 / -> //`, `operator:3.15 += -> *=`");
 
     lab.edit("papers/tiny/paper.toml", "operator:4.17 / -> *", "operator:4.18 / -> *");
     let (mutations, _) = mutate(&lab, &[0], 1000).unwrap();

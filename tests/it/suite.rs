@@ -124,7 +124,7 @@ fn values(result: &serde_json::Value) -> usize {
 }
 
 #[test]
-fn items_of_a_family_are_listed_with_their_samples_by_n() {
+fn list_shows_the_number_of_samples_of_each_paper_for_each_n() {
     let lab = lab();
     insta::assert_snapshot!(lab.redact(&lab.ok(&["list", "--family", "masked"]).stdout), @"
      paper  title       checks  n=0  n=1  n=2  n=3

@@ -47,7 +47,7 @@ pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<ParsedCall>, String> {
         // Small models often show code in a reply instead of writing it to a file; the error then says so.
         let has_code = fences(text).iter().any(|fence| PYTHON.contains(&fence.label.as_str()));
         if has_code && what.ends_with("no code fence with a call") {
-            return format!("{what}, and code that only stands in a reply is in no file");
+            return format!("{what}, and code in a reply is not written to any file");
         }
         what
     })
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(one(text), ("list_files".to_owned(), json!({})));
         let none = "the reply has no code fence with a call";
         let shown = read(ToolChoice::Autoexperiment, "So:\n```python\nx = 1\n```").unwrap_err();
-        assert_eq!(shown, format!("{none}, and code that only stands in a reply is in no file"));
+        assert_eq!(shown, format!("{none}, and code in a reply is not written to any file"));
         assert_eq!(read(ToolChoice::Autoexperiment, "I shall look.").unwrap_err(), none);
         let python = read(ToolChoice::Super, "```python\nx = 1\n```").unwrap();
         assert_eq!(python, [("execute".to_owned(), Ok(json!({"code": "x = 1"})))]);

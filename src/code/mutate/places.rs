@@ -39,7 +39,7 @@ const SKIPPED: &[&str] = &[
     "exec_statement",
 ];
 
-/// Finds every change of the function's body. Returns `None` if the tree does not contain the function.
+/// Finds all changes that mutants can make to the function's body. Returns `None` if the tree does not contain the function.
 pub(super) fn find(tree: &Tree, module: &Module, function: usize) -> Option<Vec<SourceEdit>> {
     let function = &module.functions()[function];
     let node = definition(tree, function)?;

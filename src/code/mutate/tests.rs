@@ -262,7 +262,7 @@ fn an_optimal_assignment_becomes_greedy() {
 }
 
 #[test]
-fn the_last_of_several_equal_values_is_taken_instead_of_the_first() {
+fn tie_mutants_take_the_last_of_several_equal_values() {
     let last = "return (lambda ties: np.shape(ties)[1] - 1 - np.argmin(np.flip(ties, axis=1), axis=1))(a + b)";
     assert_eq!(mutants_of(MutantKind::Tie, "return np.argmin(a + b, axis=1)"), [last]);
     let last = "return (lambda ties: np.size(ties) - 1 - np.argmax(np.flip(ties)))(a)";

@@ -59,7 +59,7 @@ pub struct Region {
 /// How a region is named within its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bounds<'text> {
-    /// By the text with which its first and its last statement begin.
+    /// By how the region's first and last statements begin.
     Statements {
         /// Text with which the first statement begins. Any amount of white space counts as one space.
         first: &'text str,

@@ -97,8 +97,8 @@ pub(super) async fn solve(
     Ok((records, urls))
 }
 
-/// Returns the first address of a channel that answers. If none answers, returns the first address, so that the later
-/// error names it.
+/// Returns the first of a channel's addresses that answers. If none does, returns the first one, so that the later error
+/// names it.
 pub(super) async fn place(channel: &LocatedChannel, sources: &SolveOptions<'_>) -> ChannelUrl {
     if channel.urls.len() > 1 && !sources.offline {
         for url in &channel.urls {

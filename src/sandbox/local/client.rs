@@ -142,9 +142,9 @@ impl LocalSandbox {
         }
     }
 
-    /// Returns `result`. If the init can no longer be reached, kills the init and adds the cause to the loss. With
-    /// namespaces, the init's parent, the guardian, is killed: the init dies with the guardian, and all other processes
-    /// die with the init. Without namespaces, the init kills its processes when the socket closes.
+    /// Returns `result`. If the init can no longer be reached, adds the cause to the error. With namespaces, also kills
+    /// the init's parent, the guardian: the init dies with the guardian, and all other processes die with the init.
+    /// Without namespaces, the init kills its processes when the socket closes.
     async fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         let Err(Fault::Lost(loss)) = result else { return result };
         if !self.conversation.is_lost() || self.is_explained {

@@ -275,7 +275,7 @@ impl LocalBackend {
 /// its own view of the file system.
 fn reachable(path: &Path, user: u32) -> Result<()> {
     let Some(folder) = path.parent().and_then(|above| closed(above, user)) else { return Ok(()) };
-    let message = format!("`{}` is closed to the sandbox's user, who needs `{}`", folder.display(), path.display());
+    let message = format!("`{}` is closed to the sandbox's user, and contains `{}`", folder.display(), path.display());
     Err(Error::new(FailureKind::Place, message)
         .hint("keep caches, runs and interpreters in folders that every user may enter, such as /opt or /var/tmp"))
 }

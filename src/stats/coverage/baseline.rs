@@ -12,8 +12,8 @@ use crate::stats::{Intervals, Population, SampleValue, rate_interval};
 pub(super) enum RestoreChances {
     /// Every function has the probability 1 - P, as in `mutant:P` itself.
     Even(f64),
-    /// Each function has a probability between 1 - P and 1, the same in every run, so that some functions are harder
-    /// than others.
+    /// Each function has its own probability between 1 - P and 1, which all runs share: some functions are harder than
+    /// others.
     Uneven(f64),
     /// Papers are drawn again for every run. In each paper, all functions have the same probability, either 1 - P or
     /// 1 - P / 4.
