@@ -247,6 +247,21 @@ FUNCTIONS = {
         ["def key_of(name):\n    return ''.join(name.lower().strip())\n"],
         ["def key_of(name):\n    return name.strip()\n"],
     ),
+    # It refuses other letters, but takes small ones, which its test does not have.
+    "opposite": (
+        "def opposite(bases):\n    bases = bases.upper()\n    if set(bases) - set('ACGT'):\n        raise ValueError('no base')\n"
+        "    return bases.translate(str.maketrans('ACGT', 'TGCA'))\n",
+        "assert opposite('ACG') == 'TGC' and opposite('GATTC') == 'CTAAG' and opposite('T') == 'A'",
+        [
+            "def opposite(bases):\n    pairs = dict(zip('ACGTacgt', 'TGCA' * 2))\n    if any(base not in pairs for base in bases):\n"
+            "        raise ValueError(bases)\n    return ''.join(pairs[base] for base in bases)\n"
+        ],
+        [
+            "def opposite(bases):\n    if set(bases.upper()) - set('ACGT'):\n        raise ValueError('no base')\n"
+            "    return bases.translate(str.maketrans('ACGTacgt', 'TGCAtgca'))\n",
+            "def opposite(bases):\n    pairs = dict(zip('ACGTacgt', 'TGCA' * 2))\n    return ''.join(pairs.get(base, base) for base in bases)\n",
+        ],
+    ),
     "counted": (
         "def counted(start):\n    while True:\n        yield start\n        start += 1\n",
         "assert [next(counted(number)) for number in (1, 4, 9)] == [1, 4, 9]",

@@ -1,5 +1,6 @@
 """Calls of one function with recombined and changed arguments of recorded calls."""
 
+import collections
 import functools
 import inspect
 import itertools
@@ -89,8 +90,10 @@ def share_options(functions):
                 inputs.other_values[place] = others
 
 
-# Entry in a call's list of freely changed places: no recorded call has arguments of these types.
+# The place of a free change if no recorded call has arguments of these types.
 UNUSUAL_TYPES = "unusual types"
+# An argument that was changed freely, and whether it has what recorded texts do not have.
+FreeChange = collections.namedtuple("FreeChange", "place is_foreign")
 
 
 class Inputs:
@@ -182,7 +185,7 @@ class Inputs:
                 continue
             seen.add(call)
             first = self.run(call)
-            if self.failed and len(set(free)) == 1:
+            if self.failed and len({one.place for one in free}) == 1:
                 limited.update(free)
             # Other random numbers may not matter.
             if first is not None and self.run(call, seed=1) == first:
@@ -222,13 +225,14 @@ class Inputs:
 
     def is_arbitrary(self, free, call, expected, limited):
         """Whether the outcome may mean nothing. For an exception: more than one argument was changed freely, so that the order of
-        checks decides which one is raised. Otherwise: a freely changed argument is not a text, or its place is limited, or no
-        recorded call has these types."""
+        checks decides which one is raised. Otherwise: a freely changed argument is not a text, or changes of this kind are
+        limited in its place, or no recorded call has these types."""
         if type(expected) is RaisedError:
-            return len(set(free)) > 1
+            return len({one.place for one in free}) > 1
         sources = by_place(*call)
         is_text = lambda place: place != UNUSUAL_TYPES and sources[place].lstrip("b")[:1] in ("'", '"')
-        return any(place in limited or not is_text(place) for place in free)
+        is_limited = lambda one: one in limited or FreeChange(one.place, False) in limited
+        return any(is_limited(one) or not is_text(one.place) for one in free)
 
     def selected(self):
         """The calls that are selected for tests, and further ones that are good examples."""
@@ -287,8 +291,8 @@ class Inputs:
         return type(expected) is not RaisedError and equal(got, expected)
 
     def changed_calls(self):
-        """Recorded calls with some arguments of other calls, and some changed arguments; and which of them were changed
-        freely, with `UNUSUAL_TYPES` if no recorded call has arguments of these types."""
+        """Recorded calls with some arguments of other calls, and some changed arguments; and the free changes, with
+        `UNUSUAL_TYPES` if no recorded call has arguments of these types."""
         chance = self.chance
         while self.calls:
             positional, named = chance.choice(self.calls)
@@ -306,6 +310,7 @@ class Inputs:
                     others.add(place)
             for place in chance.sample(list(arguments), min(len(arguments), chance.choice((0, 1, 1, 2)))):
                 value, is_free = value_of(arguments[place]), chance.random() < 0.3
+                self.changes.is_foreign = False
                 # Methods of the package's objects may fail, and not each text can be written as bytes.
                 try:
                     for _ in range(chance.choice((1, 1, 2))):
@@ -315,11 +320,11 @@ class Inputs:
                     continue
                 if is_short(source):
                     arguments[place] = source
-                    free += [place] if is_free else []
+                    free += [FreeChange(place, self.changes.is_foreign)] if is_free else []
             # The types of values that come from other functions' calls are usual, too.
             usual = {place: source for place, source in arguments.items() if place not in others}
             if not self.are_usual(self.types(usual)):
-                free.append(UNUSUAL_TYPES)
+                free.append(FreeChange(UNUSUAL_TYPES, False))
             call = tuple(arguments[place] for place in range(len(positional)))
             yield (call, tuple((name, arguments[name]) for name, _ in named)), free
 

@@ -3,7 +3,8 @@
 A changed value looks like those of the recorded calls: numbers lie between theirs (or near them), texts differ in digits
 only, members come from theirs, and lists are of the same length, sorted, or without repetition if all of theirs are. Numbers
 at the bounds that the function itself has are tried more often than others. Only free changes make other numbers and other
-texts, among them texts with pieces from the function's source and texts as long as its numbers say. Nothing is empty and nothing is negative unless a recorded value is.
+texts, among them texts with pieces of the function's source and texts as long as its numbers say. Nothing is empty and
+nothing is negative unless a recorded value is.
 """
 
 import ast
@@ -20,6 +21,8 @@ from .mutants import tree_of
 MOST_CONSTANTS = 40
 # Longest text in a function's source that is put into texts, and longest text that is made by repetition, in characters.
 LONGEST_PIECE, LONGEST_TEXT = 8, 400
+# Letters that the recorded texts may not have.
+OTHER_LETTERS = "bgkqxzBGKQXZ"
 # Numbers at which rules about digits, times, years and bytes often change.
 SPECIAL_NUMBERS = (0, 1, 2, 7, 10, 11, 12, 19, 20, 21, 23, 24, 31, 59, 60, 99, 100, 101, 110, 200, 255, 256, 365, 366, 999)
 SPECIAL_NUMBERS += (1000, 1001, 1024, 1100, 1900, 2000, 2001, 2024, 2100, 2400, 9999, 10000, 65536, 100000, 999999, 1000000)
@@ -40,10 +43,6 @@ def constants_of(called):
     return tuple({value for value in of_kind(kind) if type(value) is kind} for kind in (int, str))
 
 
-# Letters that the recorded texts may not have.
-OTHER_LETTERS = "bgkqxzBGKQXZ"
-
-
 def kind_of_sign(sign):
     return "0" if sign.isdigit() else "A" if sign.isupper() else "a" if sign.isalpha() else sign
 
@@ -61,10 +60,13 @@ def in_same_order(value, alike):
 
 
 class Changes:
-    """Changes values of the arguments of one function."""
+    """Changes values of the arguments of one function.
+
+    `is_foreign` becomes true if a text gets what recorded texts do not have: other letters, letters of another case, pieces of
+    the function's source, or another length."""
 
     def __init__(self, called, chance):
-        self.chance = chance
+        self.chance, self.is_foreign = chance, False
         numbers, texts = constants_of(called)
         # What the function does may change at its numbers, and beside them.
         self.numbers = sorted({number + beside for number in numbers for beside in (-1, 0, 1)})
@@ -178,8 +180,22 @@ class Changes:
             value[place:] + value[:place],
             value + (self.chance.choice(separators) if separators else "") + other,
         ]
-        if any(sign.isalpha() for sign in signs):
+        if any(sign.isupper() for sign in signs):
             changes += [value.lower(), value.upper(), value.swapcase(), value.title()]
+        if " " in separators:
+            changes += [" " + value, value + " ", value.replace(" ", "  ")]
+        foreign = self.foreign_texts(value, place, signs)
+        if foreign and self.chance.random() < len(foreign) / (len(changes) + len(foreign)):
+            self.is_foreign = True
+            return self.chance.choice(foreign)
+        found = self.chance.choice(changes)
+        return found if found or "" in alike else value
+
+    def foreign_texts(self, value, place, signs):
+        """Changes of a text to what recorded texts do not have; `signs` are those that they have."""
+        changes = []
+        if not any(sign.isupper() for sign in signs) and any(sign.isalpha() for sign in signs):
+            changes += [value.upper(), value.swapcase(), value.title()]
         if others := [sign for sign in OTHER_LETTERS if kind_of_sign(sign) == kind_of_sign(value[place])]:
             changes += [value[:place] + self.chance.choice(others) + value[place + 1 :]]
         if self.texts:
@@ -188,10 +204,7 @@ class Changes:
         if longer := [length for length in self.lengths if length > len(value)]:
             length = self.chance.choice(longer)
             changes += [(value * length)[:length]]
-        if " " in separators:
-            changes += [" " + value, value + " ", value.replace(" ", "  ")]
-        found = self.chance.choice(changes)
-        return found if found or "" in alike else value
+        return changes
 
     def changed_list(self, value, alike, is_free):
         other = self.chance.choice(alike)
