@@ -47,7 +47,7 @@ pub struct TurnRow {
     pub tool_calls: Option<String>,
     /// Why the reply ended, in the server's words.
     pub finish: Option<String>,
-    /// The version of the model's weights that the server reports, or else of the server's set-up; `None` without either.
+    /// Version of the model's weights, or else of the server's set-up, as reported by the server.
     pub weights: Option<String>,
     /// Tokens read.
     pub input_tokens: u64,

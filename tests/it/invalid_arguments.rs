@@ -23,7 +23,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "gold tiny --repeats -1", "'-1' for '--repeats", "is not in 1.."),
     (2, "gold tiny --memory 0", "'0' for '--memory", "is not in 16.."),
     (2, "gold tiny --cpus -1", "'-1' for '--cpus", "give one from 0.01"),
-    (2, "gold tiny --gpus x", "not a number of graphics processors", "`all`"),
+    (2, "gold tiny --gpus x", "graphics processors are `all`, a number", "not `x`"),
     (2, "gold tiny --sandbox nope", "unknown sandbox `nope`", "`docker`"),
     (2, "verify tiny --recheck 2", "'2' for '--recheck", "from 0 to 1"),
     (2, "verify tiny --recheck -0.5", "'-0.5' for '--recheck", "from 0 to 1"),
