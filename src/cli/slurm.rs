@@ -37,8 +37,8 @@ pub(super) struct SlurmOptions {
     /// Time limit of a task, in Slurm's format.
     #[arg(long, value_name = "TIME", requires = "slurm")]
     job_time: Option<String>,
-    /// How many seconds before its time limit a task is asked to stop; its unfinished attempts get no verdict and are
-    /// made again [default: 60].
+    /// Seconds from the signal that asks a task to stop to the task's time limit; unfinished attempts get no verdict and
+    /// are made again [default: 60].
     #[arg(long, value_name = "SECONDS", requires = "slurm", value_parser = clap::value_parser!(u32).range(1..=65535))]
     job_notice: Option<u32>,
     /// Memory of a task, in Slurm's format, such as `16G`.

@@ -73,10 +73,8 @@ impl SoundnessPlan {
             found = Some(match found {
                 None => (answer, GoldRecord { changed, calls }),
                 Some((first, _)) if first != answer => {
-                    return Err(fault(format!(
-                        "gold's cells give {first} the first time and {answer} the second time"
-                    ))
-                    .hint("a task's run must be deterministic: set its seeds"));
+                    return Err(fault(format!("gold's cells give {first} in one run and {answer} in another"))
+                        .hint("a task's run must be deterministic: set its seeds"));
                 }
                 Some((_, record)) => (answer, GoldRecord { changed, calls: stable(&record.calls, &calls) }),
             });

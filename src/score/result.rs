@@ -30,7 +30,7 @@ pub fn read_result(rule: &ResultRule, stdout: &[u8], file: Option<&[u8]>) -> Res
                 let regex =
                     Regex::new(expression).map_err(|error| format!("expression `{name}` is broken: {error}"))?;
                 if regex.captures_len() < 2 {
-                    return Err(format!("the regular expression of `{name}` has no group in brackets"));
+                    return Err(format!("expression of `{name}` has no group to read the value from"));
                 }
                 let group = regex.captures_iter(&text).last().and_then(|captures| captures.get(1));
                 result.insert(name.clone(), group.map_or(Value::Null, |group| read_group(group.as_str())));

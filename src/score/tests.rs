@@ -436,7 +436,7 @@ fn a_result_is_read_by_named_expressions_from_their_last_match() {
     assert!(read_result(&rule, b"nothing", None).unwrap_err().starts_with("no expression matches"));
     assert_eq!(
         read_result(&regexes(&[("x", "x")]), b"x", None),
-        Err("the regular expression of `x` has no group in brackets".into())
+        Err("expression of `x` has no group to read the value from".into())
     );
     assert!(read_result(&regexes(&[("x", "(")]), b"x", None).unwrap_err().starts_with("expression `x` is broken"));
 }

@@ -116,7 +116,7 @@ pub fn lines(text: &str, start: usize, end: usize, numbered: bool) -> Result<Str
         if used > 0 && used + length > room {
             break;
         }
-        // Of the lines that get here, only the first can be longer than the room; cut it if it is.
+        // A first line that is longer than the room is cut.
         body.push_str(&cut_middle(&line, room));
         used += length;
         last = index + 1;

@@ -39,8 +39,8 @@ def constants_of(called):
     for name in called.__code__.co_names:
         value = called.__globals__.get(name)
         of_module += value if type(value) in (list, tuple, set, frozenset, dict) else [value]
-    of_kind = lambda kind: constants + [value for value in of_module if type(value) is kind][:MOST_CONSTANTS]
-    return tuple({value for value in of_kind(kind) if type(value) is kind} for kind in (int, str))
+    of_kind = lambda values, kind: [value for value in values if type(value) is kind]
+    return tuple({*of_kind(constants, kind), *of_kind(of_module, kind)[:MOST_CONSTANTS]} for kind in (int, str))
 
 
 def kind_of_sign(sign):
