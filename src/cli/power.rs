@@ -150,7 +150,7 @@ fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<
         known.push(PowerInput { n, spread, cost: arguments.cost.or(cost), available: None });
     }
     let alike = if single { format!(", alike {}", arguments.alike) } else { String::new() };
-    Ok((known, format!("Learned from `{}` of run `{}`{alike}", clean(agent), clean(name))))
+    Ok((known, format!("How samples differ was measured on `{}` in run `{}`{alike}", clean(agent), clean(name))))
 }
 
 /// Counts the samples of n functions in a suite; `None` if they cannot be counted.

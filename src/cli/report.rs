@@ -365,7 +365,7 @@ fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> 
                     found.names.extend(places.into_iter().zip(units).map(|(place, name)| ((id.clone(), place), name)));
                 }
             }
-            Err(why) => found.notes.push(format!("`{id}` {why}: its parts are shown as numbers")),
+            Err(why) => found.notes.push(format!("`{id}` {why}: its masked parts are shown by number, not by name")),
         }
     }
     found

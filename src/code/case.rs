@@ -71,7 +71,7 @@ impl Module {
         Cases { lines, recording: self.recording(function, &points) }
     }
 
-    /// Returns the cases that begin with a node, each with its offset.
+    /// Returns the cases (blocks, branches and conditions) that begin with a node, each with its byte offset in the file.
     fn cases_at(&self, node: Node<'_>) -> Vec<(usize, CaseKind)> {
         let start = node.start_byte();
         match node.kind() {

@@ -153,10 +153,10 @@ const fn json_line() -> ResultRule {
 }
 
 impl Instruction {
-    /// The arguments that the program has to set, in the form of the published checks.
+    /// The arguments that a solution's program must set, from the instruction's `arguments`.
     ///
     /// # Errors
-    /// The fault, as a fragment.
+    /// What is wrong with them, as the end of a sentence.
     pub(super) fn required_arguments(&self) -> Result<Vec<Argument>, String> {
         read_arguments(&Value::Object(self.arguments.clone()))
     }

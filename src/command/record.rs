@@ -104,7 +104,7 @@ pub async fn record(
     })
 }
 
-/// Builds gold from runs of a right program, without the effects of changed arguments.
+/// Builds gold from runs of a right program. `GoldRun::effects`, which takes runs with changed arguments, stays empty.
 fn gold_of(instruction: &Instruction, runs: &[ProgramRecord]) -> GoldRun {
     let first = &runs[0];
     let calls: Vec<ParserCall> = first.calls.iter().fold(Vec::new(), |mut calls, call| {

@@ -224,7 +224,7 @@ impl CurtailSearch<'_> {
         };
         let passing = known.iter().filter(|(_, passes)| *passes).count();
         let few =
-            || format!("only {passing} solutions pass in full: its recall says little; take more with `--mutants`");
+            || format!("only {passing} solutions pass with the full protocol, too few to measure recall; try more solutions with `--mutants`");
         found.note = stopped.or_else(|| (passing < FEWEST_PASSING).then(few));
         if known.len() < FEWEST {
             return Ok(found);

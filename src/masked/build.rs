@@ -188,7 +188,7 @@ fn keep(paper: &Paper, env: &Env, changes: &Changes, folder: &Path) -> Result<()
     Ok(())
 }
 
-/// Whether a file is in setuptools' own folder, which also contains copies of the sources.
+/// Whether a file is in `build`, where setuptools puts copies of the sources.
 fn is_aside(path: &str) -> bool {
     path.starts_with("build/")
 }

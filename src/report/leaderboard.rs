@@ -19,11 +19,11 @@ pub struct LeaderboardRow {
     pub agent: String,
     /// The model's name.
     pub model: Option<String>,
-    /// Samples with at least one attempt that was not lost.
+    /// Samples with at least one attempt that counts, because the infrastructure did not fail.
     pub samples: usize,
-    /// Attempts that were not lost.
+    /// Attempts that count.
     pub attempts: usize,
-    /// Attempts lost to infrastructure.
+    /// Attempts that do not count, because the infrastructure failed.
     pub lost: usize,
     /// pass@1.
     pub pass: Option<f64>,

@@ -186,10 +186,10 @@ const PRODUCTS: &str = "**/*.so";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// Values of the paper's own protocol.
+    /// Parameters' values in the paper's own protocol.
     #[serde(default)]
     pub full: BTreeMap<String, toml::Value>,
-    /// Values of the shorter protocol, by which attempts are measured.
+    /// Parameters' values in the shorter protocol, which attempts run.
     #[serde(default)]
     pub curtailed: BTreeMap<String, toml::Value>,
     /// Values among which `autoexperiment curtail` may search for a shorter protocol, cheapest first. Parameters not

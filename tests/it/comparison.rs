@@ -106,7 +106,7 @@ fn hard_functions_have_names_only_if_the_paper_is_unchanged() {
     lab.edit("papers/tiny/paper.toml", "description = \"The arithmetic mean.\"", "description = \"A mean.\"");
     let after = report();
     assert_eq!(named(&after), vec![false; named(&before).len()], "{after:#}");
-    let said = "`tiny` may have changed since the run: its parts are shown as numbers";
+    let said = "`tiny` may have changed since the run: its masked parts are shown by number, not by name";
     assert!(after["notes"].to_string().contains(said), "{}", after["notes"]);
     // A paper that cannot be read is not reported as gone.
     lab.edit("papers/tiny/paper.toml", "description = \"A mean.\"", "description = A mean.");

@@ -276,7 +276,7 @@ fn published_lines_outweigh_descriptions_only_if_they_fit_all_functions_of_the_s
 }
 
 #[test]
-fn options_decide_or_leave_out_functions_that_cannot_be_matched() {
+fn functions_that_are_not_found_are_named_or_left_out_by_options() {
     let functions = [function("0", "__call__", [900, 901, 902], "Loss."), function("1", "scale", [52, 53, 54], "")];
     let decided = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);
     let (selectors, _) = import(&decided, &["--at", "2303.00001:0=losses.py::EntropyLossTwin.__call__"]);

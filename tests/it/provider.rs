@@ -217,7 +217,7 @@ fn an_answering_model_is_used_despite_the_servers_list_and_asked_twice_only_if_t
 }
 
 #[test]
-fn doctor_reports_whether_a_model_answers_its_price_and_features() {
+fn doctor_reports_price_and_features_of_a_model_and_whether_it_answers() {
     let lab = Lab::new();
     let call = |arguments: &str| {
         let call = json!({"id": "c", "type": "function", "function": {"name": "add", "arguments": arguments}});

@@ -25,7 +25,7 @@ impl<'a> Visible<'a> {
         Self { name: name.to_owned(), bytes: bytes.into(), python: None, ending: String::new() }
     }
 
-    /// Creates a file of the repo from its path there and its bytes, decompressed if needed.
+    /// Creates a file of the repo from its path there and its bytes. The caller decompresses those of a `.gz` file.
     pub fn file(path: &'a Path, bytes: &'a [u8]) -> Self {
         let ending = |path: &Path| path.extension().map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
         let mut own = ending(path);

@@ -130,7 +130,7 @@ impl ContainerBackend {
 
     async fn start_once(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
         let Layers::Image { tree, digest, upper } = &spec.layers else {
-            return Err(Error::internal(format!("sandbox `{}` was given folders to mount", self.name())));
+            return Err(Error::internal(format!("sandbox `{}` runs images, but was given folders to mount", self.name())));
         };
         let tools = self.tools().await?;
         let image = self.images.repo((&spec.read_only, &spec.hidden), tree, digest).await?;
@@ -184,7 +184,7 @@ impl Backend for ContainerBackend {
             Ok(Err(error)) => return silent(format!("does not answer: {error}")),
             Ok(Ok(_)) => {}
         }
-        // The attempt's own container may cause a failure as long as it exists, so wait until it is removed.
+        // As long as the attempt's own container exists, it may make the canary fail, so wait until it is removed.
         if !self.engine.removals.wait_until_idle(REMOVALS).await {
             return None;
         }
