@@ -19,8 +19,8 @@ use crate::suite::Protocol;
 /// only without the tracer, its trace says that functions may be missing ([`Trace::blind`]).
 ///
 /// # Errors
-/// One error of kind `Baseline` for each experiment that does not give its gold, naming paper, experiment and next
-/// step.
+/// One error of kind `Baseline` for each experiment that does not give its gold. The error names the paper and the
+/// experiment, and says what the user can do.
 pub async fn traced(
     bench: &Arc<Bench>,
     ask: &[TracedFunction],

@@ -1,4 +1,5 @@
-//! Outcomes stored on disk, one per line, by the digest of everything that decides them.
+//! Outcomes of trials, stored on disk. Each line of the file holds an outcome and its key, which is a digest of
+//! everything that decides the outcome.
 
 use std::collections::HashMap;
 use std::path::Path;

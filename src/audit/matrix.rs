@@ -9,7 +9,7 @@
 //!   trust this if the whole experiment is that one process ([`believes`]), and we test it: each function and each
 //!   experiment has at least one real masked run. If one contradicts the trace, all pairs of that experiment run.
 //! - in every other case we make the masked run. That includes regions (maskable parts of the code that are not whole
-//!   functions), because a call of the surrounding function may not reach the region.
+//!   functions), because not every call of the surrounding function reaches the region.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -185,8 +185,8 @@ impl MatrixPlan {
                 if index.is_some_and(|index| !trace.may_call(module, index)) {
                     continue;
                 }
-                // Trust the trace for whole functions only: a function may not reach its region, and the tracer does
-                // not see code outside of functions.
+                // Trust the trace for whole functions only: not every call of a function reaches a region in it, and
+                // the tracer does not see code outside of functions.
                 let ends = matches!(loaded.piece(function), Piece::Function(_))
                     && place(loaded, function).is_some_and(|place| trace.fails.contains(&place));
                 let plain = |it: &Function| !it.is_generator && !it.is_async;

@@ -22,7 +22,7 @@ pub struct RecheckShare {
     pub seed: u64,
 }
 
-/// How measuring a part of a paper's evidence again compares with the stored files.
+/// The result of measuring a part of a paper's evidence again and comparing it with the stored files.
 #[derive(Debug)]
 pub struct RecheckResult {
     /// Number of pairs of an experiment and a function that were measured again.
@@ -38,8 +38,8 @@ pub struct RecheckResult {
 /// because cached results would not be measured again.
 ///
 /// # Errors
-/// Kind `Suite` if nothing is stored or the stored files belong to another repo; the errors of the baseline; or the
-/// error of a trial.
+/// One error for each experiment that does not give its gold; kind `Suite` if nothing is stored or the stored files
+/// belong to another repo; or the error of a trial.
 pub async fn recheck(
     bench: &Arc<Bench>,
     part: RecheckShare,

@@ -114,7 +114,7 @@ pub async fn verify(
     })
 }
 
-/// Adds to the evidence which code also appears elsewhere.
+/// Adds to the evidence of each function how much of its body also appears elsewhere, and where.
 fn add_leaks(evidence: &mut PaperEvidence, leaks: &LeakReport) {
     for leak in &leaks.functions {
         if let Some(function) = evidence.functions.get_mut(&leak.at) {

@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Make the suite of this list again, without running anything.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["most", "seed", "test_seconds", "tests", "least_score", "mutants", "doctests", "keep_examples", "documented", "examples"])]
     from: Option<PathBuf>,
-    /// Maximum functions per package, drawn over files and lengths.
+    /// Maximum functions per package, drawn from different files and with different lengths.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     most: u32,
     /// Seed of the draws.
@@ -75,7 +75,7 @@ pub struct Arguments {
     /// which does not always say what they must do.
     #[arg(long)]
     documented: bool,
-    /// Maximum examples per function of calls and what they do, in the text that agents get. No test makes these calls.
+    /// Maximum example calls per function, with their results, in the text that agents get. No test makes these calls.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(..=60))]
     examples: u32,
     #[command(flatten)]

@@ -32,8 +32,8 @@ use crate::suite::{LoadedPaper, Protocol};
 pub struct Arguments {
     #[command(flatten)]
     papers: PaperOptions,
-    /// Kind of task: `masked`; `command`, whose right programs are run, also with changes; or `notebook`, whose gold
-    /// cells are run twice.
+    /// Kind of task: `masked`; `command`, for which the right program of each instruction is run, also with changed
+    /// arguments; or `notebook`, for which the gold cells of each task are run twice.
     #[arg(long, value_name = "NAME", default_value = MASKED)]
     family: String,
     /// Number of runs of each experiment; an experiment whose tolerance is `stochastic` runs at least 96 times.
@@ -96,7 +96,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.check { print_comparisons(&checks, machine.backend.name(), arguments.json) } else { Ok(()) }
 }
 
-/// Records gold for the items of the family `command`, by running the right programs of their instructions.
+/// Records gold for the items of the family `command`, by running the right program of each instruction.
 async fn commands(arguments: &Arguments) -> Result<()> {
     if arguments.check || arguments.full {
         return Err(Error::usage("`--check` and `--full` are for papers").hint(

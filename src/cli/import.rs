@@ -29,9 +29,9 @@ enum ImportSource {
 
 /// Import the tasks of ResearchCodeBench from a copy of its repository, as a new suite
 ///
-/// Each paper's tagged regions become units that samples mask, and its unit tests decide. Tests and reference solutions
-/// are hidden from agents. Papers whose tests need the network or packages that cannot be installed are refused by
-/// name. If anything in the folder is missing or contradicts itself, nothing is written.
+/// Each paper's tagged regions become units that samples mask, and its unit tests decide whether an attempt passes.
+/// Tests and reference solutions are hidden from agents. Papers whose tests need the network or packages that cannot be
+/// installed are refused by name. If anything in the folder is missing or contradicts itself, nothing is written.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  autoexperiment import researchcodebench-tasks ResearchCodeBench -o rcb\n  \
                         autoexperiment env --suite rcb lock --here researchcodebench\n  autoexperiment gold --suite rcb GPS\n  \

@@ -93,8 +93,8 @@ struct ResearchCodeBench {
 
 /// Compare the outcomes of ResearchCodeBench's stored replies with those of running them again
 ///
-/// Prints both rates by the stored outcomes and by the run's, and each reply whose two outcomes differ, with the
-/// reason.
+/// Prints the line rate and the task rate, by the stored outcomes and by the run's, and each reply whose two outcomes
+/// differ, with the reason.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  autoexperiment rescore researchcodebench-replies replies/GPT_4_1.jsonl runs/again")]
 struct ResearchCodeBenchReplies {

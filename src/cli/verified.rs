@@ -12,7 +12,7 @@ use crate::masked::gold::power;
 use crate::report::clean;
 use crate::suite::{FunctionEvidence, GoldResult, LoadedPaper, Paper, PaperEvidence};
 
-/// Describes, in one line, how well biased results are detected in experiments that vary on purpose (tolerance
+/// Describes, in one line, how likely biased results are to pass in experiments that vary on purpose (tolerance
 /// `stochastic`); `None` if there are no such experiments.
 pub(super) fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Option<String> {
     let power = power(paper, gold);

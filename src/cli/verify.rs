@@ -72,7 +72,8 @@ pub struct Arguments {
     /// Run every experiment for every masked function, without using a trace to find which ones can matter.
     #[arg(long = "no-trace", alias = "every-pair")]
     every_pair: bool,
-    /// Measure a random part of the stored results again, and all containments. Writes nothing, and lists what differs.
+    /// Measure a random part of the stored results again, and for every function how much of its body appears elsewhere.
+    /// Writes nothing, and lists what differs.
     #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["mutants", "every_pair", "fresh", "survivors", "min_score"])]
     recheck: Option<f64>,
     /// Seed that selects the random part [default: from the clock].

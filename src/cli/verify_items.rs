@@ -86,7 +86,7 @@ fn fault_error(item: &str, fault: &SoundnessFault) -> Error {
     if fault.baseline { Error::new(FailureKind::Baseline, what) } else { Error::suite(what) }
 }
 
-/// Formats the results for a task: how many attempts of each agent passed, and what fails without each unit.
+/// Formats the results for a task: how many attempts of each agent passed, and which checks fail without each unit.
 fn console(proof: &Soundness, unit: &str) -> String {
     let share = |PassCount { passed, made }: PassCount| format!("{passed} of {made}");
     let verdict = if proof.faults.is_empty() { "sound" } else { "wrong" };

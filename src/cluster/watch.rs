@@ -22,7 +22,7 @@ const MOST_IN_VAIN: u32 = 10;
 pub struct JobProgress {
     /// Number of planned attempts.
     pub planned: usize,
-    /// Number of attempts that were not lost to infrastructure.
+    /// Number of attempts that have ended and need not be made again.
     pub finished: usize,
     /// Number of attempts that were lost to infrastructure and have not been made again yet.
     pub lost: usize,
@@ -157,7 +157,8 @@ impl RunProgress {
     }
 }
 
-/// Parses the number of a shard's start from a name: 1 for `03`, 2 for `03-2`. Returns `None` for other shards' names.
+/// Parses the name of one of the processes of a run: returns 1 for `03`, the first start of shard `03`, and 2 for
+/// `03-2`, its second start. Returns `None` for names of other shards.
 fn start_of(name: &str, shard: &str) -> Option<u32> {
     match name.strip_prefix(shard)? {
         "" => Some(1),

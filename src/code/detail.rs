@@ -37,7 +37,8 @@ const OF_PYTHON: [&str; 10] =
 /// The exception that a changed body raises instead of its own.
 const OTHER_EXCEPTION: &str = "NotImplementedError";
 
-/// A word, number or exception in a function's body, which an agent can know only if something that it sees states it.
+/// A word, number or exception in a function's body. An agent can know a detail only if something that the agent sees
+/// states the detail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Detail {
     /// Parts of the detail's text, in which each stretch of white space is a single space. A description states the

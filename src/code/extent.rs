@@ -123,8 +123,8 @@ pub(super) fn next_line(source: &[u8], end: usize) -> usize {
     end + if source[end..].starts_with(b"\r\n") { 2 } else { usize::from(end < source.len()) }
 }
 
-/// Returns the end of the line on which a statement ends at `at`, including a comment, and the empty lines that
-/// backslashes join to that line.
+/// Returns the end of the line on which a statement ends; `at` is the offset after the statement. The line includes a
+/// comment after the statement, and the empty lines that backslashes join to the line.
 pub(super) fn end_of_logical_line(source: &[u8], mut at: usize) -> usize {
     loop {
         let end = end_of_line(source, at);

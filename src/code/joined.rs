@@ -1,8 +1,8 @@
 //! Hides line breaks inside brackets from the parser, which would wrongly interpret the indentation of the next line.
 //!
-//! The grammar's scanner knows that it is inside brackets only where a closing bracket may come. After an operator or a
-//! dot no closing bracket may come, and there the scanner takes a line that is indented less than its block for the end
-//! of the block. For Python, `(a.\nb)` is one expression, whatever the indentation of `b`.
+//! The grammar's scanner knows that it is inside brackets only where a closing bracket is allowed. After an operator or
+//! a dot, no closing bracket is allowed: there the scanner takes a line that is indented less than its block for the
+//! end of the block. For Python, `(a.\nb)` is one expression, whatever the indentation of `b`.
 
 use std::ops::Range;
 

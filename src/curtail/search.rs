@@ -223,8 +223,11 @@ impl CurtailSearch<'_> {
                 .then(|| format!("{} solutions are too few, at least {FEWEST} are needed", known.len()))
         };
         let passing = known.iter().filter(|(_, passes)| *passes).count();
-        let few =
-            || format!("only {passing} solutions pass with the full protocol, too few to measure recall; try more solutions with `--mutants`");
+        let few = || {
+            format!(
+                "only {passing} solutions pass with the full protocol, too few to measure recall; try more solutions with `--mutants`"
+            )
+        };
         found.note = stopped.or_else(|| (passing < FEWEST_PASSING).then(few));
         if known.len() < FEWEST {
             return Ok(found);

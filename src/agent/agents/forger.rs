@@ -1,6 +1,6 @@
-//! `forger`: cheats instead of doing the task, in a way that each family defines. It satisfies every measure that does
-//! not re-run the agent's code. So it must pass the measures of the published benchmark and fail every verified
-//! measure. This shows that passing the published measures does not prove that the code works.
+//! `forger`: cheats instead of doing the task, in a way that each family (kind of task) defines. The cheat satisfies
+//! every measure that does not re-run the agent's code. So it must pass the measures of the published benchmark and
+//! fail every verified measure. This shows that passing the published measures does not prove that the code works.
 
 use async_trait::async_trait;
 

@@ -110,7 +110,7 @@ pub struct Settings {
     pub tools: ToolChoice,
     /// How the model calls tools.
     pub protocol: ToolProtocol,
-    /// Whether each step makes a single call, as in the paper.
+    /// Whether each step runs only one tool call, as in the original benchmark.
     pub one_call: bool,
     /// Number of tries within an attempt; each later try follows a plan based on the try before. 0 and 1 mean one try.
     pub reflexion: u32,

@@ -19,7 +19,7 @@ const CLOSED: [(&[u8], &str); 5] = [
     (b"Rar!", "rar"),
 ];
 
-/// Returns the contents of a gzip file, up to the limit for all files; `None` for other files.
+/// Returns the contents of a gzip file, at most [`LARGEST`] bytes; `None` for other files.
 pub fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
     if !bytes.starts_with(b"\x1f\x8b") {
         return None;

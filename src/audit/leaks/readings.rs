@@ -57,7 +57,7 @@ pub(super) fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<FileRead
     let mut readings = vec![FileReading::whole(bytes)];
     readings.extend(strings(bytes, &CodeTokens::new(bytes)));
     readings.push(FileReading::whole(blank_lines(bytes, |line| {
-        // Blank two prefixes of each line, because a comment mark may be followed by a prompt.
+        // Blank two prefixes of each line, because a comment mark may be followed by a prompt such as `>>>`.
         blank_prefix(line);
         blank_prefix(line);
     })));
@@ -137,7 +137,7 @@ fn only_comments(bytes: &[u8], tokens: &CodeTokens<'_>) -> Vec<u8> {
             }
         }
     }
-    // No token overlaps a comment, so the comments are left. Blank their `#` marks, which aren't part of the text.
+    // No token overlaps a comment, so only the comments remain. Blank their `#` marks, which aren't part of the text.
     for byte in &mut out {
         if *byte == b'#' {
             *byte = b' ';
@@ -153,7 +153,8 @@ fn blank_lines(bytes: &[u8], blank: impl Fn(&mut [u8])) -> Vec<u8> {
     out
 }
 
-/// Blanks the prefixes of quoted code: prompts, numbers, and the marks of comments, quotes, patches and lists.
+/// Blanks the prefix of a line of quoted code: a prompt such as `>>>` or `$`, a line number, or the mark of a comment,
+/// quote, patch or list.
 fn blank_prefix(line: &mut [u8]) {
     const MARKS: [&[u8]; 14] =
         [b">>>", b"...", b"//", b"--", b">", b"#", b"|", b"*", b"+", b"-", b"%", b"$", b"!", b";"];

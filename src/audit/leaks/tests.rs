@@ -85,7 +85,7 @@ impl LeakFixture {
         measure(&self.loaded(), None).unwrap()
     }
 
-    /// Returns containment and place for the function that is masked in most tests.
+    /// Returns the share of a body that appears elsewhere, and where, for the function that is masked in most tests.
     fn leak(&self) -> (f64, String) {
         let leak = self.measure().functions.remove(0);
         (leak.containment, leak.place)

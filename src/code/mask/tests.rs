@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Masks the named functions of `source`, with checks, and with "Does it." as their description.
+/// Masks the named functions of `source`, each with the description "Does it.". Asserts that masking gives the same
+/// bytes with and without checking the result.
 fn mask_bytes(source: &[u8], names: &[&str]) -> Vec<u8> {
     let module = Module::parse("m.py", source.to_vec()).unwrap();
     let target = |name: &&str| MaskTarget { function: module.find(name).unwrap(), description: Some("Does it.") };

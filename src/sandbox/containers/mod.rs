@@ -130,7 +130,10 @@ impl ContainerBackend {
 
     async fn start_once(&self, spec: &Spec) -> Result<Box<dyn Sandbox>> {
         let Layers::Image { tree, digest, upper } = &spec.layers else {
-            return Err(Error::internal(format!("sandbox `{}` runs images, but was given folders to mount", self.name())));
+            return Err(Error::internal(format!(
+                "sandbox `{}` runs images, but was given folders to mount",
+                self.name()
+            )));
         };
         let tools = self.tools().await?;
         let image = self.images.repo((&spec.read_only, &spec.hidden), tree, digest).await?;

@@ -194,7 +194,7 @@ impl Fixed {
         let missing = |what: String| NoReply::End(End::GaveUp.because(format!("`{}`: {what}", function.at)));
         let wanted = RetrievalQuery::new(function, code).map_err(missing)?;
         let module = code.modules.get(&wanted.file).ok_or_else(|| missing("its file is gone".into()))?;
-        // Always take the stub from the masked repo, because in the other repo the function may already be written.
+        // Always take the stub from the masked repo, because in the filled repo the function may already be written.
         let stub = stub(function, &work.masked).map_err(missing)?;
         let name = order::last(&function.at).to_owned();
         let mut missing_one = described(&name, module, wanted.function, &function.description);

@@ -218,8 +218,9 @@ async fn parallel_calls_run_while_money_lasts_and_are_recorded_with_their_replie
             self.0.query(request).await
         }
     }
-    // A reply takes 10 s. For each of its tokens $0.01 is reserved, but the reply then costs $0.25. With $1, calls of
-    // up to 40 tokens run two at a time, and calls of up to 90 tokens one at a time.
+    // Three calls are made at once; each takes 10 s. A call reserves $0.01 for each token that its reply may have, and
+    // then costs $0.25. So with $1, calls of up to 40 tokens run two at a time, and calls of up to 90 tokens one at a
+    // time.
     for (cost, most_tokens, seconds) in [(10.0, 40, 10), (1.0, 40, 20), (1.0, 90, 30)] {
         let model = ExpensiveModel(RespondingModel::new(10, |_| Ok(reply(1))));
         let mut bench = MeterFixture::new(Limits { cost, ..Limits::default() });
