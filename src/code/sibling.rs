@@ -6,10 +6,10 @@ use super::module::Module;
 use super::tokens::CodeTokens;
 
 impl Module {
-    /// Returns the file's bytes with the body of a sibling, a function of `other`, in place of a function's own body,
-    /// and the share (0 to 1) of the own body's tokens that the sibling has in the same order. Returns `None` if their
-    /// names or parameters differ, if their indentation differs, if their bodies are the same, or if the result does
-    /// not parse.
+    /// Replaces the body of `function` by the body of `sibling`, a function of the module `other`. Returns the share
+    /// (0 to 1) of the replaced body's tokens that the sibling's body has in the same order, and the file's new bytes.
+    /// Returns `None` if the two functions differ in name, parameters or indentation, if their bodies are the same, or
+    /// if the result does not parse.
     pub(crate) fn with_body_of_sibling(&self, function: usize, other: &Self, sibling: usize) -> Option<(f64, Vec<u8>)> {
         let (own, its) = (&self.functions()[function], &other.functions()[sibling]);
         let header = |module: &Self, range: &std::ops::Range<usize>| -> Vec<u8> {

@@ -132,7 +132,8 @@ enum NodeScope {
     Lambda,
 }
 
-/// Walks the tree of `source`, which has the original bytes, not the substitute text. `read` decodes a name.
+/// Walks the tree of a file. `source` contains the file's original bytes, even if the tree was parsed from the
+/// substitute text that `Encoding::readable` returns. `read` decodes a name.
 pub(super) fn walk(tree: &Tree, source: &[u8], read: impl Fn(&[u8]) -> Option<String>) -> Contents {
     let mut walk = ModuleWalk {
         source,
@@ -168,7 +169,7 @@ struct OpenBlock {
     depth: usize,
     line: usize,
     empty: bool,
-    /// Offset of the block's first statement that is the first on its line.
+    /// Offset of the first statement in the block that begins a line; `None` if the walk has not met one yet.
     first: Option<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Programs started by a Bash script, with their arguments. A verdict compares them if the right program calls neither
-//! a recorded parser nor a function that every right program has to call.
+//! Programs started by a Bash script, with their arguments. A verdict compares them only if no calls of parsers or
+//! functions were recorded for the right program.
 //!
 //! Bash itself writes the commands that it runs, expanded, to a trace, and each Python process records the arguments
 //! that it received from the kernel. Programs other than Python that are started by something other than Bash, for

@@ -312,9 +312,10 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
             }
         }
     }
-    // Each of the program's own calls of these functions must be one that the right program makes: a program that tries
-    // several settings has not decided on the right one. If the right program sets no argument of a function by a
-    // constant, this checks that the arguments left at their defaults have their defaults here, too.
+    // If the program itself calls a function that the right program calls, the call must be one of the right program's:
+    // a program that tries several settings has not decided on the right one. Functions of which the right program sets
+    // no argument by a constant are checked, too: the arguments that the right program leaves at their defaults must be
+    // at their defaults here.
     for call in calls.iter().filter(|call| call.direct) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };
@@ -359,7 +360,7 @@ pub fn equal(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Builds a value's verdict without a reason.
+/// Builds the verdict on a value, with `reason` unset.
 pub fn value(path: &str, gold: Value, got: Option<Value>, pass: bool) -> ValueVerdict {
     ValueVerdict { path: path.to_owned(), gold, got, error: None, pass, reason: None }
 }

@@ -32,7 +32,8 @@ const VERSION: &str =
 pub struct ConstantTrials {
     /// Numbers of changes.
     pub counts: ConstantChanges,
-    /// Faults of the manifest: changes that pass, and constants that are declared harmless without need.
+    /// Faults of the manifest: changes with which the program still passes, and constants that are declared harmless
+    /// although every change of them is noticed.
     pub faults: Vec<String>,
 }
 

@@ -32,8 +32,8 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
         if strict_kind(&instruction.gold) != Some(instruction.kind) {
             wrong("its right program is not of its kind".to_owned());
         }
-        // ML-Bench's rule finds Bash programs by the name of a `.sh` or `.py` file. Commands of installed packages have
-        // none, so without a repo the kind is not checked.
+        // ML-Bench's rule recognises a Bash program by the name of a `.sh` or `.py` file. If the manifest names no
+        // repo, programs run commands of installed packages, which have no such names, so don't check the kind.
         let shipped = shipped_check(&instruction.gold, &asked, instruction.kind);
         if !shipped.has_arguments() || (!shipped.kind && loaded.set.repo.is_some()) {
             wrong("its right program fails the published static checks".to_owned());

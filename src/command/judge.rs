@@ -1,9 +1,10 @@
 //! Verdicts on a program, based on its record: strict ones, with the published measures in addition.
 //!
 //! Strict: the program is of the requested kind, exits with code 0 within its time limit, sets the right arguments, and
-//! gives the right result. The arguments are taken from what the right program's record has first: calls of the repo's
-//! own parser, calls of functions, or started programs. If the judged program's record lacks it, they are taken from the
-//! result or the text. The verdict names the source.
+//! gives the right result. The arguments are judged by the first of these that was recorded for the right program:
+//! calls of the repo's own parser, calls of functions, started programs. If nothing of this kind was recorded for the
+//! judged program, the arguments are judged by the result or, if the instruction expects no result, by the program's
+//! text. The verdict names the source.
 
 use std::collections::BTreeMap;
 use std::path::Path;

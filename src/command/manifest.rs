@@ -47,7 +47,8 @@ pub struct CommandSet {
     /// `site-packages/surprise/reader.py::Reader.__init__`.
     #[serde(default)]
     pub functions: Vec<String>,
-    /// Arguments that may have any value in all instructions that do not name them, each with the reason.
+    /// Arguments that may have any value, except in instructions that list them under [`Expect::parsed`]; each with the
+    /// reason.
     #[serde(default)]
     pub free: BTreeMap<String, String>,
     /// The instructions.

@@ -2,11 +2,11 @@
 //! Repository-Level Code"): an instruction in words, a documented repo, and a Bash script or Python program as the
 //! answer.
 //!
-//! [`Commands`] is the family. A [`manifest::CommandSet`] holds a repo's instructions, [`context`] selects the
-//! documentation for an attempt, which is the axis of difficulty. [`program`] extracts the program from an answer,
-//! [`observe`] runs it and records its calls and arguments ([`calls`], [`argv`]), and [`judge`] gives the verdicts:
-//! strict, with the published ones in addition. [`gold`] stores the results of the right programs, and [`changes`]
-//! shows that a changed right program fails.
+//! [`Commands`] is the family. A [`manifest::CommandSet`] holds a repo's instructions. [`context`] selects the
+//! documentation for an attempt; this choice is the axis of difficulty. [`program`] extracts the program from an
+//! answer, [`observe`] runs it and records its calls and arguments ([`calls`], [`argv`]), and [`judge`] gives the
+//! verdicts: strict, with the published ones in addition. [`gold`] stores the results of the right programs, and
+//! [`changes`] shows that a changed right program fails.
 
 mod argv;
 mod calls;

@@ -28,9 +28,9 @@ use crate::suite::ResultRule;
 const RECORDER: &str = include_str!("recorder.py");
 /// Folder of the recorder and its output, in the workspace of verification.
 const FOLDER: &str = ".recorder";
-/// File name of the record in that folder.
+/// File name of the record in [`FOLDER`].
 const RECORD_FILE: &str = "record.jsonl";
-/// File name of Bash's trace in that folder.
+/// File name of Bash's trace in [`FOLDER`].
 const TRACE_FILE: &str = "bash.trace";
 /// Maximum bytes of output and of a result file.
 const OUTPUT: usize = 4 << 20;
@@ -62,7 +62,7 @@ pub struct ProgramRecord {
     /// did not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionCall>>,
-    /// Digests of the objects that calls of these functions made, received and returned.
+    /// Digests of the objects that the calls in `functions` made, received and returned.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub objects: BTreeSet<String>,
     /// Digests of the objects that were passed to calls, if the call came from the program itself.

@@ -1,5 +1,5 @@
-//! Runs the program that a package's author wrote as the solution of an instruction, stores its results as gold, and
-//! checks for each argument of the program that the results change if the argument does.
+//! Runs the right program of each instruction in a manifest, stores the results as gold, and checks for each requested
+//! argument that another value changes what is recorded.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::score::ml_bench::{Argument, ProgramKind};
 use crate::score::{Rule, check_gold};
 use crate::suite::EnvStamp;
 
-/// Maximum number of run-time changes of arguments tried to find one that changes the result.
+/// Maximum number of run-time changes of arguments to try until one of them changes the result.
 const MOST_SHIFTS: usize = 4;
 
 /// Loads and prepares a repo of the suite.
@@ -104,7 +104,7 @@ pub async fn record(
     })
 }
 
-/// Builds gold from runs of a right program. `GoldRun::effects`, which takes runs with changed arguments, stays empty.
+/// Builds gold from runs of a right program. `changes` and `shift`, which need runs with changed arguments, stay empty.
 fn gold_of(instruction: &Instruction, runs: &[ProgramRecord]) -> GoldRun {
     let first = &runs[0];
     let calls: Vec<ParserCall> = first.calls.iter().fold(Vec::new(), |mut calls, call| {
@@ -208,7 +208,8 @@ fn changed(instruction: &Instruction, argument: &Argument) -> Option<Program> {
     let value = argument.value.trim();
     let instead = instruction.expect.instead.get(&argument.name).cloned().unwrap_or_else(|| other(value));
     let whole = Regex::new(&format!(r"(^|[^\w.-])({})($|[^\w.-])", regex::escape(value))).ok()?;
-    // Search after the argument's name, if the name occurs, so that an equal value of another argument stays unchanged.
+    // If the argument's name occurs, search the text after the name first, so that an equal value of another argument
+    // stays unchanged.
     let name = argument.name.replace(['-', '_'], "[-_]");
     let after = Regex::new(&format!(r"\b{name}\b['\x22]?[\s=:,\x22']")).ok().and_then(|it| it.find(&instruction.gold));
     let start = after.map_or(0, |found| found.end().saturating_sub(1));

@@ -66,8 +66,8 @@ pub(super) fn apply(diff: &str, read: impl Fn(&str) -> Vec<u8>) -> Result<Vec<Ch
     Ok(changed)
 }
 
-/// Parses a hunk header such as `3,4 +3,5 @@`. Returns the number of lines before the hunk, and the hunk's numbers of
-/// old and new lines.
+/// Parses a hunk header such as `3,4 +3,5 @@`. Returns how many lines of the old file come before the hunk, how many
+/// old lines the hunk has, and how many new lines.
 fn hunk(head: &str) -> Option<(usize, usize, usize)> {
     let (old, rest) = head.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;

@@ -74,7 +74,7 @@ pub struct CurtailedExperiment {
     pub pool: usize,
     /// Number of settings that are cheaper than the full setting and give a result with the unmasked repo.
     pub settings: usize,
-    /// Number of those settings that were given up, because they could not reach the goal any more.
+    /// Number of cheaper settings that were given up, because they could not reach the goal any more.
     pub given_up: usize,
     /// CPU seconds of the unmasked repo with full parameters.
     pub full_seconds: f64,

@@ -225,8 +225,8 @@ fn section(text: &str, name: &str, key: &str) -> Option<Vec<String>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns the strings of a list in a `setup.py` that is written out as an argument of `setup`, such as
-/// `install_requires=[...]`, or as the value of a dict, such as `"console_scripts": [...]`.
+/// Returns the strings of a literal list in a `setup.py`. The list is an argument of `setup`, such as
+/// `install_requires=[...]`, or a value in a dict, such as `"console_scripts": [...]`.
 fn called(text: &str, key: &str) -> Option<Vec<String>> {
     let list = Regex::new(&format!(r#"{key}["']?\s*[=:]\s*[\[(]([^\[\]()]*(?:\[[^\]]*\][^\[\]()]*)*)[\])]"#)).ok()?;
     let string = Regex::new(r#""([^"\n]+)"|'([^'\n]+)'"#).ok()?;

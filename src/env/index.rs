@@ -70,8 +70,8 @@ async fn answer(python: &Path, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Returns the values of a key in the output of `pip config list`. If several sections set the key, only the values of
-/// the first one count: environment variables (`:env:`), `download`, `install`, `global`.
+/// Returns the values of a key in the output of `pip config list`. The values come from the first section that sets the
+/// key, in this order: `:env:` (environment variables), `download`, `install`, `global`.
 fn values(configured: &str, key: &str) -> Vec<String> {
     let of = |section: &str| {
         configured.lines().find_map(|line| {

@@ -3,8 +3,8 @@
 //! pip uses the user's configuration of indexes and certificates. Of the environment variables, only those are removed
 //! that would change what Python runs or how pip installs.
 //!
-//! The child processes of a build inherit the handle of the environment's lock file as their standard input, which is
-//! empty. So if this process is killed, the lock is held until the last child has ended, and nobody else builds into
+//! A build locks its folder with an empty file. Its child processes inherit the handle of this file as their standard
+//! input. So if this process is killed, the lock is held until the last child has ended, and nobody else builds into
 //! the same folder meanwhile.
 
 use std::collections::VecDeque;

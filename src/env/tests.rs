@@ -359,8 +359,8 @@ async fn a_platform_that_is_added_to_a_lock_gets_the_locked_versions() {
     let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     assert!(lock.has(&here, &platform()) && lock.has(&here, "beos-m68k"));
     assert!(lock.targets.iter().all(|target| target.packages[0].version == "1.15.0"));
-    // Now the lock has a section for this machine, so locking again solves anew and finds a newer version. The section
-    // of the other machine still has the old version, so it is removed.
+    // Now the lock has a section for this machine, so locking again solves anew and finds a newer version of `six`. The
+    // other machine's section is removed, because it still has the old version.
     Venv::new().lock(dir.path(), dir.path(), &|_| {}).await.unwrap();
     let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
     assert!(lock.targets.iter().all(|target| target.packages[0].version != "1.15.0"));

@@ -133,7 +133,7 @@ impl Episode {
         LeftEpisode { outcome: self.outcome }
     }
 
-    /// Whether the client is waiting for the beginning, the result of a call, or the verdict.
+    /// Whether the client is waiting for the episode to begin, for the result of a call, or for the verdict.
     #[must_use]
     pub const fn is_busy(&self) -> bool {
         !matches!(self.waiting, Waiting::Nothing)

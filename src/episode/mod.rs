@@ -41,7 +41,7 @@ use tasks::{Split, TaskChoice, Tasks};
 
 /// Memory that must be available before another episode starts, in bytes.
 const LEAST_MEMORY: u64 = 512 << 20;
-/// Maximum number of clients that can have a name of their own.
+/// Maximum number of different client names in a run. A client's episodes are numbered and stored under its name.
 const MOST_CLIENTS: usize = 256;
 
 /// Starts episodes and stores their records.
@@ -53,7 +53,7 @@ pub struct EpisodeHost {
     /// One permit per episode that may run.
     slots: Arc<Semaphore>,
     jobs: usize,
-    /// Longest time between two calls.
+    /// Maximum time that an episode waits for its client's next call.
     idle: Duration,
     /// Number of the next attempt, by label and sample.
     numbers: Mutex<HashMap<String, HashMap<String, u32>>>,
@@ -72,7 +72,7 @@ type StoredRecord = (AttemptRecord, oneshot::Sender<()>);
 /// Options of a host.
 #[derive(Debug, Clone, Default)]
 pub struct HostOptions {
-    /// Longest time between two calls of a client.
+    /// Maximum time that an episode waits for its client's next call.
     pub idle: Duration,
     /// Difficulties of functions known from earlier runs, with which a curriculum begins.
     pub known: KnownDifficulty,
@@ -222,7 +222,7 @@ impl EpisodeHost {
         }
         match best {
             Some((_, sample)) => Ok((sample.clone(), Some(curriculum.next()))),
-            // There is no sample to compare. This call then fails with an error that names what is missing.
+            // There is no sample to compare, so `choose` fails here, with an error that names what is missing.
             None => {
                 let asked = TaskChoice { item: item.map(str::to_owned), ..TaskChoice::default() };
                 Ok((self.tasks.choose(&asked, 0)?, None))

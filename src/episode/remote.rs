@@ -70,7 +70,7 @@ pub(super) struct Exchange {
     pub(super) calls: mpsc::Receiver<RemoteCall>,
     /// Cancelled when the client leaves.
     pub(super) gone: CancellationToken,
-    /// Longest time between two calls.
+    /// Maximum time that the agent waits for the client's next call.
     pub(super) idle: Duration,
 }
 

@@ -231,8 +231,8 @@ impl Tasks {
         Ok(drawn)
     }
 
-    /// Draws samples until both splits have enough, all samples have been drawn, or [`MOST_DRAWN`] samples have been
-    /// drawn.
+    /// Draws samples until each split has as many as the run's limit, all samples have been drawn, or [`MOST_DRAWN`]
+    /// samples have been drawn.
     fn draw_of(&self, item: &dyn Item, n: usize) -> Result<DrawnSamples> {
         let held_out = self.held_out(item)?;
         let limit = self.draw.limit;

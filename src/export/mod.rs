@@ -1,4 +1,5 @@
-//! Exports stored runs in the formats of other projects, so that their tools can open them: one file per format.
+//! Exports stored runs in the formats of other projects, so that their tools can open them. There is one module per
+//! format.
 //!
 //! A [`ExportSource`] is a run opened for export; each format reads what it needs from it, attempt by attempt, and
 //! writes files. Missing or truncated trajectories and diffs are left out and reported ([`ExportSource::notes`]), never

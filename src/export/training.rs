@@ -65,13 +65,13 @@ pub struct TurnRow {
     pub completion_ids: Option<Vec<i64>>,
     /// Log-probabilities of the reply's tokens, null if the server did not return them.
     pub logprobs: Option<Vec<f64>>,
-    /// Number of the earlier step whose prompt and reply this prompt begins with, null if there is none.
+    /// Number of the earlier step whose prompt and reply share the longest beginning with this prompt, null if none does.
     pub continues: Option<u64>,
     /// Number of leading ids that the prompt shares with the step in `continues`, null if ids are unknown.
     pub kept_tokens: Option<u64>,
-    /// Number of that step's ids that this prompt does not repeat, null if unknown; 0 if the conversation continues.
+    /// Number of ids of the step in `continues` that this prompt does not repeat, null if unknown; 0 if it repeats all.
     pub dropped_tokens: Option<u64>,
-    /// Why the prompt lacks those ids: the agent changed the conversation, or the server tokenised it differently.
+    /// Why `dropped_tokens` is not 0: the agent changed the conversation, or the server tokenised it differently.
     pub dropped_by: Option<String>,
     /// 1 if the attempt passes, 0 if not; null if it was lost or stopped.
     pub reward: Option<f64>,

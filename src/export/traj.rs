@@ -53,7 +53,7 @@ fn file(source: &ExportSource, record: &AttemptRecord, lines: &[TimedEvent]) -> 
     let submission = source.patch(record);
     let mut history = history(lines);
     if history.is_empty() {
-        // SWE-agent's viewer reads the last entry, but an agent without a model has no messages.
+        // SWE-agent's viewer reads the last message of `history`, but an agent without a model has no messages.
         let content = format!("No model was asked: {}.", end(record));
         history.push(json!({ "role": "user", "content": content, "agent": "main", "message_type": "observation" }));
     }

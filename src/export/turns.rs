@@ -172,8 +172,8 @@ impl<'a> Turns<'a> {
         self.act.get_or_insert_with(|| AgentAction { at, ..AgentAction::default() })
     }
 
-    /// Sets the result of the call with this id; returns `false` if the current action has no such call that lacks a
-    /// result.
+    /// Sets the result of the call with this id. Returns `false` if the current action has no call with this id, or only
+    /// calls that have a result already.
     fn answer(&mut self, id: &str, content: &'a str, seconds: f64) -> bool {
         let mut calls = self.act.iter_mut().flat_map(|act| &mut act.calls);
         let Some(call) = calls.find(|call| call.id == id && call.observation.is_none()) else { return false };

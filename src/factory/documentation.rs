@@ -1,4 +1,4 @@
-//! The text of a package's paper: its own documentation, without outputs of examples.
+//! The text of a package's paper: the documentation that the package brings along, without the outputs of examples.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

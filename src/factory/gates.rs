@@ -30,7 +30,7 @@ const MOST_SECONDS: f64 = 6.0;
 /// function.
 const MOST_SECONDS_OF_BODY: f64 = 20.0;
 
-/// Minimum number of calls with different arguments that the tests make.
+/// Minimum number of calls of the function, with different arguments, that its tests must make.
 const LEAST_CALLS: usize = 10;
 
 /// Maximum number of similar functions whose bodies are tried in a function's place.
@@ -46,7 +46,7 @@ const LEAST_LIMIT: f64 = 10.0;
 /// Assumed seconds that a run takes in addition to its tests, until they have been measured.
 const UNKNOWN_OVERHEAD: f64 = 60.0;
 
-/// Size in bytes above which a file counts as data, which does not state any detail of the code.
+/// Maximum size in bytes of a file in which details of the code are searched. Larger files are taken to be data.
 const LARGEST_TEXT: u64 = 4 << 20;
 
 /// Runs the measurements of a package's functions.
@@ -57,17 +57,18 @@ pub(super) struct Gates {
     pub(super) layout: Layout,
     /// Groups of tests.
     pub(super) plan: Plan,
-    /// The tests of the groups.
+    /// The tests in the plan's groups, by id.
     pub(super) tests: BTreeMap<String, SurveyedTest>,
     /// Seconds that a run takes in addition to its tests.
     pub(super) overhead: f64,
-    /// Tests that do not give their gold results here on the unmasked repo, and so are not used. The runs here are
-    /// without the guard of verification: each test runs only once, because the code is trusted.
+    /// Tests that are not used, because they fail to give their gold results on the unmasked repo when they are run
+    /// once. Verification runs each test several times; the gates run it once, because the code is trusted.
     odd: BTreeSet<String>,
     /// Results of the unmasked repo: outcomes and values of all tests, by test id.
     gold: Map<String, Value>,
     values: Map<String, Value>,
-    /// Texts that agents see, with single spaces, by file; the path of the paper's own text is empty.
+    /// Texts that agents see, by file, with one space for each stretch of white space. The path of the paper's own text
+    /// is empty.
     visible: BTreeMap<PathBuf, String>,
 }
 
@@ -102,7 +103,7 @@ struct Variant {
 struct WholeRun {
     /// Tests whose outcome or values differ from gold.
     failing: BTreeSet<String>,
-    /// Numbers of the cases (such as branches) of the function's body that were run, if the variant records them.
+    /// Indices of the cases (such as branches) of the function's body that were run, if the variant records them.
     cases: BTreeSet<usize>,
     /// Number of recorded calls with different arguments.
     calls: usize,
@@ -147,7 +148,7 @@ impl Gates {
     /// addition to its tests, then all tests to find those that cannot be used.
     ///
     /// # Errors
-    /// Kind `Baseline` if there is no gold; the errors of trials.
+    /// Kind `Baseline` if there is no gold; the errors of [`Bench::run`].
     pub(super) async fn new(
         bench: Arc<Bench>,
         layout: Layout,
@@ -177,10 +178,11 @@ impl Gates {
         Ok(gates)
     }
 
-    /// Whether the package can be imported with these functions masked, as indices in the manifest.
+    /// Whether the package can be imported if these functions are masked. Each function is given by its index in the
+    /// manifest.
     ///
     /// # Errors
-    /// The errors of the trial.
+    /// Same as [`Bench::run`].
     pub(super) async fn loads(&self, functions: &[usize]) -> Result<bool> {
         let names = self.layout.modules.join(", ");
         let code = format!("import {names}\nprint(\"{{\\\"loaded\\\": 1}}\")");
@@ -195,7 +197,7 @@ impl Gates {
     /// Masks all of them at once and, as long as the import fails, tries each half of the set in the same way.
     ///
     /// # Errors
-    /// The errors of trials.
+    /// Same as [`Bench::run`].
     pub(super) async fn entered_by_import(&self, count: usize) -> Result<Vec<usize>> {
         let mut found = Vec::new();
         let mut waiting = vec![(0..count).collect::<Vec<usize>>()];
@@ -217,7 +219,7 @@ impl Gates {
     /// among them up to `mutants` mutants, of which the function's tests must notice a share of at least `least`.
     ///
     /// # Errors
-    /// Same as running an experiment on changed code.
+    /// Same as [`Bench::run`].
     pub(super) async fn measure(&self, unit: usize, candidate: &Candidate, mutants: usize, least: f64) -> Result<Gate> {
         let dropped = |reason: &str| Ok(Gate::Dropped(reason.to_owned()));
         let ids = self.ids_of(&candidate.tests);
@@ -295,7 +297,7 @@ impl Gates {
     /// fails. A combination consists of indices in the manifest and of the ids of the tests to run.
     ///
     /// # Errors
-    /// The errors of trials.
+    /// Same as [`Bench::run`].
     pub(super) async fn fail_together(&self, combinations: &[(Vec<usize>, BTreeSet<String>)]) -> Result<Vec<bool>> {
         let variants = combinations
             .iter()

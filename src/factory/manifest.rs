@@ -44,8 +44,9 @@ pub(super) struct PackageManifest<'a> {
 /// File that tells the runner which tests to run.
 pub(super) const IDS: &str = "autoexperiment_ids.json";
 
-/// The command that runs the tests listed in [`IDS`] without the guard, because the code is trusted. If `altered`, each
-/// test also runs once for each way of altering its expectations; verification draws only one of these ways.
+/// The command that runs each test listed in [`IDS`] once. Verification runs each test several times, also altered so
+/// that it must fail, because agents' code may cheat; the code here is trusted. If `altered`, each test also runs once for
+/// each way of altering the values that it expects; verification draws only one of these ways.
 pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
     let altered = if altered { " --altered" } else { "" };
     format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded{altered}", layout.exports())

@@ -245,7 +245,7 @@ impl Workshop {
     }
 }
 
-/// Returns the reason for leaving tests out because all kept tests together would take too long.
+/// Returns the reason that is recorded for tests left out because of the limit on the total seconds of tests.
 fn over_budget() -> String {
     format!("more than {MOST_SECONDS} seconds of tests")
 }

@@ -57,7 +57,7 @@ use source::PackageSource;
 pub use source::packages;
 use workshop::Workshop;
 
-/// Names of the runner of a package's tests, and of its plan, in each repo; and the runner's code.
+/// The runner of a package's tests: its file name in each repo, its code, and the file name of the plan that it reads.
 const RUNNER: &str = "autoexperiment_package_tests.py";
 const RUNNER_CODE: &str = include_str!("package_tests.py");
 const PLAN: &str = "autoexperiment_package_tests.json";

@@ -132,8 +132,8 @@ impl Workshop {
         })
     }
 
-    /// Locks the env without the requirements that cannot be installed; those of tests are dropped first. Returns
-    /// `environment.yml`, and the requirements that pip could not find.
+    /// Locks the env. Whenever pip fails, drops the requirements that pip's error names, or all requirements of the tests
+    /// if it names none, and tries again. Returns `environment.yml`, and the dropped requirements that pip named.
     async fn lock(
         &self,
         draft: &mut Draft,

@@ -50,8 +50,8 @@ pub(super) enum Recorded {
 struct Runs<'a> {
     /// Results and wall time in seconds of the guarded runs, by the group's index in the list of experiments.
     guarded: BTreeMap<usize, Vec<(Value, f64)>>,
-    /// For each test, a digest of the values that functions returned to it in the first run in which it passed. Values of
-    /// later runs are compared with it.
+    /// For each test, a digest of the values that functions returned to it in the first run in which it passed. The digests
+    /// of later runs are compared with this digest.
     values: BTreeMap<&'a String, Value>,
     /// First outcome of each altered form of a test, with which later outcomes are compared.
     canaries: BTreeMap<String, Value>,

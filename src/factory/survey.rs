@@ -30,8 +30,8 @@ const OUTPUT: &str = ".autoexperiment-survey.json";
 /// timing may then give other results.
 const LOAD: &str = "for core in $(seq \"$(nproc)\"); do python -c 'import time\nend = time.time() + 900\nwhile time.time() < end: pass' & done; ";
 
-/// Relative difference up to which numbers in two runs count as equal. Times in seconds since 1970 differ by more, so tests
-/// whose values depend on the time are found although the runs follow each other.
+/// Relative difference up to which numbers in two runs count as equal. If a test's value is the time in seconds since 1970,
+/// the values of two runs differ by more, even if one run follows directly on the other, so such tests are recognised.
 const CLOSE: f64 = 1e-10;
 
 /// A test in a survey.
@@ -80,7 +80,7 @@ pub(super) enum Circumstances {
     Alone,
     /// Other processes compete for the processors.
     Busy,
-    /// The package's code draws other random numbers than in the other surveys, and sets have another order.
+    /// The package's code draws other random numbers than in the other surveys, and Python's sets have another order.
     OtherDraws,
 }
 

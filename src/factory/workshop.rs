@@ -22,7 +22,7 @@ pub(super) struct Workshop {
     pub(super) machine: Arc<Machine>,
     /// Gets sources.
     pub(super) fetcher: Fetcher,
-    /// Number of trials of one package at once.
+    /// Maximum number of sandboxes that run tests of one package at once, to record gold and to measure functions.
     pub(super) slots: usize,
     /// Permit for locking or building an environment. There is only one permit, because pip and the network are the
     /// bottleneck.
@@ -34,7 +34,7 @@ pub(super) struct Workshop {
 }
 
 impl Workshop {
-    /// Creates a folder for the sources of a package, which is removed at the end.
+    /// Creates a folder for the sources of a package. The folder is removed when the returned value is dropped.
     pub(super) fn scratch(&self) -> Result<tempfile::TempDir> {
         tempfile::tempdir_in(self.suite.root().join(JOURNAL))
             .map_err(|error| Error::io("create", self.suite.root(), error))

@@ -79,9 +79,9 @@ fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTa
     faults
 }
 
-/// Removes the part of a document at position `at`. In a list of tables, this is one table or, if `unknown`, only the
-/// key in that table; otherwise it is the value of a top-level key. Returns the removed top-level key; an empty text
-/// for a part of a list; `None` if there is nothing at this position.
+/// Removes the part of a document at position `at`. In a list that is the value of a top-level key, removes the element
+/// at `at` or, if `unknown` and this element is a table, only the table's key at `at`; then returns an empty text.
+/// Elsewhere, removes the top-level key with its value, and returns the key. Returns `None` if nothing is at `at`.
 fn take_out(table: &mut DeTable<'_>, at: usize, unknown: bool) -> Option<String> {
     let key = key_at(table, at)?;
     if let Some(DeValue::Array(items)) = table.get_mut(key.as_str()).map(Spanned::get_mut)

@@ -48,9 +48,9 @@ set -- "$folder"
 /// Writes a cell's code and wakes the Python process.
 const WAKE: &str = r#"cat > "$1/code" && rm -f "$1/word" && echo run > "$1/in" || exit 1
 "#;
-/// Waits for the Python process, then prints its state on a separate line. The state is in the file `word`; the pipe
-/// `done` only signals that the file may exist. The state is not sent through the pipe, because a command that is
-/// killed while it reads the pipe would lose it.
+/// Waits until the cell or the session has ended, then prints the cell's state on a separate line. The state is in the file
+/// `word`; the pipe `done` only signals that the file may exist. The state is not sent through the pipe, because a command
+/// that is killed while it reads the pipe would lose the state.
 const AWAIT: &str = r#"
 until [ -s "$1/word" ]; do read -r _ < "$1/done"; [ -p "$1/done" ] || exit 1; done
 cat "$1/word"

@@ -54,8 +54,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Adds mutants for `a / b`: without the divisor, with a count reduced by one, and, if `a` is a difference and `b`
-    /// is one of its two values, with the other value as the divisor.
+    /// Adds mutants for `a / b`: without the divisor; with `b` reduced by one, if `b` is a count; and, if `a` is a
+    /// difference and `b` is one of its two values, with the other value as the divisor.
     pub(super) fn division(&mut self, node: Node<'_>) {
         let fields = ["left", "operator", "right"].map(|field| node.child_by_field_name(field));
         let [Some(left), Some(operator), Some(right)] = fields else { return };

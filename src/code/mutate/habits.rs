@@ -228,8 +228,8 @@ impl<'source> MutationWalk<'source> {
                 self.push(MutantKind::Numerics, node.byte_range(), &format!("(1.0 - {erf}{given})"));
             }
             ("subtract", [left, right]) if numpy => self.without_extreme(node, *left, *right),
-            // Mark these mutants as trivial, so that they are chosen last: the loss of precision shows for few inputs
-            // only.
+            // Mark mutants that compute in single precision as trivial, so that they are chosen last: their results
+            // are wrong for few inputs only.
             ("sum" | "mean" | "cumsum", [.., last]) if numpy && !keywords.contains("dtype") => {
                 let end = last.end_byte();
                 self.add(MutantKind::Numerics, end..end, b", dtype=\"float32\"".to_vec(), true);

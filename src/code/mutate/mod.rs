@@ -159,8 +159,8 @@ impl Module {
         let failed = || Error::internal("the file no longer parses as it did").at(self.path(), None);
         let mut proof = ParseCheck::new(&readable).ok_or_else(failed)?;
         let mut edits = places::find(&proof.tree, self, function).ok_or_else(failed)?;
-        // If several changes have the same result, only the first is kept. Put the kind `Return` last, because it says
-        // least about a mistake.
+        // If several changes give the same text, only the first is kept. Put the kind `Return` last, so that the
+        // mutant gets the other kind, which describes the mistake better.
         edits.sort_by_key(|edit| edit.kind == MutantKind::Return);
         let code = self.body_code(function);
         let first = self.first_line_of_code(&proof.tree, function);

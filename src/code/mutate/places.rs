@@ -302,8 +302,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Adds a change of a keyword argument: `axis` between 0 and 1, `side` between left and right. Returns whether to
-    /// visit its children.
+    /// Adds a change of a keyword argument: `axis=0` becomes `axis=1`, `side="left"` becomes `side="right"`, and the
+    /// reverse. Returns whether to visit the children of `node`.
     fn keyword(&mut self, node: Node<'_>) -> bool {
         let (Some(name), Some(value)) = (node.child_by_field_name("name"), node.child_by_field_name("value")) else {
             return true;

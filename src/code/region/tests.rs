@@ -16,7 +16,8 @@ fn found(source: &str, bounds: Bounds<'_>) -> Result<Region> {
     module.region(Some(module.find("f").unwrap()), bounds)
 }
 
-/// Returns the file with this region of the function `f` masked, after checks.
+/// Returns the file with this region of the function `f` masked. Asserts that the masked file is valid, and that the
+/// replacement is at the reported range.
 fn mask(source: &str, bounds: Bounds<'_>) -> String {
     let module = parsed(source);
     let region = module.region(Some(module.find("f").unwrap()), bounds).unwrap();

@@ -328,7 +328,7 @@ fn parsed(text: &str) -> Result<(Module, Tree), String> {
 fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Result<usize, Option<String>> {
     let fits = |function: &Function| {
         if function.name == old.name {
-            // If the file has several functions of that name, their numbers must be equal, too.
+            // If the file has several functions of that name, prefer the one in the reply that has the same number.
             return if function.number.is_some() && function.number == old.number { 5 } else { 4 };
         }
         match (&function.class, &old.class, function.parent) {

@@ -79,7 +79,7 @@ pub(super) fn dedent(text: &str) -> String {
     cut.join("\n") + "\n"
 }
 
-/// Returns the white space at the beginning of all non-blank lines.
+/// Returns the longest white space with which all non-blank lines begin.
 pub(super) fn shared_indent<'a>(lines: impl Iterator<Item = &'a str>) -> &'a str {
     let mut shared: Option<&str> = None;
     for line in lines.filter(|line| !line.trim().is_empty()) {

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 
 use crate::error::{Error, causes, with_causes};
 
-/// Creates an error with these causes, and a hint that fits them.
+/// Creates an error that is caused by `error`, with a hint that fits `error` and its own causes.
 pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static) -> Error {
     let said = with_causes(&error);
     let holds = |words: &[&str]| words.iter().any(|word| said.to_lowercase().contains(word));

@@ -23,7 +23,7 @@ struct Layer {
     prefix: PathBuf,
     /// All files and links of the layer, relative to the prefix.
     files: Vec<PathBuf>,
-    /// Files that contain the prefix's path, which must be replaced.
+    /// Files that contain the path in `prefix`; [`apply`] replaces this path by the path of the new prefix.
     rewritten: BTreeSet<PathBuf>,
     /// SHA-256 in hex of all names and contents. It shows whether somebody modified the files, which are hard-linked
     /// into prefixes.

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::lock::channel_of;
 use crate::error::{Error, Result};
 
-/// Rewrites the records in `conda-meta`: addresses become those in the lock; folders of this machine and the history
-/// are removed.
+/// Rewrites the packages' records in `conda-meta`: replaces addresses by the addresses in the lock, and removes paths
+/// on this machine. Also empties the file `history`.
 ///
 /// # Errors
 /// Kind `Machine` if a file cannot be read or written.

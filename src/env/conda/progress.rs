@@ -1,7 +1,7 @@
 //! Forwards the progress of the conda libraries as this crate's [`BuildProgress`].
 //!
 //! The libraries call their listeners on other threads and require them to be owned, but [`OnProgress`] is a borrowed
-//! function. So the listeners send events to a channel, which is read while the work is awaited.
+//! function. So the listeners put events into a queue (a tokio channel), which is read while the work is awaited.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::env::{BuildProgress, OnProgress};
 /// Minimum time between two progress events of a download.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Creates a channel for progress events.
+/// Creates a queue for progress events: its sender and its receiver.
 pub(super) fn events() -> (UnboundedSender<BuildProgress>, UnboundedReceiver<BuildProgress>) {
     unbounded_channel()
 }

@@ -427,7 +427,7 @@ mod tests {
         let theirs = run("[verify.placed(one, asked[0]) for one in asked[1]]", &json!([listed, answers]));
         for (answer, theirs) in answers.iter().zip(theirs.as_array().unwrap()) {
             let ours = crate::score::placed_answer(&experiments, Some(&answer.to_string()));
-            // Python puts values that match no experiment under the key `null`.
+            // `verify.placed` puts answers that match no experiment under the key `null`.
             let theirs: serde_json::Map<_, _> =
                 theirs.as_object().unwrap().clone().into_iter().filter(|(key, _)| key != "null").collect();
             assert_eq!(theirs, ours, "{answer}");

@@ -120,7 +120,7 @@ pub struct InfoEvent {
     data: Value,
 }
 
-/// Converts the events of an attempt that started at `begun`. Adds the messages to which these events refer to `pool`.
+/// Converts the events of an attempt that started at `begun`, and adds to `pool` the messages that they contain.
 pub fn entries<'a>(
     lines: &'a [TimedEvent],
     begun: AttemptMoment,

@@ -91,8 +91,8 @@ impl<'a> MessagePool<'a> {
         conversation::take(&mut self.live, event);
         match event {
             Event::Try { .. } => self.places.clear(),
-            // An external agent sends its whole conversation with each call. It may repeat only the first part of the
-            // conversation that the previous call sent.
+            // An external agent sends its whole conversation with each call. The first `kept` messages are those of the
+            // previous call; the messages after them are new.
             Event::Asked { kept, .. } => {
                 self.places.truncate(*kept);
                 while self.places.len() < self.live.len() {

@@ -96,6 +96,11 @@ UNUSUAL_TYPES = "unusual types"
 FreeChange = collections.namedtuple("FreeChange", "place is_foreign")
 
 
+def is_limited(change, limited):
+    """Whether changes of this kind are limited in this place; `limited` are the free changes that made calls fail."""
+    return change in limited or FreeChange(change.place, False) in limited
+
+
 class Inputs:
     """Makes inputs of one function from its recorded calls."""
 
@@ -231,8 +236,7 @@ class Inputs:
             return len({one.place for one in free}) > 1
         sources = by_place(*call)
         is_text = lambda place: place != UNUSUAL_TYPES and sources[place].lstrip("b")[:1] in ("'", '"')
-        is_limited = lambda one: one in limited or FreeChange(one.place, False) in limited
-        return any(is_limited(one) or not is_text(one.place) for one in free)
+        return any(is_limited(one, limited) or not is_text(one.place) for one in free)
 
     def selected(self):
         """The calls that are selected for tests, and further ones that are good examples."""
@@ -310,17 +314,16 @@ class Inputs:
                     others.add(place)
             for place in chance.sample(list(arguments), min(len(arguments), chance.choice((0, 1, 1, 2)))):
                 value, is_free = value_of(arguments[place]), chance.random() < 0.3
-                self.changes.is_foreign = False
+                times = chance.choice((1, 1, 2))
                 # Methods of the package's objects may fail, and not each text can be written as bytes.
                 try:
-                    for _ in range(chance.choice((1, 1, 2))):
-                        value = self.changes.changed(value, self.values[self.pool_key(place)], is_free)
+                    value, is_foreign = self.changes.changed(value, self.values[self.pool_key(place)], is_free, times)
                     source = source_of(value)
                 except Exception:
                     continue
                 if is_short(source):
                     arguments[place] = source
-                    free += [FreeChange(place, self.changes.is_foreign)] if is_free else []
+                    free += [FreeChange(place, is_foreign)] if is_free else []
             # The types of values that come from other functions' calls are usual, too.
             usual = {place: source for place, source in arguments.items() if place not in others}
             if not self.are_usual(self.types(usual)):

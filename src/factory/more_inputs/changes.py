@@ -3,8 +3,8 @@
 A changed value looks like those of the recorded calls: numbers lie between theirs (or near them), texts differ in digits
 only, members come from theirs, and lists are of the same length, sorted, or without repetition if all of theirs are. Numbers
 at the bounds that the function itself has are tried more often than others. Only free changes make other numbers and other
-texts, among them texts with pieces of the function's source and texts as long as its numbers say. Nothing is empty and
-nothing is negative unless a recorded value is.
+texts: lines and words of the recorded texts in other combinations, pieces of the function's source, and texts as long as its
+numbers say. Nothing is empty and nothing is negative unless a recorded value is.
 """
 
 import ast
@@ -14,6 +14,7 @@ import datetime
 import decimal
 import fractions
 import math
+import re
 
 from .mutants import tree_of
 
@@ -21,6 +22,8 @@ from .mutants import tree_of
 MOST_CONSTANTS = 40
 # Longest text in a function's source that is put into texts, and longest text that is made by repetition, in characters.
 LONGEST_PIECE, LONGEST_TEXT = 8, 400
+# The words of a text, and what is between them.
+WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 # Letters that the recorded texts may not have.
 OTHER_LETTERS = "bgkqxzBGKQXZ"
 # Numbers at which rules about digits, times, years and bytes often change.
@@ -60,12 +63,10 @@ def in_same_order(value, alike):
 
 
 class Changes:
-    """Changes values of the arguments of one function.
-
-    `is_foreign` becomes true if a text gets what recorded texts do not have: other letters, letters of another case, pieces of
-    the function's source, or another length."""
+    """Changes values of the arguments of one function."""
 
     def __init__(self, called, chance):
+        # Whether the value that is being changed has become foreign, see `changed`.
         self.chance, self.is_foreign = chance, False
         numbers, texts = constants_of(called)
         # What the function does may change at its numbers, and beside them.
@@ -73,8 +74,17 @@ class Changes:
         self.texts = sorted(text for text in texts if 0 < len(text) <= LONGEST_PIECE)
         self.lengths = [number for number in self.numbers if 0 < number <= LONGEST_TEXT]
 
-    def changed(self, value, pool, is_free):
-        """A changed value. `pool` are the values in its place in recorded calls; dates and times change freely in any case."""
+    def changed(self, value, pool, is_free, times=1):
+        """A value that is changed `times`, and whether it is foreign: whether a text has what recorded texts do not have, such as
+        other letters, letters of another case, pieces of the function's source, or another length. `pool` are the values in its
+        place in recorded calls."""
+        self.is_foreign = False
+        for _ in range(times):
+            value = self.changed_once(value, pool, is_free)
+        return value, self.is_foreign
+
+    def changed_once(self, value, pool, is_free):
+        """A changed value. Dates and times change freely in any case."""
         kind = type(value)
         alike = [one for one in pool if type(one) is kind] or [value]
         if kind is bool:
@@ -180,6 +190,7 @@ class Changes:
             value[place:] + value[:place],
             value + (self.chance.choice(separators) if separators else "") + other,
         ]
+        changes += self.recombined(value, other)
         if any(sign.isupper() for sign in signs):
             changes += [value.lower(), value.upper(), value.swapcase(), value.title()]
         if " " in separators:
@@ -190,6 +201,28 @@ class Changes:
             return self.chance.choice(foreign)
         found = self.chance.choice(changes)
         return found if found or "" in alike else value
+
+    def recombined(self, value, other):
+        """Texts with other combinations of the lines, or words, of a text and another one; none if it has only one."""
+        is_by_line = "\n" in value and self.chance.random() < 0.5
+        parts_of = (lambda text: text.splitlines(keepends=True)) if is_by_line else WORDS.findall
+        parts, others = parts_of(value), parts_of(other)
+        if len(parts) < 2 or not others:
+            return []
+        some = lambda many: slice(place := self.chance.randrange(len(many)), place + self.chance.randint(1, 3))
+        place, part = some(parts), some(others)
+        before, after = parts[: place.start], parts[place.stop :]
+        swapped, first, second = list(parts), *self.chance.sample(range(len(parts)), 2)
+        swapped[first], swapped[second] = parts[second], parts[first]
+        found = [
+            before + others[part] + parts[place.start :],
+            before + others[part] + after,
+            before + others[part.start :],
+            before + after,
+            before + parts[place] * 2 + after,
+            swapped,
+        ]
+        return ["".join(one) for one in found]
 
     def foreign_texts(self, value, place, signs):
         """Changes of a text to what recorded texts do not have; `signs` are those that they have."""
@@ -212,7 +245,7 @@ class Changes:
         if not members or not value:
             return other
         place = self.chance.randrange(len(value))
-        inner = self.changed(value[place], members, is_free)
+        inner = self.changed_once(value[place], members, is_free)
         changes = [value[:place] + [inner] + value[place + 1 :]] * 3
         # In lists of one length, members at different places may mean different things.
         if is_free or len(set(map(len, alike))) > 1:
@@ -232,7 +265,7 @@ class Changes:
     def changed_at_one_place(self, value, alike):
         """The parts of a value of a fixed length, one of which is changed to be like those at the same place."""
         place = self.chance.randrange(len(value))
-        part = self.changed(value[place], [one[place] for one in alike], False)
+        part = self.changed_once(value[place], [one[place] for one in alike], False)
         return [*value[:place], part, *value[place + 1 :]]
 
     def changed_dict(self, value, alike, is_free):
@@ -241,7 +274,7 @@ class Changes:
             return dict(other)
         key = self.chance.choice(list(value))
         values = [one[key] for one in alike if key in one]
-        changes = [{**value, key: self.changed(value[key], values, is_free)}] * 2 + [{**value, **other}]
+        changes = [{**value, key: self.changed_once(value[key], values, is_free)}] * 2 + [{**value, **other}]
         if is_free:
             changes += [{one: part for one, part in value.items() if one != key}, dict(reversed(value.items()))]
         found = self.chance.choice(changes)
@@ -255,11 +288,11 @@ class Changes:
             if keys:
                 key = self.chance.choice(keys)
                 values = [dict.get(one, key) for one in alike if dict.__contains__(one, key)]
-                dict.__setitem__(value, key, self.changed(dict.get(value, key), values, True))
+                dict.__setitem__(value, key, self.changed_once(dict.get(value, key), values, True))
         elif list.__len__(value):
             place = self.chance.randrange(list.__len__(value))
             members = [part for one in alike for part in list.__iter__(one)]
-            list.__setitem__(value, place, self.changed(list.__getitem__(value, place), members, True))
+            list.__setitem__(value, place, self.changed_once(list.__getitem__(value, place), members, True))
         return value
 
     def changed_time(self, value, kind):

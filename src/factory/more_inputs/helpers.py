@@ -8,6 +8,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import hashlib
 import importlib
 import itertools
 import math
@@ -167,6 +168,18 @@ class Made:
         before = [plain(value) for value in given]
         result = self.made[-1] = listed(function(module, name)(*positional, **named))
         return outcome(given, result, before, [plain(value) for value in given], True)
+
+
+def ordered(value):
+    """A literal in which the items of dicts are sorted, since their order does not count."""
+    if type(value) in (list, tuple):
+        return type(value)(map(ordered, value))
+    return ("dict", sorted((key, ordered(part)) for key, part in value.items())) if type(value) is dict else value
+
+
+def digest_of(literal):
+    """A digest of a literal without floats; those that are `equal` have the same."""
+    return hashlib.sha256(repr(ordered(literal)).encode()).hexdigest()[:32]
 
 
 def is_container(value):

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-from .calls import RaisedError, is_own_error, is_vague, traced_lines
+from .calls import FreeChange, RaisedError, is_limited, is_own_error, is_vague, traced_lines
 from .helpers import Made, equal, function
 from .limits import one_call, time_limit
 from .mutants import is_none, tree_of
@@ -213,6 +213,8 @@ class Sequences:
     sequences."""
 
     def __init__(self, inputs, recorded, steps):
+        # Whether a call of the last sequence raised an exception.
+        self.failed = False
         self.inputs, self.called, self.chance = inputs, inputs.called, inputs.chance
         self.recorded, self.steps = recorded[:MOST_SEQUENCES_RECORDED], steps
 
@@ -225,9 +227,12 @@ class Sequences:
         return True
 
     def selected(self):
-        """The sequences that are selected for tests."""
-        found, seen, is_over = [], set(), time_limit(REPLAY_SECONDS)
-        for number, steps in enumerate(itertools.chain(self.recorded, self.changed_sequences())):
+        """The sequences that are selected for tests.
+
+        Texts are changed freely. Such a sequence becomes a test only if no other text in that place makes a call fail."""
+        found, seen, limited, is_over = [], set(), set(), time_limit(REPLAY_SECONDS)
+        recorded = ((steps, ()) for steps in self.recorded)
+        for number, (steps, free) in enumerate(itertools.chain(recorded, self.changed_sequences())):
             is_vain = number >= SEQUENCES_IN_VAIN and not found
             if number >= MOST_SEQUENCES_TRIED or len(found) >= MOST_SEQUENCES_FOUND or is_vain or is_over():
                 break
@@ -236,13 +241,16 @@ class Sequences:
             seen.add(steps)
             lines = set()
             first = self.replayed(steps, lines)
+            if self.failed and len({change.place for change in free}) == 1:
+                limited.update(free)
             # Other random numbers may not matter.
             compared = [is_comparable(outcome, step) for step, outcome in zip(steps, first or ())]
             if any(compared) and lines and self.replayed(steps, seed=1) == first:
-                found.append((steps, first, compared, frozenset(lines)))
+                found.append((steps, first, compared, frozenset(lines), free))
+        sure = [place for place, one in enumerate(found) if not any(is_limited(change, limited) for change in one[-1])]
         notices = lambda mutant, place: self.notices(mutant, *found[place][:3])
         usable = [mutant for mutant in self.inputs.mutants if fits(mutant, self.called)]
-        counts = noticing(range(len(found)), usable, notices, self.chance, MOST_REPLAYS, MUTANT_REPLAY_SECONDS)
+        counts = noticing(sure, usable, notices, self.chance, MOST_REPLAYS, MUTANT_REPLAY_SECONDS)
         kept = [
             {
                 "steps": steps,
@@ -253,7 +261,8 @@ class Sequences:
                 "is_arbitrary": False,
                 "notices": counts.get(place, [0, 0]),
             }
-            for place, (steps, outcomes, compared, lines) in enumerate(found)
+            for place in sure
+            for steps, outcomes, compared, lines, _ in [found[place]]
         ]
         return chosen(kept, MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT)
 
@@ -261,6 +270,7 @@ class Sequences:
         """The outcomes of a sequence's calls; `None` if a right function may have others. Adds the executed lines of the
         function to `lines`."""
         made, outcomes, code = Made(), [], self.called.__code__
+        self.failed = False
         try:
             with one_call(seed):
                 if lines is not None:
@@ -274,6 +284,7 @@ class Sequences:
                         # Fails for very large numbers.
                         shown = repr(outcome)
                     except Exception as error:
+                        self.failed = True
                         if is_vague(type(error)) or not is_own_error(error, [code, self.code_of(step)]):
                             return None
                         outcome, shown = RaisedError(type(error)), ""
@@ -313,14 +324,18 @@ class Sequences:
         return False
 
     def changed_sequences(self):
-        """Recorded sequences with changed arguments and objects, and with further, repeated and dropped calls."""
-        changes = [self.with_changed_argument] * 5 + [self.with_other_object] * 2 + [self.with_further_call] * 3
+        """Recorded sequences with changed arguments and objects, and with further, repeated and dropped calls; and the free
+        changes."""
+        changes = [self.with_other_object] * 2 + [self.with_further_call] * 3
         changes += [self.with_empty_argument, self.with_repeated_call, self.with_dropped_call]
         while True:
-            steps = self.chance.choice(self.recorded)
+            steps, free = self.chance.choice(self.recorded), []
             for _ in range(self.chance.choice((1, 1, 2, 3))):
-                steps = self.chance.choice(changes)(steps)
-            yield steps
+                if self.chance.random() < 0.45:
+                    steps = self.with_changed_argument(steps, free)
+                else:
+                    steps = self.chance.choice(changes)(steps)
+            yield steps, free
 
     def with_argument(self, steps, change):
         """Replaces one argument by `change(number of the step, key of its pool, source)`."""
@@ -343,7 +358,9 @@ class Sequences:
             named = tuple((key, new if key == place else one) for key, one in named)
         return (*steps[:number], (module, name, positional, named, made), *steps[number + 1 :])
 
-    def with_changed_argument(self, steps):
+    def with_changed_argument(self, steps, free):
+        """The steps with a changed argument. Texts change freely in half of the cases, which are added to `free`."""
+
         def change(number, key, source):
             if "made[" in source:
                 return source
@@ -352,10 +369,14 @@ class Sequences:
             try:
                 value = value_of(source)
                 values = self.steps.values_of(key) if key in self.steps.pools else [value]
-                return source_of(self.inputs.changes.changed(value, values, False))
+                is_free = type(value) is str and self.chance.random() < 0.5
+                value, is_foreign = self.inputs.changes.changed(value, values, is_free)
+                new = source_of(value)
             # Objects of the package may fail in any way.
             except Exception:
                 return source
+            free.extend([FreeChange(key, is_foreign)] if is_free and is_short(new) else [])
+            return new
 
         return self.with_argument(steps, change)
 

@@ -23,8 +23,8 @@ from . import helpers
 
 # Longest source of an argument, and of one with a pickled object, in characters. The tests of a file share pickled objects.
 LONGEST_ARGUMENT, LONGEST_PICKLE = 3000, 8000
-# Longest outcome of a call, in characters.
-LONGEST_OUTCOME = 1500
+# Longest outcome of a call that is written as a literal, and longest one of which a digest is written, in characters.
+LONGEST_LITERAL, LONGEST_OUTCOME = 1500, 30000
 # Flags of the code of coroutines and asynchronous generators.
 ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -193,11 +193,12 @@ def is_short(source):
 
 
 def is_lasting(shown, sources):
-    """Whether an outcome may be in a test: it is short, and has no address, no temporary folder and no year of today, unless the
-    sources of the arguments have this year."""
+    """Whether an outcome may be in a test: it is short, or has no float, which a digest could not compare with a tolerance; and it
+    has no address, no temporary folder and no year of today, unless the sources of the arguments have this year."""
     year = str(datetime.date.today().year)
     is_today = re.search(rf"(?<!\d){year}(?!\d)", shown) and not any(year in source for source in sources)
-    return len(shown) <= LONGEST_OUTCOME and " at 0x" not in shown and SURROUNDINGS.folder not in shown and not is_today
+    is_short = len(shown) <= LONGEST_LITERAL or len(shown) <= LONGEST_OUTCOME and not re.search(r"\d\.\d|\de[+-]?\d", shown)
+    return is_short and " at 0x" not in shown and SURROUNDINGS.folder not in shown and not is_today
 
 
 def value_of(source, names=None):

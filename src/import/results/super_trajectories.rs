@@ -3,10 +3,10 @@
 //!
 //! - `submitted`: from the last action and the submission.
 //! - Accuracy (`output_match`): from gold and the submission. Without a submission it is 0, so gold need not be known.
-//! - Script (`entrypoint`), which is whether the requested script was executed: from the steps that name it, for masked
-//!   tasks whose query names one script. By the published rule, the script was executed if one of these steps took at
-//!   least 10 s. The value is not computed if the longest took exactly 10 s: stored seconds are whole numbers, so the
-//!   true time may be shorter.
+//! - Script (`entrypoint`), which is whether the requested script was executed: from the steps that name the script. Only
+//!   for tasks of SUPER's set `masked` whose query names exactly one script. By the published rule, the script was
+//!   executed if one of these steps took at least 10 s. The value is not computed if the longest took exactly 10 s: stored
+//!   seconds are whole numbers, so the true time may be shorter.
 //! - Landmarks (`checkpoints`): never, because landmarks are searched in outputs, which the rows do not contain.
 
 use std::path::Path;

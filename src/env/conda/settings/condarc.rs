@@ -45,7 +45,7 @@ pub(super) struct CondarcValues {
 
 type List = Option<Vec<String>>;
 
-/// The keys that are read from a file. Most of conda's other keys concern other matters.
+/// The keys that are read from a file. Most of conda's other keys do not affect which packages are installed.
 #[derive(Default, Deserialize)]
 struct File {
     channel_alias: Option<Spanned<String>>,
@@ -232,7 +232,7 @@ impl Condarc {
                 truth(&offline).ok_or_else(|| wrong(line, format!("offline `{offline}` is not true or false")))?;
             self.given.offline = Some(truth);
         }
-        // Certificates are always verified, against the system's authorities, so warn about other settings.
+        // Certificates are always verified, against the system's authorities, so warn if `ssl_verify` is anything else.
         if let Some((ssl_verify, _)) = ssl_verify
             && truth(&ssl_verify) != Some(true)
             && !["<truststore>", "truststore"].contains(&ssl_verify.as_str())

@@ -27,7 +27,7 @@ impl CondarcLocations {
         Self { root: PathBuf::from("/"), variables: std::env::vars_os().filter_map(text).collect() }
     }
 
-    /// Returns an environment variable that is set and not empty.
+    /// Returns the value of an environment variable; `None` if the variable is not set or empty.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -36,8 +36,8 @@ impl CondarcLocations {
         self.variable("HOME").map(Path::new)
     }
 
-    /// Returns the folder in which conda is installed, as the variables of conda's shell hook state. `CONDA_EXE` names
-    /// the executable, which is in a subfolder.
+    /// Returns the folder in which conda is installed, according to the environment variables that conda's shell hook
+    /// sets. `CONDA_EXE` names the executable, which is in a subfolder.
     fn conda_root(&self) -> Option<PathBuf> {
         let of_program = |program: &str| Some(Path::new(program).parent()?.parent()?.to_owned());
         (self.variable("CONDA_ROOT").map(PathBuf::from))
