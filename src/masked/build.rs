@@ -31,8 +31,9 @@ const READ: ChangeLimits = ChangeLimits { file: 256 << 20, total: 1 << 30, files
 /// Returns the copy of a paper's repo for sandboxes, with the products of its build if it has one.
 ///
 /// # Errors
-/// Kind `Suite` if the build fails, makes no products, or makes products for another interpreter; `Machine` if the
-/// cache cannot be written; `Infrastructure` if the sandbox is lost.
+/// Kind `Suite` if the env's interpreter does not fit the paper's compiled code, or if the build fails, makes no
+/// products, or makes products for another interpreter; `Machine` if the cache cannot be written; `Infrastructure` if
+/// the sandbox is lost.
 pub async fn built(
     paper: &Paper,
     snapshot: Snapshot,

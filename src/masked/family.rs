@@ -56,7 +56,7 @@ impl Family for MaskedReplication {
         Ok(Arc::new(PaperItem { loaded: Arc::new(LoadedPaper::load(&Suite::open(suite)?, item)?), basis }))
     }
 
-    /// Digest of the prompts that name papers and experiments.
+    /// Digest of the prompts of masked replication.
     fn prompts(&self) -> String {
         prompts::digest()
     }

@@ -33,8 +33,8 @@ const fn never(_: &Experiment) -> bool {
 /// the same repo and env.
 ///
 /// # Errors
-/// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance;
-/// numbers of experiments that vary on purpose may vary.
+/// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance
+/// (numbers of experiments that vary on purpose may vary); `Infrastructure` if a sandbox is lost.
 pub async fn record(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -146,7 +146,7 @@ pub const VARIES: &str = "repo and env are those of gold, so the result varies f
 /// repo, the env or the base image differs from that of gold.
 ///
 /// # Errors
-/// Kind `Baseline` if there is no gold, or results differ from it.
+/// Kind `Baseline` if there is no gold, or results differ from it; `Infrastructure` if a sandbox is lost.
 pub async fn check_baseline(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -283,7 +283,7 @@ pub struct GoldComparison {
     pub reason: Option<String>,
 }
 
-/// Runs the unmasked repo's experiments and compares each with its gold, however large the difference.
+/// Runs the unmasked repo's experiments and compares each with its gold. Even a large difference is not an error.
 ///
 /// # Errors
 /// Kind `Baseline` without gold; `Infrastructure` if the sandbox died.
@@ -329,7 +329,7 @@ pub async fn compare(
         match (gold.get(&experiment.id), runs) {
             (Some(gold), Ok(runs)) => {
                 let verdict = verdict(experiment, gold, runs);
-                // Texts have no distance: they are equal or not.
+                // A text has no numeric error: it counts as 0 if the text passes, and as missing otherwise.
                 let error = |value: &ValueVerdict| value.error.or(value.pass.then_some(0.0));
                 comparison.values = verdict.values.len();
                 comparison.equal = verdict.values.iter().filter(|value| error(value) == Some(0.0)).count();

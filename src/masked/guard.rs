@@ -1,6 +1,6 @@
 //! Decides which of an agent's changes are excluded from verification: changes to files that the paper protects; files
-//! in the way of hidden files; new files that Python would import instead of protected files or of its own library; and
-//! new files that the code of the repo or the env imports if they exist, such as a `psutil.py`.
+//! in the way of hidden files; new files that Python would import instead of a protected file or an installed module;
+//! and new files that the code of the repo or the env imports if they exist, such as a `psutil.py`.
 //!
 //! A new `cli/` beside a protected `cli.py`, or a new `json.py` in the folder of a protected script, would let the
 //! agent decide what the protected code does. The guard closes these ways around the protection. It cannot make the
@@ -75,7 +75,8 @@ impl Guard {
         self.imported.get_or_init(|| self.sources.iter().flat_map(|folder| imports(folder)).collect())
     }
 
-    /// Whether a new file at this path would be imported instead of something else.
+    /// Whether a new file at this path would be imported: instead of a protected file or an installed module, or
+    /// because the code of the repo or the env imports a module of this name if there is one.
     fn shadows(&self, path: &str) -> bool {
         let in_the_way = self.modules.iter().any(|module| {
             path.strip_prefix(module.as_str()).is_some_and(|rest| {

@@ -49,8 +49,9 @@ impl PaperJudge<'_> {
             .collect())
     }
 
-    /// Scores an agent's answer; there is nothing to compare if all tests of the sample are hidden. `results` are the
-    /// results of verification, as for [`PaperJudge::verified`]; empty before verification.
+    /// Scores an agent's answer. If all tests of the sample are hidden, the answer passes without a comparison.
+    /// `results` are the results of verification, as for [`PaperJudge::verified`], or empty before verification:
+    /// answers to experiments that vary on purpose are compared with them.
     ///
     /// # Errors
     /// Same as [`PaperJudge::expected`].

@@ -42,7 +42,7 @@ pub fn parts(loaded: &LoadedPaper, units: &[usize]) -> Result<Vec<WrittenPart>> 
     Ok(units.iter().map(part).collect())
 }
 
-/// The parts after applying a patch, and why some cannot be shown.
+/// The parts after applying a patch, `None` for those that cannot be shown; and the reason if there are any such parts.
 pub fn written(loaded: &LoadedPaper, units: &[usize], patch: &str) -> Result<(Vec<Option<String>>, Option<String>)> {
     let files = loaded.masked(units)?;
     let mut problem = None;

@@ -28,7 +28,7 @@ const TIMES_ORIGINAL: f64 = 10.0;
 
 /// A paper prepared on this machine.
 pub struct ReadyPaper {
-    /// Manifest, text, gold and parsed sources.
+    /// The paper's manifest, its text, its gold and the parsed sources of its repo.
     pub loaded: Arc<LoadedPaper>,
     /// The clean copy of the paper's repo, with its extensions built.
     pub snapshot: Snapshot,
@@ -97,8 +97,8 @@ impl ReadyPaper {
         }
     }
 
-    /// Runs all experiments on the unmasked repo, each in a fresh sandbox as in verification, with a generous time
-    /// limit. For experiments selected by `known`, a cached result is used if there is one.
+    /// Runs all experiments on the unmasked repo, each in a fresh sandbox as in verification, with the time limit of
+    /// [`ReadyPaper::original_check`]. For experiments selected by `known`, a cached result is used if there is one.
     ///
     /// # Errors
     /// Kind `Infrastructure` if the sandbox is lost.
@@ -129,7 +129,7 @@ impl ReadyPaper {
         Ok(measurements)
     }
 
-    /// The check of an experiment with a time limit generous enough for any machine.
+    /// The check of an experiment with the manifest's time limit, or else a limit generous enough for any machine.
     #[must_use]
     pub(super) fn original_check(&self, place: usize, protocol: Protocol) -> Check {
         let given = given_limit(&self.loaded.paper.experiments[place], protocol);

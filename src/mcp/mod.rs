@@ -62,7 +62,7 @@ struct Shared {
 type Answer = std::result::Result<String, String>;
 
 impl McpServer {
-    /// Creates a server for the tasks of a host. Attempts are stored under the name of the client.
+    /// Creates a server for the tasks of `host`. Attempts are stored under the name of the client.
     #[must_use]
     pub fn new(host: Arc<EpisodeHost>, client: ClientName) -> Self {
         Self { shared: Arc::new(Shared { host, client, attempts: RwLock::default() }) }
@@ -191,7 +191,7 @@ impl Shared {
     fn keep(&self, handle: String, episode: Arc<Mutex<Episode>>) {
         let mut attempts = self.attempts.write().unwrap_or_else(PoisonError::into_inner);
         if attempts.len() >= MOST_KEPT {
-            // A call is in progress on an attempt that is locked, so that attempt has not ended.
+            // If an attempt is locked, a call on it is in progress, so the attempt has not ended.
             attempts.retain(|_, episode| !episode.try_lock().is_ok_and(|episode| episode.outcome().is_some()));
         }
         attempts.insert(handle, episode);

@@ -16,7 +16,7 @@ pub(crate) trait Caller {
     type Kept;
 
     /// Decides whether the call may be made, numbers it, and limits its reply to what the remaining money buys. If this
-    /// returns an error, the model is not called. Returns the quote from which the call's maximum cost follows.
+    /// returns an error, the model is not called. Returns the cost estimate from which the call's maximum cost follows.
     fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote, Self::Refused>;
 
     /// Charges and records a finished call. A failed call may have cost money, too.

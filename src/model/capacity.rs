@@ -48,7 +48,7 @@ pub(super) struct Capacity {
 pub(super) enum Lesson {
     /// The refusal is not about the bound.
     None,
-    /// A limit is known now, so the bound may change.
+    /// The refusal states or implies a limit, which is stored now; retry with a bound within this limit.
     Limit,
     /// The refusal may be about the bound without saying so; retry without a bound.
     Perhaps,
@@ -102,7 +102,7 @@ impl Capacity {
         }
     }
 
-    /// Updates the estimate from the server's token count of a prompt.
+    /// Updates the correction factor for estimated prompt lengths from the server's token count of a prompt.
     pub(super) fn counted(&self, request: &Request, usage: &Usage) {
         let estimate = tokens_read(request).max(1);
         if usage.input > 0 {
@@ -167,7 +167,8 @@ impl Capacity {
     pub(super) fn is_short(&self, request: &Request, what: &str) -> bool {
         let lower = what.to_lowercase();
         if lower.contains("per minute") {
-            // The refusal states the account's quota of tokens per minute, which no single request may exceed.
+            // The refusal states the account's quota of tokens per minute. If one request exceeds the quota, the set-up
+            // is at fault, too.
             return true;
         }
         let named = StatedLengths::read(&lower);

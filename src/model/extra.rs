@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::features::ModelTarget;
 use super::thinking;
 
-/// Fields that the user must not set because the program writes them, each with advice on what to do instead.
+/// Fields that the user must not set because this program writes them, each with advice on what to do instead.
 const OWN: [(&str, &str); 21] = [
     ("model", "name the model with `--model`"),
     ("messages", "the agent writes the conversation"),

@@ -93,7 +93,7 @@ impl std::str::FromStr for Description {
     /// Parses `name=value,...`, or reads the TOML file at that path.
     ///
     /// # Errors
-    /// Kind `Usage` for an unknown form, `Suite` with file and line for a malformed file.
+    /// Kind `Usage` for an unknown form or an unreadable file, or, with file and line, for a malformed file.
     fn from_str(text: &str) -> Result<Self> {
         if text.contains('=') {
             let line = |pair: &str| match pair.split_once('=') {

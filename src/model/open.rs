@@ -36,7 +36,7 @@ pub struct ModelAccess {
     /// Dollars per million tokens read from the provider's cache and written to it. Used only together with
     /// [`ModelAccess::price`].
     pub cache_price: Option<(f64, f64)>,
-    /// The user's description of the model, which takes precedence over the program's table.
+    /// The user's description of the model, which takes precedence over this program's table of known models.
     pub description: Description,
     /// A folder where replies are cached for later runs, and the run's seed.
     pub cache: Option<(PathBuf, u64)>,

@@ -57,7 +57,7 @@ impl Price {
     /// Looks up the list price of a provider's model.
     ///
     /// # Errors
-    /// Kind `Model` if the list does not contain the model.
+    /// Kind `Model` if the list does not contain the model, or contains it with a price of 0.
     pub(super) fn listed(provider: &'static str, model: &str) -> Result<Self> {
         let price = Self::Listed { provider, model: model.to_owned() };
         let probe = Usage { input: 1_000_000, output: 1_000_000, ..Usage::default() };

@@ -53,7 +53,8 @@ impl Provider {
     /// Checks that the provider can be reached and does not deny the key or the model.
     ///
     /// # Errors
-    /// [`ModelError::Unavailable`] if the server cannot be reached; [`ModelError::Denied`], with the server's message.
+    /// [`ModelError::Unavailable`] if the server cannot be reached; [`ModelError::Denied`], with the server's message,
+    /// if the server denies the test call.
     pub(super) async fn look(&self) -> Result<ProbeCost, QueryFailed> {
         self.connect().await?;
         let mut tries = 0;

@@ -42,7 +42,7 @@ pub(super) struct RecordedCall {
     pub(super) model: Option<String>,
 }
 
-/// Returns the SHA-256, in hex, of the request as JSON with sorted keys: messages, tools, sampling and call number.
+/// Returns the SHA-256, in hex, of the request as JSON with sorted keys. Fields that recordings leave out do not count.
 pub(super) fn key(request: &Request) -> String {
     let mut value = serde_json::to_value(request).unwrap_or_default();
     value.sort_all_objects();

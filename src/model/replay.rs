@@ -25,7 +25,7 @@ pub(super) struct Replay {
     calls: HashMap<String, RecordedOutcomes>,
 }
 
-/// The recorded outcomes of one request, in order, and the number of times that it was played back.
+/// The recorded outcomes of one request, in order, and the number of outcomes played back so far.
 #[derive(Default)]
 struct RecordedOutcomes {
     outcomes: Vec<RecordedOutcome>,

@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use super::features::ModelTarget;
 use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, message_text};
 
-/// Adds to a request what `genai` does not support: its items, and the option to get encrypted reasoning.
+/// Adds to a request what `genai` does not support: the conversation as items, and the option to get encrypted
+/// reasoning. Removes a temperature that the model does not accept.
 pub(super) fn complete(
     target: &ModelTarget,
     request: &Request,

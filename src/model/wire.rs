@@ -271,7 +271,7 @@ pub(super) fn streamed_reply(kind: AdapterKind, text: String, thoughts: String, 
     Reply { text, ..reply }
 }
 
-/// Converts `genai`'s content to a reply without text, and returns the texts separately.
+/// Converts `genai`'s content to a reply with an empty text, and returns the texts in the content separately.
 fn parts(
     kind: AdapterKind,
     content: MessageContent,

@@ -56,7 +56,8 @@ impl PermittedChanges {
         Ok(Self { files, functions })
     }
 
-    /// Whether a change of this file is used in verification. New files are used unless Python could import them.
+    /// Whether a change of this file is used in verification. New files are used unless Python could import them or
+    /// their path begins with a dot.
     #[must_use]
     pub(super) fn allows_file(&self, path: &str, is_new: bool) -> bool {
         let is_code = || {
@@ -107,7 +108,7 @@ pub(super) fn permitted_patches(
     (kept.collect(), left.collect())
 }
 
-/// Describes, as fragments, the Python files of a solution that contain values of the gold answer.
+/// Lists the Python files of a solution that contain values of the gold answer, each as an error fragment.
 pub(super) fn written_answers(
     tree: &Path,
     changes: &Changes,
@@ -130,8 +131,8 @@ fn is_python(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|ending| ending == "py")
 }
 
-/// Lists the functions of a file whose code differs, ignoring comments and spacing, including [`MODULE`] and
-/// [`IMPORTS`]. New functions count only if they take the name of an existing one.
+/// Lists a file's functions with changed code; comments and spacing do not count. [`MODULE`] and [`IMPORTS`] are listed
+/// like functions. New functions count only if they take the name of an existing one.
 fn changed_functions(original: Vec<u8>, now: Vec<u8>) -> Vec<String> {
     let (Ok(original), Ok(now)) = (Module::parse("a.py", original), Module::parse("a.py", now)) else {
         return vec![MODULE.to_owned()];

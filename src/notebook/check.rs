@@ -12,7 +12,7 @@ use crate::suite::GoldValues;
 /// Maximum bytes of a searched file; longer files are data.
 const LARGEST_TEXT: u64 = 1_000_000;
 
-/// Lists the faults of a task, a fragment each.
+/// Lists the faults of a task, each as an error fragment.
 pub fn problems(task: &LoadedTask) -> Vec<String> {
     let mut found = Vec::new();
     folders(task, &mut found);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::loaded::LoadedTask;
 use super::task::TrialSolution;
 
-/// Maximum length of a quoted word that counts as a setting.
+/// Maximum length of a quoted word that counts as a constant.
 const LONGEST_WORD: usize = 20;
 
 /// Returns a solution for each constant of each block's gold cells, with that constant changed. Names are unique.
@@ -62,7 +62,7 @@ fn in_line(line: &str, is_shell: bool) -> Vec<(Range<usize>, String)> {
         let (range, after) = (at..at + word.len(), line[at + word.len()..].chars().next());
         at += length;
         let is_quoted = matches!(before, Some('"' | '\'')) && after == before && word.len() <= LONGEST_WORD;
-        // The number of a file descriptor, as in `2>&1`, is not a setting.
+        // The number of a file descriptor, as in `2>&1`, does not count as a constant.
         let is_descriptor = is_shell && (after == Some('>') || before == Some('&'));
         let other = match word {
             "True" => Some("False".to_owned()),

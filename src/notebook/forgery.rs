@@ -41,7 +41,7 @@ fn write(part: &Hir, text: &mut String) {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.push_str(&String::from_utf8_lossy(&literal.0)),
         HirKind::Class(Class::Unicode(class)) => {
-            // Prefer a printable ASCII character if the class has one.
+            // Prefer a printable ASCII character if the character class has one.
             let plain = |range: &&regex_syntax::hir::ClassUnicodeRange| range.end() >= '!' && range.start() <= '~';
             let chosen = class.ranges().iter().find(plain).or_else(|| class.ranges().first());
             text.extend(chosen.map(|range| range.start().max('!').min(range.end())));

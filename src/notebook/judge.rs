@@ -16,7 +16,8 @@ use crate::score::{ExperimentVerdict, Rule, ValueVerdict, Verdict, parse_answer}
 
 /// Id of the harness's own run of the command that gives the answer.
 pub const ENTRY: &str = "entry";
-/// Name of the check that the program is the original one, and really ran.
+/// Name of the check that the repo's program (the entry script and the code that it calls) is the original one, apart
+/// from permitted changes, and really ran.
 pub const PROGRAM: &str = "program";
 /// Id of the repetition of the agent's cells.
 pub(super) const REPLAY: &str = "replay";
@@ -61,8 +62,8 @@ pub fn submission(answer: Option<&str>) -> Option<Value> {
 }
 
 /// Returns the verdict with the published measures. Measures with the suffix `_floor` have the values that would result
-/// if the agent had executed no cell. Passes if every value of the submission is right: to the last digits, or as
-/// published with [`Rule::Reference`].
+/// if the agent had executed no cell. Passes if every value of the submission is right within the task's tolerance;
+/// with [`Rule::Reference`], if the published accuracy is 1.
 ///
 /// # Errors
 /// Returns the errors of [`LoadedTask::gold`].
@@ -97,11 +98,11 @@ pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<
 
 /// Returns the verdict with the harness's own measures. A value is right if it is right both in the submission and in
 /// the harness's own run of the entry script. The script counts as executed if this run gives what was submitted, right
-/// or wrong. A landmark is reached if its check succeeds. The work replays if the agent's cells, repeated on the
-/// original repo, end as before.
+/// or wrong. A landmark is reached if its check succeeds. The work replays if every value is right, and the agent's
+/// cells, repeated on the original repo, end as before.
 ///
-/// Passes if every value is right, the program is the original one and really ran, and every landmark of the withheld
-/// blocks is reached; with [`Rule::Reference`], if the published accuracy is 1.
+/// Passes if every value is right, the check [`PROGRAM`] passes, and every landmark of the withheld blocks is reached;
+/// with [`Rule::Reference`], if the published accuracy is 1.
 ///
 /// # Errors
 /// Returns the errors of [`LoadedTask::gold`].
@@ -174,7 +175,7 @@ pub fn forbidden(task: &LoadedTask, changes: &Value) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// Checks that the program is the original one, changed only where a solution may change it, and that it really ran.
+/// Checks that the repo's program is the original one, changed only where a solution may change it, and really ran.
 fn program(task: &LoadedTask, results: &Map<String, Value>) -> ExperimentVerdict {
     let mut reasons: Vec<String> = forbidden(task, results.get(CHANGES).unwrap_or(&Value::Null)).into_iter().collect();
     if let Some(record) = &task.record {
@@ -193,9 +194,9 @@ fn is_all(share: f64) -> bool {
 /// Whether values are also compared with the result of the harness's own run.
 #[derive(Clone, Copy)]
 enum OwnRun<'a> {
-    /// Our run is not compared.
+    /// The harness's run is not compared.
     NotAsked,
-    /// Our run is compared. Contains the run's result, if there is one.
+    /// The harness's run is compared. Contains the run's result, if there is one.
     Gave(Option<&'a Value>),
 }
 

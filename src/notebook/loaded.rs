@@ -17,7 +17,7 @@ use crate::sample::UpSets;
 /// Name of the [`GoldRecord`] file in a task's folder.
 pub const RECORD: &str = "record.json";
 
-/// The changes and calls of a run of the gold cells.
+/// The parts of the repository that a run of the gold cells changed, and the functions that it called.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldRecord {
@@ -63,7 +63,7 @@ pub struct LoadedTask {
     pub env_dir: PathBuf,
     /// The list of wheels that `pip install` can install.
     pub wheels: Option<PathBuf>,
-    /// Digest of the task's folder.
+    /// Digest of the task's files and its list of wheels.
     pub digest: String,
 }
 
@@ -94,7 +94,7 @@ impl LoadedTask {
     /// Loads a task.
     ///
     /// # Errors
-    /// Kind `Suite` for any fault.
+    /// Kind `Machine` if the manifest cannot be read; `Suite` for any other fault.
     pub fn load(suite: &Path, id: &str) -> Result<Self> {
         let suite = std::path::absolute(suite).map_err(|error| Error::io("resolve", suite, error))?;
         let dir = suite.join("tasks").join(id);

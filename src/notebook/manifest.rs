@@ -90,7 +90,7 @@ pub struct HarmlessChange {
     pub because: String,
 }
 
-/// How our own run gets the answer, and how values are compared.
+/// How the harness's own run gets the answer, and how values are compared.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerRule {
@@ -143,7 +143,7 @@ pub struct CellBlock {
 pub enum Category {
     /// Missing or incompatible packages.
     Dependencies,
-    /// Code that requires a GPU.
+    /// Code that requires a GPU and must be made to run on a CPU.
     Cpu,
     /// Settings, options, hyper-parameters.
     Configuration,
@@ -180,9 +180,9 @@ pub struct Landmark {
     pub id: String,
     /// Id of the block that reaches the landmark.
     pub block: String,
-    /// Regular expression searched in the raw output of cells, by the published rule.
+    /// Regular expression that the published rule searches in the raw output of cells.
     pub pattern: String,
-    /// How we verify the landmark.
+    /// How the harness verifies the landmark.
     pub check: LandmarkCheck,
 }
 
@@ -192,7 +192,7 @@ pub struct Landmark {
 pub enum LandmarkCheck {
     /// A script that prints `reached` as its last line and exits with 0.
     Probe(String),
-    /// A regular expression that our own run's output must match.
+    /// A regular expression that the output of the harness's own run must match.
     Entry(String),
 }
 
@@ -200,7 +200,7 @@ impl TaskManifest {
     /// Reads and validates a manifest.
     ///
     /// # Errors
-    /// Kind `Suite`, with the file, for any fault.
+    /// Kind `Machine` if the file cannot be read; `Suite`, with the file, for any fault in it.
     pub fn load(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
         let manifest: Self = from_toml(&text, path)?;
@@ -236,8 +236,8 @@ impl TaskManifest {
             }
         }
         self.landmark_faults(&earlier, &mut faults);
-        // A block that another block needs must have a landmark of its own. Every sample that withholds the needed
-        // block also withholds the other one, so without a landmark nothing would show that the needed block matters.
+        // A block that others need must have a landmark of its own. Every sample that withholds it also withholds the
+        // blocks that need it, so without a landmark nothing would show that the needed block itself matters.
         let is_needed = |id: &String| self.blocks.iter().any(|block| block.needs.contains(id));
         let is_seen = |id: &String| self.landmarks.iter().any(|landmark| landmark.block == *id);
         for block in self.blocks.iter().filter(|block| is_needed(&block.id) && !is_seen(&block.id)) {

@@ -2,8 +2,9 @@
 //! et al., 2024): a query about a repo, to be answered by running the cells of a notebook.
 //!
 //! A task (`tasks/<cluster>.<item>/`) has gold cells in blocks. A sample withholds n blocks; the cells of the other
-//! blocks, the prefix, are executed before the agent begins. The reported verdict has the published measures; the
-//! verified one has our own, taken from the files and packages that the agent leaves, in a fresh sandbox.
+//! blocks, the prefix, are executed before the agent begins. The reported verdict has the published measures. The
+//! verified verdict has the harness's own measures, which are taken in a fresh sandbox with the files and packages that
+//! the agent leaves.
 
 mod changes;
 mod check;

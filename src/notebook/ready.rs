@@ -1,4 +1,4 @@
-//! A task prepared on this machine: starts attempts, keeps their results, and runs the program again for verification.
+//! A task prepared on this machine: starts attempts, keeps their results, and runs the entry script for verification.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -125,7 +125,8 @@ impl ReadyTask {
     }
 
     /// Runs the checks: first the probes, then the entry script with the calls of `packages` traced, then the search
-    /// for patterns in the script's output. A trial skips the entry script if another check has failed (`fails`).
+    /// for patterns in the script's output. `fails` is whether an earlier check has failed. If that or a probe fails,
+    /// the entry script is skipped for a trial solution, of which only the pass or fail matters.
     async fn check(
         &self,
         withheld: &[usize],
@@ -198,8 +199,8 @@ impl ReadyTask {
             Err(lost) => return Err(lost),
         };
         for (number, cell) in work.cells.iter().filter(|cell| cell.by == CellAuthor::Agent).enumerate() {
-            // A cell may take ten times as long as in the attempt, and at least a minute. Then it is interrupted, which
-            // is an error only if the cell finished in the attempt.
+            // Interrupt a cell that takes more than a minute and more than ten times as long as in the attempt. This is
+            // an error only if the cell finished in the attempt.
             let patience = Duration::from_secs_f64((10.0 * cell.seconds).max(60.0));
             let mut shown = kernel.run(&cell.code, patience, &mut host).await?;
             if shown.state == CellState::Running {
@@ -240,7 +241,7 @@ impl Ready for ReadyTask {
     }
 
     /// Whether a change of this file is left out of verification. Changes of files that a solution may change are kept,
-    /// and so are new files that Python cannot import.
+    /// and so are new files that Python cannot import, unless their path begins with a dot.
     fn keeps_out(&self, path: &str) -> bool {
         !self.task().permitted.allows_file(path, !self.snapshot.tree().join(path).exists())
     }
@@ -331,7 +332,7 @@ impl Ready for ReadyTask {
         }
     }
 
-    /// Whether to run the agent's cells again: only for a passing attempt with such cells, and never for a trial.
+    /// Whether to run the agent's cells again: only for a passing attempt with such cells, never for a trial solution.
     fn repeats(&self, staged: &Staged<'_>, evidence: &AttemptOutput<'_>, results: &Map<String, Value>) -> bool {
         let findings = ScoringInput { answer: evidence.answer, observed: &evidence.work.observed, results };
         !self.item.is_trial()

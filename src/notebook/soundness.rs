@@ -39,7 +39,7 @@ impl SoundnessPlan {
     /// Plans the attempts for a task of this suite.
     ///
     /// # Errors
-    /// Returns the errors of [`LoadedTask::load`]; kind `Baseline` without a gold answer.
+    /// Returns the errors of [`LoadedTask::load`] and [`LoadedTask::gold`].
     pub fn plan(suite: &Path, id: &str) -> Result<Self> {
         let task = LoadedTask::load(suite, id)?;
         task.gold()?;
@@ -52,11 +52,11 @@ impl SoundnessPlan {
         Self { task }
     }
 
-    /// Returns the answer and the record of the gold cells, from attempts with the family that
+    /// Returns the answer and the record of the gold cells. `runs` are attempts in the family that
     /// [`gold_recording_family`](super::trials::gold_recording_family) returns.
     ///
     /// # Errors
-    /// Kind `Baseline` if a run gives no answer, or runs differ.
+    /// Kind `Baseline` if a run lacks an answer, changes or calls, or if the answers of runs differ.
     pub fn record(&self, runs: &[AttemptRecord]) -> Result<(Value, GoldRecord)> {
         let fault = |what: String| Error::new(FailureKind::Baseline, format!("`{}`: {what}", self.task.id));
         let mut found: Option<(Value, GoldRecord)> = None;
@@ -85,7 +85,7 @@ impl SoundnessPlan {
     /// Returns the digest of everything that the attempts depend on, except the env.
     ///
     /// # Errors
-    /// Kind `Machine` if the repo cannot be read.
+    /// Returns the errors of [`repo_digest`].
     pub fn digest(&self) -> Result<String> {
         Ok(format!("{}{}", self.task.digest, repo_digest(&self.task.repo_dir)?))
     }
@@ -213,7 +213,8 @@ fn measures(record: &AttemptRecord, ours: bool) -> impl Iterator<Item = (&str, f
     verdict.iter().flat_map(|verdict| verdict.measures.iter().map(|(name, &value)| (name.as_str(), value)))
 }
 
-/// Whether a landmark's pattern was in the output of these cells.
+/// Whether a landmark's pattern was in the output of the cells of `by`: `agent`, or `prefix` for those before the
+/// agent.
 fn was_hit(record: &AttemptRecord, landmark: &str, by: &str) -> bool {
     let seen = record.observed.get("landmarks").and_then(|all| all.get(landmark)).and_then(|one| one.get(by));
     seen.and_then(serde_json::Value::as_bool).unwrap_or(false)

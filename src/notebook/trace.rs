@@ -1,9 +1,9 @@
 //! Records the calls of the repository's functions in the harness's own run of the entry script, to prove that the
 //! program ran and did not just print the output.
 //!
-//! The recorder (`recorder.py`) runs in the program's own process, so hostile code can write such a record itself. For
-//! the record to be accepted, the code would have to know the arguments and results of every function of the right
-//! program, which it learns only by running the right program.
+//! The recorder (`recorder.py`) runs in the program's own process, so hostile code can write such a record itself. But
+//! a record is accepted only if it agrees with the record of gold's run. To forge it, the code would have to know the
+//! arguments and results of every function in that run, and it can learn these only by running the same program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -99,7 +99,7 @@ fn sum(lines: &[u8]) -> Option<Calls> {
     Some(all)
 }
 
-/// Lists differences between the calls in our run and those of the right program, as fragments. Functions of the repo
+/// Lists differences between the calls in the verification run and in gold's run, as fragments. Functions of the repo
 /// that a solution may change are not compared. Functions of packages are always compared: repairing a package must not
 /// change what it computes.
 pub fn differences(gold: &Calls, ran: Option<&Value>, permitted: &PermittedChanges) -> Vec<String> {
@@ -124,9 +124,9 @@ fn count(value: f64) -> u64 {
     value as u64
 }
 
-/// Returns the functions whose calls are exactly the same in two runs of the right program on one machine. A tolerance
-/// would keep functions whose values depend on the clock, if these values are small (a few milliseconds) compared with
-/// other values. Right solutions would then fail on a busy machine.
+/// Returns the functions whose calls are exactly the same in two runs of gold on one machine. A tolerance would keep
+/// functions whose values depend on the clock, if these values are small (a few milliseconds) compared with other
+/// values. Right solutions would then fail on a busy machine.
 pub fn stable(first: &Calls, second: &Calls) -> Calls {
     let is_same = |name: &String, calls: &[f64; 6]| {
         second

@@ -83,7 +83,7 @@ impl TrialPlan {
     /// Plans the changes of constants.
     ///
     /// # Errors
-    /// Returns the errors of [`LoadedTask::load`]; kind `Baseline` without gold.
+    /// Returns the errors of [`LoadedTask::load`], [`LoadedTask::gold`] and [`repo_digest`].
     pub fn constants(suite: &Path, id: &str) -> Result<Self> {
         let mut plan = Self::empty(suite, id)?;
         plan.trials = constants::changes(&plan.task);
@@ -91,11 +91,12 @@ impl TrialPlan {
         Ok(plan)
     }
 
-    /// Plans the solutions in a folder: `wrong-*.py` and `right-*.py`. The first line of each names the blocks whose
-    /// cells it replaces, such as `# replaces: rows path`.
+    /// Plans the solutions in `folder/<task>`: `wrong-*.py` and `right-*.py`. The first line of each names the blocks
+    /// whose cells it replaces, such as `# replaces: rows path`.
     ///
     /// # Errors
-    /// Returns the errors of [`TrialPlan::constants`]; kind `Usage` for a file that is not such a solution.
+    /// Returns the errors of [`TrialPlan::constants`]; kind `Machine` if the folder or a file cannot be read, `Usage`
+    /// for a Python file that is not such a solution.
     pub fn solutions(suite: &Path, id: &str, folder: &Path) -> Result<Self> {
         let mut plan = Self::empty(suite, id)?;
         let folder = folder.join(id);

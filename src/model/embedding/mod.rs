@@ -42,7 +42,8 @@ pub fn is_model(folder: &Path) -> bool {
 /// Opens the embedding model that `spec` names. Vectors are cached in the folder `cache`.
 ///
 /// # Errors
-/// Kind `Usage` for an unknown form of `spec`, `Model` for a missing key, `Machine` for files that cannot be read.
+/// Kind `Usage` for an unknown form of `spec` or an invalid address, `Model` for a missing key, `Machine` for files
+/// that cannot be read or a cache folder that cannot be created.
 pub fn open(spec: &str, url: Option<&str>, cache: Option<&Path>) -> Result<Arc<dyn Embedder>> {
     let inner: Arc<dyn Embedder> = if url.is_some() || spec.starts_with("openai:") {
         Arc::new(remote::Remote::open(spec, url, &|name| std::env::var(name).ok())?)

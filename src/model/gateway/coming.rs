@@ -27,7 +27,7 @@ pub(super) struct ReplyInProgress {
 
 /// The next event of a reply in progress.
 pub(super) enum ReplyEvent {
-    /// A piece of the reply, with the number of the try of the call that sent it.
+    /// The number of the current try, and a piece of the reply that it sent. A failed call may be tried again.
     Piece(u32, ReplyPiece),
     Silence,
     Answer(Result<Box<AnsweredCall>, Refusal>),

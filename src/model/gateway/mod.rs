@@ -198,7 +198,7 @@ struct CallContext {
 }
 
 impl CallContext {
-    /// Returns the token that represents this reply's thoughts in later requests.
+    /// Returns the placeholder text that represents this reply's thoughts in later requests (see [`thoughts`]).
     fn token(&self) -> String {
         thoughts::token(self.number)
     }

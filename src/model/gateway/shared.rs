@@ -26,7 +26,7 @@ pub(super) struct GatewayState {
     /// Permits one request at a time to be parsed and handed over, because a parsed request takes many times the memory
     /// of its text.
     pub(super) parsing: Semaphore,
-    /// The key that every call must have; `None` if only the agent can connect.
+    /// The key that every call must have; `None` if no key is needed, because only the agent can connect.
     pub(super) key: Option<String>,
     /// The only model listed.
     pub(super) model: ListedModel,
@@ -47,7 +47,7 @@ impl GatewayState {
         self.admit_to(&request)?;
         let betas = request.headers().get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
         let betas = betas.flat_map(|values| values.split(',')).map(|beta| format!("beta `{}`", beta.trim()));
-        // Limits for untrusted headers; real agents send a dozen names at most.
+        // Limits for untrusted headers; real agents send the names of a dozen betas at most.
         let betas: Vec<String> = betas.filter(|beta| beta.len() <= LONGEST_NAME).take(50).collect();
         let body = to_bytes(request.into_body(), LONGEST).await;
         // This never fails, because the semaphore is never closed.

@@ -42,9 +42,9 @@ pub struct RunLedgers {
     pub carried_attempts: f64,
     /// Dollars that verifiers had spent before the run had a ledger.
     pub carried_verifiers: f64,
-    /// Cost of test calls to models, made before the run started.
+    /// Cost of the test calls that check whether models answer.
     pub probes: PaidTotals,
-    /// One warning per unreadable line.
+    /// One warning per ledger with unreadable lines.
     pub notes: Vec<String>,
 }
 

@@ -70,7 +70,7 @@ pub enum LedgerEntry {
         #[serde(deserialize_with = "dollars")]
         dollars: f64,
     },
-    /// A test call to a model was made before the run had a ledger.
+    /// A test call was made, to check whether a model answers.
     Probed {
         /// Cost in dollars.
         #[serde(deserialize_with = "dollars")]
@@ -147,8 +147,8 @@ impl Ledger {
         self.lock().write(&LedgerEntry::Probed { dollars: cost, usage }, true)
     }
 
-    /// Returns the error after which this ledger cannot be written any more, if there was one. No further calls should
-    /// be paid for then.
+    /// Returns the error after which this ledger cannot be written any more, if there was one. After it, no calls that
+    /// cost money should be made, because their cost cannot be recorded.
     #[must_use]
     pub fn failed(&self) -> Option<String> {
         self.lock().failed.clone()
@@ -160,7 +160,7 @@ impl Ledger {
 }
 
 impl OpenLedger {
-    /// Appends a line. `is_durable` flushes it to disk, for lines about money.
+    /// Appends a line, and flushes it to disk if `is_durable`, which is set for lines about money.
     fn write(&mut self, entry: &LedgerEntry, is_durable: bool) -> io::Result<()> {
         if let Some(failed) = &self.failed {
             return Err(io::Error::other(failed.clone()));

@@ -163,8 +163,8 @@ async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_s
     assert_eq!(later.to_string(), "the provider rejected the request: status 400: invalid messages[3]");
     let first = model.query(&Request { call: 0, ..request() }).await.unwrap_err();
     assert_eq!(first.to_string(), "the model cannot be used: status 400: invalid messages[3]");
-    // With `foreign`, an external agent wrote the request, even the first one. A refusal of it does not show that the
-    // model cannot be used.
+    // With `foreign`, an external agent wrote the request, even the first one. If the server refuses such a request,
+    // the model can still be usable.
     let strange = model.query(&Request { call: 0, foreign: true, ..request() }).await.unwrap_err();
     assert_eq!(strange.error, later.error);
     assert_eq!(server.requests().len(), 3);
@@ -207,7 +207,7 @@ async fn a_wait_that_the_provider_asks_for_is_respected() {
 
 #[tokio::test]
 async fn a_requested_wait_until_a_date_is_respected() {
-    // The header has whole seconds, so a date two seconds ahead asks for a wait of one to two seconds.
+    // A date in a header has whole seconds, so a date two seconds ahead asks for a wait of one to two seconds.
     let date = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC) + jiff::SignedDuration::from_secs(2);
     let value = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
     let limited = CannedAnswer::Json(503, vec![("retry-after", value)], json!({}));

@@ -350,7 +350,7 @@ async fn a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() {
     let message = "Your organization must be verified to stream this model.";
     let refused = CannedAnswer::status(400, json!({"error": {"message": message, "param": "stream"}}));
     let whole = || CannedAnswer::ok(openai_text("yes"));
-    // The second server ignores the request for a stream and sends a whole reply.
+    // One server refuses to stream; another ignores the request for a stream and sends a whole reply.
     for first in [refused, whole()] {
         let server = TestServer::start(vec![first, whole()]).await;
         let (to, mut from) = pieces();

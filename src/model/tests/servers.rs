@@ -74,7 +74,8 @@ async fn our_reply_limit_is_lowered_or_left_out_if_a_server_refuses_it() {
             assert_eq!((bounds[0], bounds[3]), (Some(8000), Some(700)), "{words}");
             for lowered in &bounds[1..3] {
                 match lowered {
-                    // The server's answers count 1000 prompt tokens, for which the lowered limit must leave room.
+                    // The server's answers say that the prompt has 1000 tokens. The lowered limit must leave room for
+                    // it.
                     Some(lowered) => assert!((1024..=8192 - 1000).contains(lowered), "{words}: {bounds:?}"),
                     None => assert_eq!(words, "Bad Request"),
                 }

@@ -12,7 +12,7 @@ use crate::agent::Event;
 use crate::agent::conversation;
 use crate::model::{Message, ModelAccess, Reply, Request, Role};
 
-/// Returns the next request: the conversation with this reply, as restored from the trajectory, and results of the
+/// Returns the next request: the conversation, this reply as it is read back from a trajectory, and results of the
 /// reply's calls.
 pub(super) fn next(reply: &Reply) -> Request {
     let mut request = request();

@@ -99,9 +99,9 @@ async fn a_models_thoughts_are_in_the_fields_of_each_protocol_and_complete_when_
         for streams in [false, true] {
             let (body, ..) = send_request(path, streams, wants(path)).await;
             assert!(body.contains("Hm."), "{path}: {body}");
-            // In the other protocols, the answer contains a token by which the harness finds the model's thoughts when
-            // the agent sends them back. Chat completions have no field for this token, so the harness finds the
-            // thoughts by the id of a tool call.
+            // The answer contains a token that the agent sends back, by which the harness then finds the model's
+            // thoughts. Only chat completions have no field for this token: there, the harness finds the thoughts by
+            // the id of a tool call.
             assert_eq!(body.contains("autoexperiment-thoughts-0"), path != PATHS[0], "{path} {streams}: {body}");
         }
     }
