@@ -69,7 +69,7 @@ pub enum EventPayload<'a> {
         end: End,
         /// Details of the end.
         detail: Option<&'a str>,
-        /// Number of replies by the model.
+        /// Number of steps: model replies or, of an agent without a model, the calls that it made.
         steps: u32,
         /// Cost in dollars.
         cost: f64,

@@ -59,7 +59,7 @@ impl BoundAddress {
     /// Serves until `stop` is cancelled.
     ///
     /// # Errors
-    /// Kind `Machine` if the connection fails.
+    /// Kind `Machine` if the server fails.
     pub async fn serve(self, router: Router, stop: CancellationToken) -> Result<()> {
         let stopped = stop.cancelled_owned();
         let served = match self {

@@ -110,7 +110,7 @@ impl OpenEnvServer {
     /// Answers until `stop` is cancelled.
     ///
     /// # Errors
-    /// Kind `Machine` if the connection fails.
+    /// Kind `Machine` if the server fails.
     pub async fn serve(self, stop: CancellationToken) -> Result<()> {
         self.listener.serve(self.router, stop).await
     }

@@ -104,7 +104,7 @@ pub struct StepRequest {
 }
 
 impl ResetRequest {
-    /// Converts to the host's request.
+    /// Converts the request to a choice of a task for the host.
     pub fn choice(&self) -> Result<TaskChoice, WireError> {
         let split = self.split.as_deref().map_or(Ok(Split::default()), str::parse);
         Ok(TaskChoice {

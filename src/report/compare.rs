@@ -107,8 +107,8 @@ pub struct ContenderComparison {
     pub only_first: u64,
     /// Samples where the first attempt passes for the second contender but not for the first.
     pub only_second: u64,
-    /// P-value of the sign-flip permutation test over samples, or over papers if the interval generalises to papers
-    /// like these.
+    /// P-value of the sign-flip permutation test over samples, or over papers if the interval covers other papers too
+    /// ([`Population::Papers`]).
     pub p: f64,
     /// `p` after Holm's adjustment for all comparisons made together.
     pub adjusted_p: f64,
@@ -171,8 +171,8 @@ pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Inte
     rows
 }
 
-/// Compares two contenders. `None` if at no sample both have an attempt that was not lost, unless one contender lost
-/// all its attempts (the row over all n then has NaNs).
+/// Compares two contenders. Returns `None` if no sample has an attempt of both that was not lost. If one contender lost
+/// all its attempts, the row over all n is returned nevertheless, with NaNs.
 fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals) -> Option<ContenderComparison> {
     let within = |tries: &&Tries| n.is_none_or(|n| tries.n == n);
     let mut differences: Vec<SampleValue<'_>> = Vec::new();
@@ -368,7 +368,7 @@ mod tests {
         let rows = compare(&contenders(&records), false, false, Intervals::default());
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.samples, row.unmatched), (18, 4));
-        // Of samples 2 to 19, contender a passes 2, 3 and 4, and contender b passes 2 to 14.
+        // Of the samples 2 to 19, `a` passes 2, 3 and 4, and `b` passes 2 to 14.
         assert_eq!((row.only_first, row.only_second), (0, 10));
         assert!((row.difference - 10.0 / 18.0).abs() < 1e-12);
         assert!((row.p - 2.0 / 1024.0).abs() < 1e-12);
@@ -406,7 +406,7 @@ mod tests {
             assert!(row.first_rate.is_nan() && row.second_rate.is_nan() && row.p.is_nan() && row.adjusted_p.is_nan());
             assert!(row.interval.is_none());
         }
-        // The bounds assume that all attempts of b had failed, or that all had passed.
+        // The bounds assume that all attempts of `b` had failed, or that all had passed.
         assert_eq!(a_b.lost_bounds, Some(Interval { low: 0.0, high: 1.0 }));
         assert!((a_c.adjusted_p - a_c.p).abs() < 1e-12, "only what was tested is adjusted for: {a_c:?}");
         let json = serde_json::to_value(&rows).unwrap();

@@ -18,7 +18,7 @@ pub(super) const COLUMNS: [&str; 4] = ["episodes", "success %", "mean n", "large
 pub struct CurriculumRun {
     /// Name of the run.
     pub run: String,
-    /// Prefix of the labels of the run's agents; empty if there is only one run.
+    /// Prefix of the labels of the run's agents; empty if only one run was requested.
     pub prefix: String,
     /// The curriculum's settings.
     pub settings: CurriculumSettings,

@@ -77,7 +77,7 @@ pub struct AttemptShare {
     pub interval: Option<Interval>,
 }
 
-/// An attempt that counts, with its course if its trajectory could be read.
+/// The record that counts for an attempt (see [`counting`]), with the attempt's course if its trajectory could be read.
 type AttemptWithCourse<'a> = (&'a Outcome, Option<Course>);
 
 /// The attempts of one agent and model, by n.

@@ -192,8 +192,8 @@ mod tests {
         let told: Vec<_> = places.iter().map(|it| (it.agent.as_str(), it.is_front)).collect();
         let expected = [("gold", false), ("dear", true), ("same", false), ("cheap", true), ("beaten", false)];
         assert_eq!(told, expected);
-        // With 20 samples, contenders that differ at 5 samples may differ by chance, but not at 10 samples. So only the
-        // last two are behind `gold`.
+        // With 20 samples, a difference at 5 samples may be due to chance, but a difference at 10 samples is not. So
+        // only the last two contenders are behind `gold`.
         assert_eq!(places.iter().map(|it| it.rank).collect::<Vec<_>>(), [1, 1, 1, 2, 2].map(Some));
         assert!(leaderboard(&summary, &[]).iter().all(|place| place.rank.is_none()));
         assert!(places[0].cost.is_none() && places[1].cost.is_some_and(|cost| (cost - 0.5).abs() < 1e-9));

@@ -34,7 +34,7 @@ pub struct MergedRun {
     pub name: String,
     /// The run's own name, without a user's label, or its folder if several runs have that name.
     own_name: String,
-    /// Prefix of the labels of the run's agents; empty if this is the only run.
+    /// Prefix of the labels of the run's agents; empty if only one run was requested.
     prefix: String,
     /// User-chosen labels of the run's agents and models.
     labels: Labels,
@@ -141,7 +141,7 @@ impl MergedRun {
         }
     }
 
-    /// Prefixes a note with the run's name if there are several runs.
+    /// Prefixes a note with the run's name if several runs were requested.
     #[must_use]
     pub fn note(&self, note: &str) -> String {
         if self.prefix.is_empty() { note.to_owned() } else { format!("{}: {note}", self.name) }

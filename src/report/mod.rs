@@ -1,5 +1,5 @@
-//! Reports over stored attempts: [`summarise`] computes rows, and one file per format renders them. [`suite_rows`] does
-//! the same for a suite.
+//! Reports over stored attempts: [`summarise`] computes rows, and a module for each output format renders them.
+//! [`suite_rows`] computes the rows for a suite.
 //!
 //! [`Merged`] reads stored runs. Nothing else here reads or writes files: records come in, text goes out, and the
 //! caller prints or saves it. Text written by an agent, a model or a repo is untrusted and goes through [`clean`]

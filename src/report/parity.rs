@@ -82,9 +82,9 @@ struct ParityMetric {
     harbor_runs: Vec<f64>,
 }
 
-/// Compares the records of two sides, each with one agent. Each side has as many runs as its largest number of attempts
-/// at a sample; the smaller number is compared. A sample is compared if it has an attempt that was not lost in each run
-/// of both sides.
+/// Compares the records of two sides, each with one agent. Attempts that were lost or lack the value do not count. A
+/// side has as many runs as its largest number of attempts at a sample. If the sides have different numbers of runs, the
+/// smaller number is used for both. A sample is compared if each side has at least this many attempts at it.
 ///
 /// # Errors
 /// Returns an error message that says what the sides lack.
@@ -111,7 +111,8 @@ pub fn parity(sides: [&[Outcome]; 2], aspect: &Aspect) -> Result<Parity, String>
     Ok(Parity { samples: both.len(), unmatched: unmatched.len(), runs: [means(first), means(second)] })
 }
 
-/// Returns the values of attempts that count, by sample and attempt number.
+/// Returns the value of each attempt by sample and attempt number. Leaves out lost attempts and attempts without the
+/// value.
 fn by_sample(records: &[Outcome], aspect: &Aspect) -> BTreeMap<String, BTreeMap<u32, f64>> {
     let mut found: BTreeMap<String, BTreeMap<u32, f64>> = BTreeMap::new();
     for record in scored(records) {

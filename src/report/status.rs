@@ -154,8 +154,8 @@ impl Status {
         }
     }
 
-    /// Adds recorded costs other than those of attempts (costs of verifiers and of probing models). If the run has a
-    /// ledger, replaces the cost by the ledger's.
+    /// Adds `beside_attempts`, the costs of verifiers and of probing models, to the recorded cost. The total cost is
+    /// then the ledger's or, if the run has no ledger, the recorded cost.
     #[must_use]
     pub fn with_costs(self, beside_attempts: f64, ledger: Option<PaidTotals>) -> Self {
         let recorded = self.recorded + beside_attempts;

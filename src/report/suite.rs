@@ -41,7 +41,8 @@ pub struct SuiteRow {
     pub calls: f64,
     /// Share of killed mutants among those that are not equivalent to the original, 0 to 1.
     pub mutation_score: Option<f64>,
-    /// Over all functions, the largest share of a function's body that also occurs elsewhere, 0 to 1.
+    /// Over all functions, the largest share of a function's body that is also in one other place that agents see, 0 to
+    /// 1.
     pub containment: Option<f64>,
 }
 
@@ -239,8 +240,8 @@ fn count(number: Option<u128>) -> String {
     text
 }
 
-/// Formats the rows for a terminal: one table of the figures that do not depend on n, and one table for each figure
-/// that does.
+/// Formats the rows for a terminal: one table of the values that do not depend on n, and one table for each value that
+/// does.
 #[must_use]
 pub fn suite_console(rows: &[SuiteRow]) -> String {
     let fixed = [0, 1, 2, 6, 7, 8, 9];
@@ -307,7 +308,8 @@ pub fn suite_markdown(rows: &[SuiteRow]) -> String {
     format!("{text}\n{legend}\n")
 }
 
-/// Formats the rows as CSV: one column per figure, with suffixes `_1` to `_5` for n; unknown values are empty cells.
+/// Formats the rows as CSV. A value that depends on n has five columns, with the suffixes `_1` to `_5`; any other value
+/// has one. Unknown values are empty cells.
 #[must_use]
 pub fn suite_csv(rows: &[SuiteRow]) -> String {
     let mut heading = ["paper", "year", "functions", "experiments"].map(str::to_owned).to_vec();

@@ -451,7 +451,7 @@ fn pass_rate(samples: &[SampleCounts<'_>], k: usize, estimate: Estimate, how: In
             attempts += tally.attempts;
         }
     }
-    // With n attempts, a sample's estimate carries the information of n / k independent trials; of one trial if n = k.
+    // With n attempts at a sample, the sample's estimate carries the information of n / k independent trials.
     let trials = attempts as f64 / (measured.len() * k).max(1) as f64;
     PassAt {
         k,

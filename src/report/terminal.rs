@@ -1,4 +1,4 @@
-//! Formatting shared by the console reports: tables that fit a terminal, line wrapping, rounded figures.
+//! Formatting shared by the console reports: tables that fit a terminal, line wrapping, rounded numbers.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};

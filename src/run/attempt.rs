@@ -130,7 +130,8 @@ impl RunContext {
             Ok(None) => {}
             Err(error) if is_fatal(&error) => return Err(error),
             Err(error) => {
-                // A failure before the agent began: the workspace could not be created, or the sandbox did not start.
+                // A failure before the agent began: the workspace could not be created, or the sandbox did not start or
+                // could not be prepared.
                 let evidence = EvidenceKind::NotStarted.because(with_causes(&error));
                 record.end_as(AttemptEnd::lost("", evidence));
                 trajectory.push(&Event::Ended { end: record.end, detail: record.end_detail.clone() });

@@ -189,7 +189,7 @@ impl ModelChoice {
     /// Opens the model for a run with this seed. Makes no requests yet.
     ///
     /// # Errors
-    /// Kind `Usage` or `Model` if the model does not exist or cannot be used.
+    /// Same as [`model::open`].
     pub fn open(&self, seed: u64) -> Result<Arc<dyn Model>> {
         let mut options = model::ModelAccess {
             base_url: self.base_url.clone(),

@@ -15,7 +15,7 @@ pub enum RunEvent {
     Stage(Stage),
     /// Progress of building an env.
     Env(env::BuildProgress),
-    /// A message to the user. Sent once.
+    /// A message for the user, such as a warning.
     Warning(String),
     /// The preparation is complete. Sent before the first attempt.
     Planned {

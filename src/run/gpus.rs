@@ -82,7 +82,8 @@ impl Graphics {
     /// Limits `jobs` to the number of attempts that can run at once.
     ///
     /// # Errors
-    /// Kind `Machine` if each attempt needs a device and there are too few.
+    /// Kind `Machine` if each attempt needs a device and there are too few, or if the folder of the lock files cannot be
+    /// created.
     pub fn at_once(&self, jobs: usize) -> Result<usize> {
         Ok(self.pool()?.map_or(jobs, |pool| jobs.min(pool.gpus.len())))
     }

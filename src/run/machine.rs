@@ -127,7 +127,7 @@ impl Machine {
     /// Creates a workspace from a repo with these files written over it.
     ///
     /// # Errors
-    /// Kind `Machine` if it cannot be created.
+    /// Same as [`Workspace::create`].
     pub fn workspace(&self, snapshot: &Snapshot, files: &[(PathBuf, Vec<u8>)]) -> Result<Workspace> {
         Workspace::create(snapshot, files, &self.scratch.next(), self.backend.layers(), self.backend.owner())
     }

@@ -91,8 +91,9 @@ mod end_name {
     }
 }
 
-/// Stores rounds as in records if the format is text, such as JSON, and as tuples in Postcard, the format of the cache:
-/// Postcard cannot leave out a field, as [`Round`] does for a missing value.
+/// Stores rounds in two ways. In a text format, such as JSON, they are stored as in records. In Postcard, the format of
+/// the cache, they are stored as tuples, because Postcard cannot leave out a field, as [`Round`] does for a missing
+/// value.
 mod rounds {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

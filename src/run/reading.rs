@@ -55,7 +55,7 @@ pub fn read<T: StoredRecord>(folder: &Path) -> Result<ReadableRun<T>> {
     gather(folder, &|line: &[u8], _| serde_json::from_slice(line))
 }
 
-/// Reads the outcomes of a run, like [`read`], but from the run's cache if that is up to date.
+/// Reads the outcomes of a run, like [`read`], but takes those that the run's cache has from the cache.
 ///
 /// # Errors
 /// Same as [`read`].

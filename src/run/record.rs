@@ -58,11 +58,11 @@ pub struct AttemptRecord {
     pub results: serde_json::Map<String, serde_json::Value>,
     /// Whether the attempt passes: reported and, unless `--no-verify`, verified.
     pub pass: bool,
-    /// Verdicts after each round of an attempt with feedback; the last round that its limits allow is missing, because
-    /// its verdicts are those of the attempt. Empty without feedback.
+    /// Verdicts after each round of an attempt with feedback. If the rounds or the attempt's budget are used up, the
+    /// last round is missing, because its verdicts are those of the attempt. Empty without feedback.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
-    /// Number of replies by the model.
+    /// Number of steps: model replies or, of an agent without a model, the calls that it made.
     pub steps: u32,
     /// Number of replies that could not be carried out because of their format.
     pub format_errors: u32,
@@ -126,7 +126,7 @@ pub struct Round {
     /// Whether its code agreed with gold, if it was verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
-    /// Number of replies by the model until then.
+    /// Number of steps until then.
     pub steps: u32,
     /// Dollars until then.
     pub cost: f64,

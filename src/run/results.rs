@@ -33,7 +33,7 @@ pub struct Results {
     fresh: bool,
 }
 
-/// The cached result of a check, with its times, and the paths of protected files whose changes its run left out.
+/// The cached result of a check, with the times that it took, and the changed files that verification left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownResult {
     /// The result.

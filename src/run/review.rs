@@ -112,8 +112,8 @@ impl Review<'_> {
                 shown = reported.pass && verdict.experiments.iter().all(|one| one.pass);
             }
         }
-        // At level 0 the rounds continue, because ending them would tell the agent that its work passes. The agent may
-        // then break its work.
+        // At level 0 the rounds continue, because ending them would tell the agent that its work passes. So in a later
+        // round, the agent may break work that passed.
         if shown && asked.level > 0 {
             return Ok(None);
         }

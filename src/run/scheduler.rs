@@ -240,8 +240,9 @@ pub async fn execute(
 /// Makes all attempts that `work` hands out.
 ///
 /// # Errors
-/// The first error of an attempt or of `work`, or kind `Model` if the model refuses all further work. The run then
-/// stops; finished attempts are stored, including those that finish while it stops.
+/// The first error of an attempt or of `work`; kind `Model` if no attempt can use the model; kind `Provider` if the
+/// provider does not respond or always refuses; kind `Machine` if an agent never asks the model. The run then stops;
+/// finished attempts are stored, including those that finish while it stops.
 pub async fn execute_part(
     attempts: Arc<impl AttemptRunner>,
     work: &mut impl AttemptQueue,
@@ -441,8 +442,8 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         self.unanswered = 0;
         let so_far = self.refused.entry(job.agent).or_insert_with(|| Some((why.clone(), 0)));
         let Some((first, count)) = so_far else { return };
-        // The provider's error for a first prompt that is too long contains the length of the prompt, so the errors of
-        // different attempts have different texts.
+        // The provider's error for a first prompt that is too long contains the length of the prompt. The length
+        // differs between attempts, so compare only the beginning of the text.
         let is_too_long = record.end == End::TokenLimit && record.steps == 0;
         let is_same = *first == why || is_too_long && first.starts_with(TOO_LONG) && why.starts_with(TOO_LONG);
         let never_asked = record.end == End::NeverAsked;

@@ -44,7 +44,8 @@ pub struct CurriculumSettings {
     pub window: usize,
 }
 
-/// The name that a client gives itself: letters, digits, `-`, `_` and `.`, at most 40 of them.
+/// The name that a client gives itself: at most 40 letters, digits, `-`, `_` and `.`, beginning with a letter or a
+/// digit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientName(String);
 
@@ -75,7 +76,7 @@ impl FromStr for ClientName {
     type Err = Error;
 
     /// # Errors
-    /// Kind `Usage` for a name with other characters, and for one that is too long.
+    /// Kind `Usage` for an invalid name.
     fn from_str(name: &str) -> Result<Self> {
         let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
         if !is_plain || name.len() > Self::LONGEST || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {

@@ -6,7 +6,7 @@ use crate::report::console::render;
 use crate::report::terminal::{plain_table, trimmed, wrap};
 use crate::run::family::Words;
 
-/// Maximum number of units listed.
+/// Maximum number of functions that the table lists.
 const SHOWN: usize = 15;
 
 /// Formats declines and the hardest functions as tables of at most 100 columns.

@@ -17,8 +17,8 @@ pub use console::difficulty_console;
 /// Minimum number of papers, or of functions masked in several samples, for fitting their differences as random
 /// effects.
 const FEWEST: usize = 3;
-/// Range of spreads, in log-odds, that are reported. Values outside this range mean only that the fit stopped at a
-/// bound of its search.
+/// Range of the standard deviations between papers or functions, in log-odds, that are reported. Values outside this
+/// range mean only that the fit stopped at a bound of its search.
 const LEAST_SPREAD: f64 = 0.05;
 const MOST_SPREAD: f64 = 5.8;
 /// Maximum number of functions with random effects; the time of a fit grows with the cube of their number.
@@ -59,11 +59,11 @@ pub struct Decline {
     pub half: f64,
     /// Confidence interval of `half`; `None` if the slope may be 0.
     pub half_interval: Option<Interval>,
-    /// Standard deviation between papers, in log-odds; `None` if there are too few papers or the data don't bound the
-    /// spread.
+    /// Standard deviation between papers, in log-odds; `None` if there are too few papers, or if the fit stopped at a
+    /// bound of its search.
     pub paper_spread: Option<f64>,
-    /// Standard deviation between functions, in log-odds; `None` if the data cannot separate this spread from the
-    /// spread between papers, or don't bound it.
+    /// Standard deviation between functions, in log-odds; `None` if too few functions are masked in several samples, if
+    /// there are too many functions for a fit, or if the fit stopped at a bound of its search.
     pub function_spread: Option<f64>,
 }
 
@@ -228,8 +228,8 @@ pub fn difficulty(
     Difficulty { level, declines, functions, notes, words: Words::default() }
 }
 
-/// Fits log-odds = intercept + slope n + paper - sum of difficulties. Leaves out a family of random effects without
-/// enough data, and both families if their fit is unbounded.
+/// Fits log-odds = intercept + slope n + paper - sum of difficulties. Leaves out the random effects of papers or of
+/// functions if there are too few data for them, and both kinds if the fit with them diverges.
 fn decline(agent: &str, model: Option<&str>, groups: &[&SampleTries<'_>], level: f64) -> Option<Decline> {
     let full = Layout::for_groups(groups);
     let plain = Layout { families: Vec::new(), functions: BTreeMap::new(), papers: BTreeMap::new() };

@@ -158,8 +158,8 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
     let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
     let has_range = high > low;
     let margin = if has_range { (high - low) * 0.04 } else { 0.5 };
-    // Shift the series sideways, so that intervals at the same x don't hide each other. Shift by the width of a whisker
-    // if all series then stay closer to their own x than to the next x.
+    // Shift the series sideways, so that intervals at the same x don't hide each other: by the width of a whisker, or by
+    // less if a series would otherwise come too close to the next x.
     let mut different: Vec<f64> = xs().collect();
     different.sort_by(f64::total_cmp);
     different.dedup();

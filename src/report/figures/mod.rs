@@ -90,7 +90,8 @@ impl NumberTable {
     }
 }
 
-/// The settings of one agent in a run that decide to which curve and position of a figure its results belong.
+/// Settings of one agent in a run. They decide on which curve of a figure, and where on the curve, the agent's results
+/// are shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Condition {
     /// The agent's label without its run and its reasoning setting; the same for all points of a curve.

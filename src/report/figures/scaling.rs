@@ -113,7 +113,8 @@ impl Scaling {
     }
 }
 
-/// Attempts that count, were not lost, and used a model. Steps of an agent without a model are not interactions.
+/// Attempts that used a model and were not lost, with one record each (see [`counting`]). Steps of an agent without a
+/// model are not interactions.
 fn scored<'a>(source: &FigureInput<'a>) -> impl Iterator<Item = &'a Outcome> + use<'a> {
     let records = source.records;
     records

@@ -130,8 +130,8 @@ fn document(material: &Material, overview: &str, index: &Index, chunks: &[Chunk]
     )
 }
 
-/// Returns the content security policy: only this script and this style sheet, and no network except, with `live`, the
-/// page's own server. `beside` lets the script load the files next to the page.
+/// Returns the page's content security policy. It permits only the page's own script and style sheet, and no network
+/// except, with `live`, the page's own server. `beside` lets the script load the files next to the page.
 #[must_use]
 pub fn policy(live: bool, beside: bool) -> String {
     static DIGESTS: LazyLock<[String; 2]> = LazyLock::new(|| [digest(SCRIPT), digest(STYLE)]);

@@ -123,7 +123,8 @@ pub(super) fn state(record: &Outcome) -> &'static str {
     }
 }
 
-/// Returns all attempted samples, sorted by paper, n and id, and for each attempt the record that counts.
+/// Returns all attempted samples, sorted by paper, n and id. Each attempt comes with the record that counts (see
+/// [`counting`]), or without one if it has none yet.
 #[must_use]
 pub fn samples(material: &Material) -> Vec<SampleEntry> {
     let contenders = contenders(material);

@@ -52,7 +52,7 @@ pub struct RunFacts {
     pub name: String,
     /// Start of the run.
     pub created: String,
-    /// Names and values, shown unchanged.
+    /// Other facts, such as settings: pairs of a name and a value, shown unchanged.
     pub facts: Vec<(String, String)>,
 }
 
@@ -74,7 +74,7 @@ pub struct UnrecordedAttempt {
     pub origin: Origin,
     /// The agent's label in this page.
     pub agent: String,
-    /// The model's name, if its trajectory contains it.
+    /// The model's name, if the attempt's trajectory contains it.
     pub model: Option<String>,
     /// The sample's id.
     pub sample: String,
@@ -102,7 +102,7 @@ pub struct SampleFacts {
 pub struct SampleDetails {
     /// The sample's id. Its index may change while a run continues.
     pub id: String,
-    /// The question, if the parts don't contain it.
+    /// The question that the agent was asked, if [`Self::functions`] doesn't contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
     /// Heading of the parts.

@@ -34,7 +34,7 @@ impl MeasuresSection {
     }
 }
 
-/// Makes the section; its tables have no rows if no attempt was measured.
+/// Makes the section; its tables have no rows if the summary has neither scores nor measures.
 pub(super) fn measures(material: &Material, summary: &Summary, places: &[LeaderboardRow]) -> MeasuresSection {
     let rows = &summary.rows;
     let measured: BTreeSet<&str> = rows.iter().flat_map(|row| row.measures.keys()).map(String::as_str).collect();
@@ -109,8 +109,8 @@ fn table(
     table.without_empty_columns()
 }
 
-/// The values of n whose descriptions say more than the number, each with its description in the families of these
-/// samples.
+/// The descriptions of the values of n, such as "nothing is masked: reproduction" for 0. Leaves out descriptions that
+/// only contain the number, such as "3 masked functions".
 pub(super) fn meanings_of_n(material: &Material) -> Vec<(usize, String)> {
     let mut found: BTreeMap<usize, BTreeSet<&str>> = BTreeMap::new();
     for facts in material.samples.values() {

@@ -25,7 +25,7 @@ impl Default for Words {
 /// A measure of a family's verdicts, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MeasureFacts {
-    /// Name of the measure in tables, after the name of the verdict that contains it: `verified_landmarks`.
+    /// Name of the measure in tables. It begins with the verdict that contains the measure, as in `verified_landmarks`.
     pub name: &'static str,
     /// Meaning of the measure, as a fragment.
     pub meaning: &'static str,

@@ -80,12 +80,12 @@ pub trait Family: Send + Sync {
     /// Resolves item ids; returns all items if none is named. Sorted, without duplicates.
     ///
     /// # Errors
-    /// Kind `Usage` for an item that does not exist, `Suite` if the suite cannot be read.
+    /// Kind `Usage` for an item that does not exist, `Suite` or `Machine` if the suite cannot be read.
     fn items(&self, suite: &Path, asked: &[String]) -> Result<Vec<String>>;
     /// Loads an item.
     ///
     /// # Errors
-    /// Kind `Suite` if the item is missing or invalid.
+    /// Kind `Suite` if the item is invalid, `Suite` or `Machine` if a file is missing or cannot be read.
     fn load(&self, suite: &Path, item: &str, basis: ScoringBasis) -> Result<Arc<dyn Item>>;
     /// Digest of all texts that models see and that do not belong to an item. A run cannot continue with a different
     /// digest.
@@ -192,7 +192,7 @@ pub trait Item: Send + Sync {
     /// Describes the task to a verifier that compares several attempts at a sample.
     ///
     /// # Errors
-    /// Same as [`Item::require`].
+    /// Same as [`Item::scorable`] and [`Item::require`].
     fn question(&self, sample: &Sample) -> Result<Question>;
     /// Parses an answer into values by the keys of [`Question::answers`]; unreadable values are left out.
     fn answered(&self, sample: &Sample, answer: Option<&str>) -> Map<String, Value>;
@@ -298,13 +298,13 @@ pub trait Ready: Send + Sync {
         }
         Ok(())
     }
-    /// Whether verification should also repeat the agent's work, given these results, in another sandbox with the
-    /// original files.
+    /// Whether verification should also repeat the agent's work, given these results, in another sandbox that has the
+    /// files as they were given to the agent.
     fn repeats(&self, _staged: &Staged<'_>, _evidence: &AttemptOutput<'_>, _results: &Map<String, Value>) -> bool {
         false
     }
-    /// Repeats the agent's work in a sandbox with the original files. Called if [`Self::repeats`] returns true. Passes
-    /// each measurement to `done`.
+    /// Repeats the agent's work in a sandbox that has the files as they were given to the agent. Called if
+    /// [`Self::repeats`] returns true. Passes each measurement to `done`.
     ///
     /// # Errors
     /// [`Fault::Lost`] if the sandbox died.

@@ -29,7 +29,7 @@ const RUNNING: &str = "running";
 const ENDED: &str = "ended  ";
 
 fn line(count: u64, state: &str) -> String {
-    // Each beat overwrites the last, so all lines have the same length.
+    // Each beat overwrites the one before, so all lines must have the same length.
     format!("{count:020} {state}\n")
 }
 
@@ -158,7 +158,8 @@ impl PeerWatch {
         self.looked(name, text, Instant::now())
     }
 
-    /// Whether a process's counter has changed since the first look, the last time less than half the timeout ago.
+    /// Whether a process's counter has changed since the first look, and its last change is less than half the timeout
+    /// ago.
     #[must_use]
     pub fn is_well(&self, name: &str) -> bool {
         self.seen.get(name).is_some_and(|seen| seen.has_changed && seen.unchanged < self.timeout / 2)

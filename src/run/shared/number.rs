@@ -96,7 +96,7 @@ mod tests {
         let array = [("SLURM_ARRAY_TASK_ID", "7"), ("SLURM_ARRAY_TASK_COUNT", "4"), ("SLURM_ARRAY_TASK_MIN", "1")];
         let stepped = [array.as_slice(), &[("SLURM_ARRAY_TASK_STEP", "2")]].concat();
         assert_eq!(of(&stepped).unwrap(), Some(Shard { index: 3, count: 4 }));
-        // An array with gaps, as after resubmitting some of its tasks.
+        // A job array with gaps, as after resubmitting some of its tasks.
         assert_eq!(of(&array).unwrap(), Some(Shard { index: 2, count: 4 }));
         let both = [array.as_slice(), &[("AUTOEXPERIMENT_SHARD", "2/2")]].concat();
         assert_eq!(of(&both).unwrap(), Some(Shard { index: 1, count: 2 }));

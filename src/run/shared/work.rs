@@ -139,7 +139,7 @@ impl<'a> SharedQueue<'a> {
     /// Records that this process is done and how it ended, so that no other process cleans up after it.
     ///
     /// # Errors
-    /// Kind `Store` if the run's folder cannot be written.
+    /// Kind `Store` if the run's folder cannot be read or written.
     pub fn close(mut self, how: &str) -> Result<()> {
         let spent = self.member.spent(&self.store)?;
         if let Some(purse) = &mut self.purse {
@@ -251,7 +251,7 @@ impl<'a> SharedQueue<'a> {
             None => 0,
             Some(claim) if claim.holder == self.member.name => return Ok(false),
             Some(claim) => match self.watch.look(&claim.holder) {
-                // Leave only if the holder has shown a recent sign of life, because it may otherwise be dead.
+                // Leave only if the process that stays has shown a recent sign of life: otherwise it may be dead.
                 Liveness::Alive => return Ok(self.watch.is_well(&claim.holder)),
                 Liveness::Dead | Liveness::Ended => claim.generation + 1,
             },
