@@ -68,7 +68,8 @@ pub struct TrialOutcome {
     pub name: String,
     /// Whether the changed solution passes.
     pub pass: bool,
-    /// Why the attempt failed or, if it passed, why that is harmless.
+    /// Why the attempt failed or, if it passed and the change is listed as harmless, why the change is harmless;
+    /// otherwise empty.
     pub why: String,
     /// Seconds of the attempt.
     pub seconds: f64,

@@ -3,7 +3,7 @@
 //! ```text
 //! runs/<run>/run.json                 configuration of the run, format version first
 //! runs/<run>/attempts.jsonl           one line per finished attempt: append, flush
-//! runs/<run>/attempts-<shard>.jsonl   the same, of one shard
+//! runs/<run>/attempts-<shard>.jsonl   the same, of one process (shard) of a shared run
 //! runs/<run>/ledger.jsonl             costs of model calls, as they are made; and ledger-<shard>.jsonl
 //! runs/<run>/trajectories/<agent>/<sample>.<attempt>.jsonl
 //! runs/<run>/diffs/<agent>/<sample>.<attempt>.patch
@@ -103,7 +103,8 @@ impl Store {
     /// Opens an existing run.
     ///
     /// # Errors
-    /// Kind `Store` if the folder is not a run, or has a format version that this program does not know.
+    /// Kind `Store` if the folder is not a run, if its `run.json` is broken or has a format version that this program
+    /// does not know, or if the names of its shards cannot be read.
     pub fn open(folder: &Path) -> Result<(Self, RunFile)> {
         let path = folder.join("run.json");
         let text = std::fs::read_to_string(&path).map_err(|error| {
@@ -302,7 +303,7 @@ impl Store {
     /// incomplete last line is dropped. If an attempt was made twice, only one of its records has a verdict.
     ///
     /// # Errors
-    /// Kind `Store`, with file and line, for an invalid line before the last.
+    /// Kind `Store` if a file cannot be read or, with file and line, if a complete line is invalid.
     pub fn records(&self) -> Result<Vec<AttemptRecord>> {
         let mut records = Vec::new();
         let files = self.record_files()?;
@@ -418,7 +419,8 @@ impl Writer {
     /// Appends records and flushes them to disk together. The files that they refer to must already be on disk.
     ///
     /// # Errors
-    /// Kind `Store` if a write fails. The last line may then be incomplete; the next reader drops it.
+    /// Kind `Store` if a write fails, and the errors of [`Self::check`]. After a failed write, the last line may be
+    /// incomplete; the next reader drops it.
     pub fn append<'a>(&mut self, records: impl IntoIterator<Item = &'a AttemptRecord>) -> Result<()> {
         self.attempts.append_all(records).map_err(|error| write_failed(&self.path, error))?;
         self.check()

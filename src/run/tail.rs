@@ -18,14 +18,14 @@ use crate::error::{Error, Result};
 /// cache, and that a run of a few hundred attempts keeps several processors busy.
 pub(super) const BLOCK: u64 = 1 << 20;
 
-/// Number of bytes read at a time, beyond a block, until the block's last line ends.
+/// Number of bytes read at a time after the end of a block, to complete the last line that begins in the block.
 const REST: u64 = 1 << 16;
 
 /// Maximum number of broken lines that are listed individually.
 const NAMED: usize = 5;
 
-/// Minimum age in seconds of a file's last change at which any further change is certain to get a different change
-/// time.
+/// Minimum age in seconds of a file's last change. After this time, a further change is certain to get a different
+/// change time.
 const SETTLED: i64 = 2;
 
 /// Number of bytes before the current position that are compared with those read earlier, to notice a rewritten file.
@@ -243,7 +243,7 @@ impl FollowedFile {
         Ok(last_bytes(file, self.read)? == self.before)
     }
 
-    /// Adds the new records of the file with index `place`.
+    /// Appends the new records of the file, whose index is `place`, to `records`, and their positions to `lines`.
     fn read_on<T: Send>(
         &mut self,
         file: &File,
@@ -345,7 +345,7 @@ fn read_block<T>(
     keep: &impl LineParser<T>,
 ) -> std::io::Result<FileBlock<T>> {
     let start = base.at + place * BLOCK;
-    // The byte before shows whether a line begins at the start of the block.
+    // The byte before the block shows whether a line begins at the start of the block.
     let from = if place == 0 { start } else { start - 1 };
     bytes.clear();
     read_on(file, from, start + BLOCK - from, bytes)?;

@@ -21,7 +21,7 @@ use crate::workspace::Workspace;
 
 /// The outcome of verification.
 pub(super) struct Verification {
-    /// Paths of changes that were left out because the paper protects the files.
+    /// Paths of changes that were left out, see [`Ready::keeps_out`].
     pub ignored: Vec<String>,
     /// For each check, by its id: `{"result": ...}` or `{"error": "..."}`; if it ran several times, also `runs`, the list
     /// of all results.
@@ -54,8 +54,8 @@ impl RunContext {
     /// without evidence that the machine failed, the code fails.
     ///
     /// # Errors
-    /// Returns an error with [`Evidence`](crate::sandbox::Evidence) if every try was lost, and one of kind
-    /// `Interrupted` if the run is stopped.
+    /// Returns an error with [`Evidence`](crate::sandbox::Evidence) if every try was lost, one of kind `Interrupted` if
+    /// the run is stopped, and errors whose kind is not `Infrastructure`, `Machine` or `Place`.
     pub(super) async fn verify(
         &self,
         under: AttemptInProgress<'_>,
@@ -182,7 +182,8 @@ impl RunContext {
 
     /// Starts a sandbox on a new workspace, in up to `1 + STARTS` tries. A failure with an outside cause, such as a
     /// kill, usually affects a single try. If files of the attempt prevent the sandbox from starting, all tries fail.
-    /// Each try has its own workspace, because the disk of a workspace is lost with its sandbox's first process.
+    /// Each try has its own workspace: a sandbox's first process moves the workspace's disk into its own mount
+    /// namespace, and when that process ends, the disk is gone.
     async fn start<T>(
         &self,
         ready: &dyn Ready,
@@ -276,7 +277,7 @@ fn add_run(earlier: &mut Value, outcome: Value) {
     }
 }
 
-/// Error of a check that counts as having ended its sandbox, because nothing shows that the machine failed.
+/// Beginning of the error of a check whose sandbox ended without evidence that the machine failed.
 const ENDED: &str = "it ended its sandbox";
 
 fn lost(fault: Fault) -> Error {

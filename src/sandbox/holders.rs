@@ -39,7 +39,7 @@ pub(super) fn holds(file: &Path) -> bool {
     !holders_in(search(file)).is_empty()
 }
 
-/// Searches a folder, or uses the result of an earlier process.
+/// Searches a folder or, if the folder is unchanged, uses the result that an earlier process has stored.
 fn found_below(folder: &Path) -> Vec<PathBuf> {
     // Use the cache folder only if it exists. Do not create it here, because other code checks whether the folder can
     // be used before it creates the folder.

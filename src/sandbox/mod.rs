@@ -153,7 +153,8 @@ pub trait Sandbox: Send {
     /// replaces the listener of the first one.
     ///
     /// # Errors
-    /// Returns [`Fault::Refused`] if commands in this sandbox cannot make connections.
+    /// Returns [`Fault::Refused`] if commands in this sandbox cannot make connections, and [`Fault::Lost`] if the
+    /// sandbox is gone or does not answer.
     async fn listen(&mut self) -> Result<Listener, Fault> {
         Err(Fault::Refused("commands here can make no connections".into()))
     }
@@ -195,7 +196,7 @@ pub trait Backend: Send + Sync {
     /// Returns the digest of the base image of all sandboxes; `None` if they use this machine's own system.
     ///
     /// # Errors
-    /// Returns an error of kind `Infrastructure` or `Machine` if there is no base image and it cannot be made.
+    /// Returns an error of kind `Infrastructure` or `Machine` if the base image cannot be made or examined.
     async fn base(&self) -> Result<Option<String>> {
         Ok(None)
     }
@@ -226,14 +227,15 @@ pub trait Backend: Send + Sync {
     /// Starts a sandbox.
     ///
     /// # Errors
-    /// Returns an error of kind `Infrastructure` or `Machine`, which never counts against the model.
+    /// Returns an error of kind `Infrastructure`, `Machine` or `Place`, which never counts against the model.
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>>;
 }
 
 /// Returns the backend of this kind; for `local`, the best that works here.
 ///
 /// # Errors
-/// Returns an error of kind `Machine` if no sandbox of that kind works.
+/// Returns an error of kind `Machine` if no sandbox of that kind works, and one of kind `Infrastructure` if its
+/// container engine fails.
 pub async fn choose(kind: SandboxKind) -> Result<Arc<dyn Backend>> {
     choose_with(kind, None).await
 }
@@ -241,8 +243,9 @@ pub async fn choose(kind: SandboxKind) -> Result<Arc<dyn Backend>> {
 /// Same as [`choose`], for sandboxes with graphics processors.
 ///
 /// # Errors
-/// Returns the errors of [`choose`], an error of kind `Usage` if the backend does not support graphics processors, and
-/// one of kind `Machine` if the machine has no graphics processors.
+/// Returns the errors of [`choose`], an error of kind `Usage` if several graphics processors are requested for
+/// sandboxes that are not containers, and one of kind `Machine` for podman, or if no container with graphics processors
+/// starts.
 pub async fn choose_with(kind: SandboxKind, gpus: Option<Gpus>) -> Result<Arc<dyn Backend>> {
     if matches!(gpus, Some(Gpus::All | Gpus::Count(_))) && !kind.is_container() {
         return Err(Error::usage(format!(

@@ -15,11 +15,12 @@ const PLACE: &str = "search-of-the-sandbox";
 /// Extra time for the search to exit after its own time limit.
 const SPARE: Duration = Duration::from_mins(1);
 
-/// Searches all files that a command in the sandbox can read. `wanted` contains the time limit, and folders to search
-/// in addition to those that every sandbox shows.
+/// Searches all files that a command in the sandbox can read. `wanted` contains the secrets, the time limit, and
+/// folders to search in addition to those that every sandbox shows.
 ///
 /// # Errors
-/// Returns [`Fault::Refused`] if the search cannot be started or ends early, and the sandbox's own faults.
+/// Returns [`Fault::Refused`] if the search cannot be started or ends early, [`Fault::Lost`] if its answer cannot be
+/// decoded, and the sandbox's own faults.
 pub async fn search(sandbox: &mut dyn Sandbox, mut wanted: WantedSecrets) -> Result<NeedleHits, Fault> {
     let garbled = |error: std::io::Error| Fault::Lost(Loss::new("the search's answer is garbled").because(error));
     sandbox.write(Path::new(PLACE), program::BYTES).await?;

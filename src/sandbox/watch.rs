@@ -23,7 +23,7 @@ pub struct DiskWatch {
 }
 
 impl DiskWatch {
-    /// Allows the folder to grow by `limit` bytes from now on.
+    /// Creates a watch whose limit is the folder's current size plus `limit` bytes.
     pub async fn new(folder: &Path, limit: u64) -> Self {
         let now = measure(folder.to_path_buf(), None, u64::MAX).await;
         Self {

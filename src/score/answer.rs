@@ -1,16 +1,17 @@
 //! Parses an agent's answer tolerantly.
 //!
-//! Which text counts: the whole answer if it is a JSON object, otherwise the last complete, readable and non-empty JSON
-//! object in it, in a code fence or not. The last object counts because models think aloud first and conclude last.
-//! [`place`] assigns the object's entries to experiments.
+//! Which text counts: the whole answer if it is JSON, which must then be an object; otherwise the last complete,
+//! readable and non-empty JSON object in it, in a code fence or not. The last object counts because models think aloud
+//! first and conclude last. [`place`] assigns the object's entries to experiments.
 
 use serde_json::{Map, Value};
 
 use super::Expected;
 use super::json::{self, excerpt};
 
-/// Returns the JSON object in an agent's answer: bare, in a code fence, or in prose; linear in the answer's length.
-/// Values that JSON does not allow, such as `NaN` or `.5`, become strings, which the scoring rule then interprets.
+/// Returns the JSON object in an agent's answer: bare, in a code fence, or in prose. Takes time linear in the answer's
+/// length. Values that JSON does not allow, such as `NaN` or `.5`, become strings, which the scoring rule then
+/// interprets.
 ///
 /// # Errors
 /// A fragment that says what was found instead.
@@ -29,8 +30,8 @@ pub fn parse_answer(raw: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Returns the object that [`parse_answer`] would parse, as written in the text. For texts that contain more than an
-/// answer, such as the output of a program.
+/// Returns, as written, the object that [`parse_answer`] finds in a text that is not JSON as a whole. For texts that
+/// contain more than an answer, such as the output of a program.
 #[must_use]
 pub fn find_answer(text: &str) -> Option<&str> {
     last_object(text).ok().map(|(written, _)| written)

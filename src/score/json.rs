@@ -14,7 +14,7 @@ use serde_json::{Map, Number, Value};
 /// Parses one JSON value and nothing else.
 ///
 /// # Errors
-/// The fault and its position, for text that is not JSON even with these extensions.
+/// The fault and its position, for text that is not JSON even with the extensions that the module's description lists.
 pub(super) fn read(text: &str) -> Result<Value, String> {
     let text = quote_tokens(text, |token| (!is_plain(token) && begins_like_number(token)).then(|| token.to_owned()));
     serde_json::from_str::<UniqueKeysValue>(&text).map(|unique| unique.0).map_err(|error| error.to_string())
@@ -24,7 +24,8 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
 /// numbers (represented as strings of that spelling), and numbers that are too large are infinite.
 ///
 /// # Errors
-/// If Python would refuse the text.
+/// If Python would refuse the text, or if the text is nested too deeply or contains an escaped lone surrogate, both of
+/// which serde_json refuses.
 pub fn read_as_python(text: &str) -> Result<Value, String> {
     let text = quote_tokens(text, |token| match token {
         _ if not_finite(token).is_some() => Some(token.to_owned()),
@@ -62,7 +63,7 @@ fn overflows(token: &str) -> bool {
         && token.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-/// Puts quotes around the bare tokens (outside strings) for which `replacement` returns a value.
+/// Replaces each bare token (outside strings) for which `replacement` returns a text by this text in quotes.
 fn quote_tokens(text: &str, replacement: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut out = String::new();

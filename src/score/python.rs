@@ -38,7 +38,7 @@ impl Literal {
     /// Parses one literal and nothing else.
     ///
     /// # Errors
-    /// A fragment with the fault and its character position (from 1).
+    /// A fragment with the fault and, unless it is at the end of the text, its character position (from 1).
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parser = tree_sitter::Parser::new();
         let is_ready = parser.set_language(&tree_sitter_python::LANGUAGE.into()).is_ok();
@@ -224,10 +224,10 @@ fn first_fault(node: Node<'_>) -> Option<Node<'_>> {
     (node.is_error() || node.is_missing()).then_some(node)
 }
 
-/// The text of a literal, whose syntax tree is read.
+/// The text of a literal. The methods convert nodes of the text's syntax tree.
 struct Source<'a> {
     text: &'a str,
-    /// Number of characters before the text.
+    /// Number of white-space characters that preceded `text` and were cut off, for positions in messages.
     skipped: usize,
 }
 

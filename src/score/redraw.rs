@@ -32,9 +32,9 @@ pub const RUNS: usize = 5;
 struct DrawTest {
     /// Significance level: the probability that a right solution fails.
     level: f64,
-    /// The limit [`DrawPool::furthest`] in this test. A low limit keeps outliers from hiding a small bias in the mean
-    /// of several runs. But an invented report is a single draw, which differs from the others only by its distance, so
-    /// it is noticed only if the limit is high.
+    /// [`DrawPool::furthest`] in this test: the distance from the median at which values are capped. A low limit keeps
+    /// outliers from hiding a small bias in the mean of several runs. But an invented report is a single draw. It can
+    /// be recognised only by its distance from the median, so the limit for reports must be high.
     furthest: f64,
 }
 
@@ -50,7 +50,7 @@ const REPORTED_ALONE: DrawTest = DrawTest { level: VERIFIED.level + REPORTED.lev
 /// The test of the unmasked repo's own results, which is made before agents are run.
 const BASELINE: DrawTest = DrawTest { level: 0.001, furthest: 4.0 };
 
-/// Results of our own runs of experiments, by the experiment's id: one result for each run.
+/// Results of experiments that this program ran, not reported ones, by the experiment's id: one result for each run.
 pub type ExperimentRuns = BTreeMap<String, Vec<Value>>;
 
 /// The numbers of a result, in gold's order.
@@ -75,7 +75,8 @@ pub fn settings() -> Value {
     json!({ "verified": VERIFIED, "reported": REPORTED, "assignments": ASSIGNMENTS, "rounding": ROUNDING })
 }
 
-/// Scores runs of the unmasked repo, or of changed code that `verify` tests, for one experiment that varies on purpose.
+/// Scores runs of one experiment that varies on purpose, on the unmasked repo or on a repo that the command `verify`
+/// has changed.
 #[must_use]
 pub fn baseline(expected: &Expected, runs: &[Value]) -> ExperimentVerdict {
     let runs = ExperimentRuns::from([(expected.id.clone(), runs.to_vec())]);
@@ -209,8 +210,8 @@ fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict,
 }
 
 /// Returns the chance that a biased solution passes verification, simulated with gold's repeats; `None` if no value of
-/// gold varies. In each simulation, one value of one of these experiments is off by `bias` standard deviations of
-/// gold's repeats.
+/// gold varies, or if a repeat does not have gold's shape. In each simulation, one value of one of these experiments is
+/// off by `bias` standard deviations of gold's repeats.
 #[must_use]
 pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
     let rows = |one: &Expected| -> Option<Vec<ResultNumbers>> {

@@ -4,17 +4,18 @@ use serde_json::Value;
 
 use super::json::not_finite;
 
-/// Maximum keys and items of a short shape at each level.
+/// Maximum number of an object's keys in a short shape, and of a list's items for the list to count as short.
 const MOST: usize = 8;
 
-/// Returns the shape of a result: its keys, with `x` for numbers. Long objects and lists are cut.
+/// Returns the short shape of a result: its keys, with `x` for numbers. Long objects are cut, and of a list only the
+/// first item is shown.
 #[must_use]
 pub fn shape(value: &Value) -> String {
     written(value, MOST)
 }
 
-/// Returns the whole shape of a result that [`shape`] cuts. `None` if [`shape`] cuts nothing, or if the description
-/// already contains all keys and no list has more than [`MOST`] items.
+/// Returns the whole shape of a result with an object or a list of more than [`MOST`] entries. `None` for any other
+/// result, and if the description already contains all keys and no list has more than [`MOST`] items.
 #[must_use]
 pub fn long_shape(value: &Value, description: &str) -> Option<String> {
     (is_long(value) && !is_told(value, description)).then(|| written(value, usize::MAX))

@@ -60,7 +60,7 @@ pub fn with_markers(result: Value) -> Value {
     }
 }
 
-/// Returns the number that a text in gold represents, such as `NaN`; `None` if the value is not such a text.
+/// Returns the number that a marker in gold represents; `None` if the value is not a marker, see [`with_markers`].
 fn marked(gold: &Value) -> Option<f64> {
     json::not_finite(gold.as_str()?)
 }

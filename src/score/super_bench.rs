@@ -97,7 +97,8 @@ fn number(value: &Value) -> Option<f64> {
 /// before the agent began, it returns which landmarks are found without the agent's work.
 ///
 /// # Errors
-/// A landmark that this program's regular expressions do not support: look-around and back-references.
+/// A landmark that is not a valid regular expression in Rust, for example because it has look-around or a
+/// back-reference.
 pub fn landmarks_hit(landmarks: &[String], outputs: &[&str]) -> Result<Vec<bool>, String> {
     let flat: Vec<String> = outputs.iter().map(|output| output.replace('\n', " ")).collect();
     let hit = |landmark: &String| {

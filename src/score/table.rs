@@ -48,8 +48,8 @@ fn draw(kind: &str, random: &mut Uniform) -> Vec<Vec<f64>> {
 /// Numbers of attempts that pass, for one kind of paper.
 #[derive(Default)]
 struct Passed {
-    /// Numbers of right attempts, of attempts with a bias of two standard deviations of the mean of gold's repeats, and
-    /// of attempts with twice that bias.
+    /// Numbers of passing attempts: of right ones, of ones with a bias of two standard deviations of the mean of gold's
+    /// repeats, and of ones with twice that bias.
     biased: [usize; 3],
     /// Number of right attempts whose report is six standard deviations off.
     reported_far: usize,

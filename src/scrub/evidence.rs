@@ -9,7 +9,7 @@ use super::prose::Prose;
 use super::token::TokenKind;
 use super::words::{self, SectionKind, WordSense};
 
-/// Properties of the whole stretch of text.
+/// Context that all numbers of a piece of prose have in common.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StretchContext {
     /// Section of the text.

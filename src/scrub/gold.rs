@@ -3,7 +3,7 @@
 use super::{NumberDecision, ScrubRule};
 use crate::suite::{CHANCE_IN_PROSE, roundings, written_numbers};
 
-/// Minimum number of significant digits of a rounding; one more without a decimal point.
+/// Minimum number of significant digits of a rounding that has a decimal point. A whole number needs one digit more.
 const LEAST_DIGITS: usize = 3;
 
 /// With at least this many digits, chance agreement is so unlikely (about one in ten thousand) that the density of

@@ -278,7 +278,7 @@ impl Prose<'_> {
     /// Whether the number is on either side of a ±.
     pub(super) fn is_plus_minus(&self, at: usize) -> bool {
         let spread = |sign: usize, other: usize| self.sign(sign) == Some('±') && self.is_number(other);
-        // A percent sign or a bracket may be between the number and the sign.
+        // A percent sign or a bracket may be between the number and the ±.
         let left =
             |other: usize| self.is_number(other) || (self.sign(other) == Some('%') && self.is_number(back(other, 1)));
         (self.sign(back(at, 1)) == Some('±') && (left(back(at, 2)) || self.sign(back(at, 2)) == Some('_')))

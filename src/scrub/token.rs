@@ -28,7 +28,7 @@ pub(super) enum TokenKind {
     Sign(char),
     /// A part whose numbers mean nothing: a citation, a reference, a link, inline code.
     Opaque,
-    /// The end of a sentence, list item or cell without a full stop.
+    /// A place where a sentence ends without a full stop, such as a line break or the start of a list item.
     Break,
 }
 
@@ -249,7 +249,8 @@ impl Splitter<'_> {
     }
 }
 
-/// The next few lines, in which anything opened here must be closed. Bounding the search keeps splitting linear.
+/// The next 2,000 bytes, in which anything opened here must be closed. The limit keeps the time for splitting a text
+/// linear.
 fn near(text: &str) -> &str {
     const FAR: usize = 2000;
     let mut end = text.len().min(FAR);

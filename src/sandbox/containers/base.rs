@@ -67,11 +67,12 @@ pub(super) fn named() -> Option<String> {
     std::env::var(VARIABLE).ok().filter(|name| !name.is_empty())
 }
 
-/// Makes the base image under this name: from the source image or the registry named by the user, or else from Debian's
-/// image, or else by debootstrap.
+/// Makes the base image under this name: from the source image that the user names; without one, from the registry that
+/// the user names; without either, from Debian's image or, if that cannot be pulled, by debootstrap.
 ///
 /// # Errors
-/// Returns an error of kind `Machine` if the named source, or every source, is out of reach.
+/// Returns an error of kind `Machine` if the image cannot be pulled from where the user wants it, or if neither
+/// Debian's image nor debootstrap works, and one of kind `Infrastructure` if the engine fails.
 pub(super) async fn make(engine: &Engine, name: &str) -> Result<()> {
     if let Some(source) = named() {
         let refused = |error| {

@@ -35,7 +35,7 @@ const SETUP: Duration = Duration::from_mins(1);
 const REMOVAL: Duration = Duration::from_secs(20);
 /// Maximum number of processes in all of podman's containers together.
 const PROCESSES: u64 = 32_768;
-/// Maximum bytes of a list of the whole workspace, including the last entry and the end mark.
+/// Maximum bytes of a list of the whole workspace: the size at which a list is cut, and its last entry and end mark.
 const SURVEY: u64 = (tree::LISTING + 2 * tree::ENTRY) as u64;
 /// Maximum bytes of standard error that are kept from a container whose init fails.
 const LAST_WORDS: usize = 2000;
@@ -238,9 +238,9 @@ fn body(
 }
 
 impl Container {
-    /// Copies the attempt's changes into the folder `to` on the host, which is the upper layer itself or a copy. `job`
-    /// is the job that lists the workspace: [`InitJob::Survey`] kills the processes inside, and [`InitJob::Look`] only
-    /// pauses them.
+    /// Copies the attempt's changes into `to`, which is the upper layer's folder on the host or a copy of that folder.
+    /// `job` is the job that lists the workspace: [`InitJob::Survey`] kills the processes inside, and [`InitJob::Look`]
+    /// only pauses them.
     async fn bring_back(&mut self, job: &InitJob, to: &Path) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
@@ -253,7 +253,8 @@ impl Container {
         let survey = self.conversation.file_job("read", here, job.clone(), &[], SURVEY).await.map_err(gone)?;
         let mut survey = tree::decode_survey(&survey).map_err(lost)?;
         if survey.is_cut {
-            // The agent left more files than fit into a list. Compare at least the files that the attempt was given.
+            // The workspace has more files than fit into a list. Ask again for the files that the attempt was given, so
+            // that at least their changes are found.
             let (tree, upper) = (self.tree.clone(), self.upper.clone());
             let known = blocking(move || upper::known(&tree, &upper)).await.map_err(lost)?;
             let paths = tree::encode_paths(known.iter().map(Vec::as_slice)).map_err(lost)?;
@@ -347,7 +348,7 @@ impl Sandbox for Container {
     }
 }
 
-/// Removes a container when dropped: in the background and without a time limit.
+/// Removes a container in the background when dropped, see [`store::remove_persistently`].
 struct Removal {
     engine: Arc<Engine>,
     id: Option<String>,
@@ -395,8 +396,8 @@ mod tests {
         assert_eq!(asked(None, None), None);
         assert_eq!(asked(None, Some(Gpus::All)), Some((Some(-1), None)));
         assert_eq!(asked(None, Some(Gpus::Count(2))), Some((Some(2), None)));
-        // The request names the device as the whole machine does. The name that is valid inside a Slurm job would be
-        // wrong, because the engine runs outside of the job.
+        // The request contains the device's name on the whole machine. The name inside a Slurm job would be wrong,
+        // because the engine runs outside of the job.
         assert_eq!(asked(Some(&own), Some(Gpus::Each(None))), Some((None, Some(vec!["3".to_owned()]))));
     }
 }

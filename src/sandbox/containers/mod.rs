@@ -71,7 +71,8 @@ impl ContainerBackend {
     /// Connects to an engine and removes the containers that dead processes left in it.
     ///
     /// # Errors
-    /// Returns an error of kind `Machine` if no engine answers or the graphics processors do not exist.
+    /// Returns an error of kind `Machine` if no engine answers, the engine does not run Linux containers, or no
+    /// container with these graphics processors starts, and one of kind `Infrastructure` if the engine fails.
     pub async fn open(kind: EngineKind, gpus: Option<Gpus>) -> Result<Self> {
         let engine = Arc::new(Engine::connect(kind).await?);
         if engine.info.os_type.as_deref().is_some_and(|os| os != "linux") {

@@ -169,7 +169,7 @@ async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes a container however long its engine takes, and gives up after half an hour of failures.
+/// Removes a container. Repeats failed requests, and gives up after half an hour.
 pub(super) async fn remove_persistently(engine: &Engine, id: &str) -> Result<(), String> {
     const LONGEST: Duration = Duration::from_mins(30);
     let begun = Instant::now();

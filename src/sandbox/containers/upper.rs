@@ -19,8 +19,8 @@ use autoexperiment_init::tree::{NodeType, PreparedEntry, Surveyed};
 const FILE: u64 = (16 << 20) + 1;
 /// Maximum number of bytes to copy back in all.
 const TOTAL: u64 = 80 << 20;
-/// Maximum number of new files to copy back. This is twice the number that a workspace lists by name, so that it can still
-/// say how many there are beyond that number.
+/// Maximum number of new files to copy back. This is twice `ChangeLimits::files`, the number of changes that are listed
+/// by name, so that further changes can still be counted.
 const NEW: usize = 20_000;
 
 /// Reads an upper layer: files to write and, for whiteouts, files to remove.
@@ -77,7 +77,7 @@ pub(super) struct TreeDifferences {
     /// Files whose contents must be copied back, with their sizes.
     pub(super) wanted: Vec<(Vec<u8>, u64)>,
     modes: BTreeMap<Vec<u8>, bool>,
-    /// Entries without contents: files that are too large, links and others.
+    /// Entries that are copied back without contents: files that are too large, links and others.
     named: Vec<Surveyed>,
     /// Paths of the snapshot that the attempt removed.
     gone: Vec<PathBuf>,
@@ -121,7 +121,8 @@ fn before(tree: &Path, upper: &Path) -> io::Result<SnapshotEntries> {
     Ok((given, over))
 }
 
-/// Compares a survey with the snapshot's `tree` and the upper layer.
+/// Compares `survey`, the list of the workspace's entries after the attempt, with the snapshot's `tree` and the upper
+/// layer.
 pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::Result<TreeDifferences> {
     let (mut given, mut over) = before(tree, upper)?;
     let mut left = TreeDifferences {

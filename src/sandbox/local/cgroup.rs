@@ -239,8 +239,8 @@ fn event(file: &Path, name: &str) -> u64 {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Returns the folder of this process's own group in the hierarchy with this controller, or of the parent group, if
-/// groups can be made there.
+/// Returns a folder in which groups with this controller can be made: that of this process's own group or, with version
+/// 2, possibly that of its parent group. Returns `None` if groups can be made in neither.
 fn usable(controller: &str) -> Option<(PathBuf, CgroupVersion)> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;

@@ -63,8 +63,8 @@ impl Backend for Unconfined {
             sealed: Vec::new(),
             limits: spec.limits.into(),
             procs_files: Vec::new(),
-            // Say that control groups limit memory and processes, although nothing does: the init then does not watch
-            // them.
+            // Say that control groups limit memory and processes, although nothing does. Otherwise the init would limit
+            // the address space of each command.
             memory_cgroup: true,
             processes_cgroup: true,
             scratch: Some(home.path().into()),
