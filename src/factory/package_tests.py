@@ -65,7 +65,7 @@ import time
 VENDORED = "autoexperiment_vendored" + os.sep
 PLAN = "autoexperiment_package_tests.json"
 RUNNER = "autoexperiment_package_tests.py"
-# How names of test files begin that `inputs` has made.
+# Beginning of the names of test files that `inputs` makes.
 ADDED = "test_autoexperiment_inputs"
 # Package that makes them.
 MORE_INPUTS = "autoexperiment_more_inputs"
@@ -164,11 +164,11 @@ SHARED_LIBRARIES = (
 )
 # Largest total size of files that are kept in memory, in bytes; larger ones are copied from the disk.
 LARGEST_IN_MEMORY = 4 << 20
-# Maximum size of a file with tests of several functions with more inputs, in characters.
+# Maximum characters of a file of added tests, unless it tests a single function.
 LARGEST_ADDED = 300_000
-# Number of orders of sets in which calls of added tests are checked.
+# Number of hash seeds, and so of orders of sets, with which the calls of added tests are checked.
 HASH_SEEDS = 10
-# Time in seconds for importing a test file, which has no tests to count yet.
+# Time limit in seconds while no test runs, such as for importing a test file.
 COLLECTION_SECONDS = 60
 
 
@@ -203,7 +203,7 @@ def configured(folder):
             try:
                 import tomllib
             except ImportError:
-                # A requirement of pytest before Python 3.11.
+                # Before Python 3.11, pytest requires `tomli`.
                 import tomli as tomllib
             try:
                 tool = tomllib.loads(read_text(path)).get("tool", {}).get("pytest", {})
@@ -451,8 +451,8 @@ class Snapshot:
 # Variants of tests.
 
 PLAIN, EXPECTATION, ENDING = "plain", "expectation", "ending"
-# Number of ways in which the expectations of a test function are altered. All are tried on the original code when gold
-# is recorded, because an altered expectation may be right by chance, and a right solution would fail by it.
+# Number of ways in which the expectations of a test function are altered. All are tried on the original code when gold is
+# recorded, because an altered expectation may be right by chance, and a right solution would then pass a test that must fail.
 ALTERATIONS = 4
 # Constructors whose calls with literals count as literals.
 CONSTRUCTORS = {
@@ -647,7 +647,8 @@ class Alterations:
             text = value if isinstance(value, str) else value.decode("latin-1")
             places = [place for place, sign in enumerate(text) if sign.isalnum()] or range(len(text))
             places = list(places)
-            # The first, the middle and the last one, because a comparison may ignore a part, the case or the order.
+            # Change the first, the middle and the last letter or digit: a comparison may ignore a part of the text, its case or
+            # the order.
             for place in {places[0], places[len(places) // 2], places[-1]}:
                 sign = text[place]
                 pool = "0123456789" if sign.isdigit() else "abcdefghiklmnoprstuvw"
@@ -819,7 +820,8 @@ class Transformation(ast.NodeTransformer):
     """Writes one variant of a test file."""
 
     def __init__(self, variants, chance, called, imported, way):
-        # Names of functions that other tests call: these keep their assertions. And names that the file imports.
+        # `called`: names of test functions that other tests call, whose assertions are kept. `imported`: names that the file
+        # imports.
         self.variants, self.chance, self.called, self.imported = variants, chance, called, imported
         # The way in which expectations are altered, from 0; drawn for each function if it is None.
         self.way = way
@@ -922,7 +924,7 @@ def variant_of(text, variants, chance, way=None):
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return None, []
-    # Deep expressions of long sources.
+    # Long sources may contain deeply nested expressions.
     sys.setrecursionlimit(20000)
     called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     called |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -1183,7 +1185,7 @@ class Summary:
         ):
             if issubclass(kind, base):
                 plain = read(value)
-                # Members of an enumeration of texts or numbers have more attributes, which say nothing else.
+                # Besides its attributes, the object has a value of a built-in type.
                 self.add(plain, depth + 1)
                 break
         # How a collection holds its members is up to its code: a right function may hold them in another way.
@@ -1193,7 +1195,7 @@ class Summary:
                 continue
             if isinstance(name, str) and not UNSTABLE_ATTRIBUTE.search(name) and not name.startswith("__"):
                 self.mark("attribute", name)
-                # Objects refer to ever more objects: at most three within each other.
+                # Count two levels for an attribute, because objects refer to ever more objects.
                 self.add(part, depth + 2)
 
     def members(self, value, kind, depth):
@@ -1705,7 +1707,8 @@ class Plugin:
             "entered": sorted(name for name in entered if "\0" not in name),
         }
         if self.records_calls:
-            # Cases and calls of a function of the package in this process so far, if its code records them.
+            # Cases (parts of a function that have run, see src/code/case.rs) and calls so far in this process, if the code
+            # records them.
             report["cases"] = sorted(getattr(sys, "autoexperiment_cases", ()))
             report["calls"] = sorted(self.calls)
         self.send(["end", item.nodeid, report])
@@ -1719,7 +1722,7 @@ class Plugin:
         try:
             summary = Summary(self.watch.private)
             for value in given.values():
-                # What an iterator yields is for the function.
+                # Record only the type of an iterator: reading it would take its values from the function.
                 summary.value(type(value).__name__ if hasattr(type(value), "__next__") else value)
             self.calls.add(json.dumps(summary.report()))
         except Exception:
@@ -2150,9 +2153,9 @@ class Runner:
     def __init__(self, folder, layout, limit, other_draws=False, records_calls=False, recorder=None):
         # `limit` returns the limit of a test in seconds.
         self.folder, self.layout, self.limit, self.other_draws = folder, layout, limit, other_draws
-        # Never for code that is not trusted: it could reach the plugin by the function that records calls.
-        # The same holds for `recorder`: code that makes more inputs, and the functions for which it does, or the file with the
-        # calls that it checks.
+        # `records_calls` is never set for code that is not trusted, which could reach the plugin through the function that
+        # records calls. Neither is `recorder`: the code that makes inputs, with the functions to make them for or the file of
+        # calls to check.
         self.records_calls, self.recorder = records_calls, recorder
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
@@ -2366,7 +2369,7 @@ def more_inputs(folder, request):
         one = {"wanted": (file, name), "module": module, "calls": calls, "sequences": sequences}
         one["examples only"] = [call for call in examples if call["is_arbitrary"]]
         selected.append({**one, "examples": {call["example"] for call in examples}})
-    # Guarded runs start several processes for each file, and read all of it: few files, and no large ones.
+    # Guarded runs start several processes for each file, which read all of it. So write few files, but no large ones.
     texts, chunk, functions = [], [], []
     usable = set()
     for one in lasting(folder, selected, request):
@@ -2411,7 +2414,7 @@ def lasting(folder, selected, request):
         checked, asked, answer = (os.path.join(place, name) for name in ("checked", "asked", "answer"))
         with open(asked, "w", encoding="utf-8") as file:
             json.dump({"ids": request["ids"], "code": request["code"], "checked": checked}, file)
-        # Two texts have the same order with every second seed.
+        # Use several seeds: a set of two texts has the same order with about half of them.
         for seed in range(1, HASH_SEEDS + 1):
             with open(checked, "w", encoding="utf-8") as file:
                 everything = [(one["wanted"], one["module"], calls_of(one), one["sequences"]) for one in selected]
@@ -2439,7 +2442,7 @@ def check(folder, request):
     layout = Layout(folder, read_plan(folder))
     runner = Runner(folder, layout, lambda name: 60, recorder={"code": request["code"], "checked": request["checked"]})
     try:
-        # The processes of tests can import what the calls need. One test is enough.
+        # Run the calls in a process of tests, which can import what they need. One test is enough to start it.
         ids = [name for name in request["ids"] if file_of(name) in runner.texts][:1]
         for files, names in runner.processes(ids, False):
             return runner.run(files, names, {}, False, 3).inputs
@@ -2661,7 +2664,7 @@ def run(folder, group, only, keep, guarded, altered):
             once(ids, lambda unit: drawn[unit][place])
         for way in range(ALTERATIONS if altered else 0):
             once([name for name in ids if units[name][1]], lambda unit: EXPECTATION, way)
-        # A second process for some tests without the others.
+        # Run some tests again in another process, without the others: their outcomes must not change.
         if len(every) > 1:
             apart = set(chance.sample(every, max(1, min(len(every) // 4, 12))))
             again = {unit: chance.choice((PLAIN, EXPECTATION, ENDING)) for unit in apart}
@@ -2736,7 +2739,7 @@ class Trials:
             if self.request.get("whole"):
                 ends = lambda name, report: False
             elif is_doctest:
-                # Their values are complete only afterwards.
+                # The values of doctests are complete only after `add_examples`.
                 ends = lambda name, report: report["outcome"] != "passed"
             else:
                 ends = self.notices
@@ -2791,7 +2794,7 @@ USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--ad
 def main(given):
     if given[:1] == ["--serve"]:
         return serve(int(given[1]), json.loads(given[2]))
-    # What depends on the order of a set varies with other draws, too.
+    # With other draws, sets have another order, too.
     settings = {**SETTINGS, "PYTHONHASHSEED": "1"} if "--other-draws" in given else dict(SETTINGS)
     if "--hash-seed" in given[:-1]:
         settings["PYTHONHASHSEED"] = given[given.index("--hash-seed") + 1]

@@ -12,7 +12,8 @@ use crate::verifier::stored::ChoiceRecord;
 pub struct Finished {
     /// How the session ended.
     pub outcome: RunOutcome,
-    /// The run's folder; the folder of a new run doesn't exist if the session was stopped before the first attempt.
+    /// The run's folder; the folder of a new run doesn't exist if the session was stopped while the run was being
+    /// prepared.
     pub folder: PathBuf,
     /// Planned numbers of attempts by agent and n.
     pub planned: Vec<PlannedAttempts>,

@@ -79,7 +79,7 @@ impl RunLocation {
     /// Fails for a stored run whose digests differ from the current ones.
     ///
     /// # Errors
-    /// Kind `Suite`.
+    /// Kind `Suite`, and the errors of `now`.
     pub(super) fn refuse(&self, now: impl FnOnce(&Digests) -> Result<Digests>) -> Result<()> {
         let Self::Stored { run, .. } = self else { return Ok(()) };
         let differences = run.digests.differences(&now(&run.digests)?);
@@ -91,8 +91,9 @@ impl RunLocation {
     /// these changes.
     ///
     /// # Errors
-    /// Kind `Suite` for changes that aren't accepted, `Taken` if the folder has been created meanwhile, `Store` if it
-    /// cannot be written, `Usage` if another process has created a different run there.
+    /// Kind `Suite` for changes that aren't accepted; `Taken` if the folder has been created meanwhile, or if its run
+    /// is not shared; `Store` if the run cannot be read or written; `Usage` if the shared run there has another plan or
+    /// other settings.
     pub(super) fn begin(
         self,
         begun: RunStart,
@@ -150,7 +151,7 @@ fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn 
     Ok(differences)
 }
 
-/// Fails if the run's plan differs from the plan that this process has made.
+/// Fails if the run is not shared, or its plan differs from the plan that this process has made.
 fn same_plan(run: &RunFile, plan: &str, folder: &Path) -> Result<()> {
     match &run.sharing {
         None => Err(Error::new(

@@ -68,7 +68,7 @@ pub struct Shards {
 }
 
 impl SessionOptions {
-    /// Default options for this machine: this program's families, with the baseline check, refusing changes.
+    /// Default options for this machine: this program's families, with the baseline check; a changed suite is refused.
     #[must_use]
     pub fn on(machine: Machine) -> Self {
         let families = Families::standard();
@@ -105,7 +105,8 @@ impl Run {
     /// the suite in the folder `suite`. A run shared by several processes is joined.
     ///
     /// # Errors
-    /// Kind `Store` if another process that doesn't share the run is writing to it; otherwise as [`Run::open`].
+    /// Kind `Store` if another process that doesn't share the run is writing to it; `Suite` if the suite or prompts
+    /// have changed since the run began, unless `options.accept_changes`; otherwise as [`Run::open`].
     pub fn resume(store: Store, run: RunFile, suite: PathBuf, options: SessionOptions) -> Result<Self> {
         let writer = if run.sharing.is_some() { None } else { Some(store.writer()?) };
         store.folder().parent().into_iter().for_each(Store::sweep);
@@ -353,7 +354,8 @@ struct PreparedRun {
 struct OpenedLedger {
     records: Vec<AttemptRecord>,
     ledger: Arc<Ledger>,
-    /// Dollars that count as spent.
+    /// Dollars spent before the attempts, which count towards the cost limit: by earlier sessions, and to check that
+    /// the models answer.
     spent: f64,
 }
 
@@ -484,7 +486,8 @@ async fn choose(
     choosing::choose_all(store, &groups, &catalogue, verifiers, &cost_cap, observer).await
 }
 
-/// Warns if some experiments of a sample are hidden and the run has no verification, which alone can decide them.
+/// For a run without verification: warns if some experiments of a sample are hidden, because only verification can
+/// decide hidden experiments.
 ///
 /// # Errors
 /// Kind `Usage` if all experiments of a sample are hidden.

@@ -14,7 +14,7 @@ use crate::sample::Sample;
 ///
 /// # Errors
 /// Returns kind `Suite` for items in which `autoexperiment check` finds errors, unless `options.unchecked`; the errors
-/// of envs and snapshots; kind `Baseline` if gold is not reproduced.
+/// of preparing agents, envs and snapshots; kind `Baseline` if gold is not reproduced.
 pub(super) async fn prepare(
     items: Vec<Arc<dyn Item>>,
     agents: &[LabelledAgent],

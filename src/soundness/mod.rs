@@ -62,7 +62,7 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
 pub enum SoundnessScope {
     /// Everything except solutions written by the user.
     Everything,
-    /// Only changes of constants in the gold cells.
+    /// Only changes of constants in the gold solution.
     Constants,
     /// Only the solutions in this folder.
     Solutions(PathBuf),
@@ -71,7 +71,8 @@ pub enum SoundnessScope {
 /// Runs the attempts that show whether an item is sound, and evaluates them.
 ///
 /// # Errors
-/// Returns the errors of loading and preparing the item; kind `Infrastructure` if attempts were lost.
+/// Returns the errors of loading and preparing the item and of reading the solutions; kind `Infrastructure` if attempts
+/// were lost.
 pub async fn prove(
     place: &ProofSetup,
     family: &str,
@@ -100,7 +101,8 @@ pub async fn prove(
 /// cells changed and of the calls that they made.
 ///
 /// # Errors
-/// Returns the errors of loading and preparing the task; kind `Baseline` when the runs fail or differ.
+/// Returns the errors of loading and preparing the task; kind `Baseline` when the runs fail or differ; kind
+/// `Infrastructure` if attempts were lost.
 pub async fn record(place: &ProofSetup, id: &str, observer: &dyn Observer) -> Result<(Value, GoldRecord)> {
     let task = LoadedTask::load(&place.suite, id)?;
     let plan = SoundnessPlan::unrecorded(task);

@@ -107,8 +107,8 @@ fn effective(mean: &Mean, trials: f64, level: f64) -> f64 {
         let measured = mean.variance * (all - 1.0) / all;
         (PRIOR_SAMPLES, odds / draws, measured, least_variance(mean, trials))
     } else {
-        // Papers that happen to agree don't prove that papers are alike: allow at most twice the information that their
-        // samples would have without any difference between papers.
+        // Papers that happen to agree don't prove that papers are alike. So the variance is at least half of what it
+        // would be if the samples were independent draws.
         let within = spread(&mean.strata[0]) / mean.count as f64;
         (PRIOR_PAPERS, PRIOR_SHARE * odds / draws + within, mean.variance, within / 2.0)
     };

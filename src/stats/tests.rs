@@ -165,7 +165,7 @@ fn the_sign_flip_test_counts_all_assignments_of_signs() {
     for differences in [
         vec![0.2, 0.4, -0.2, 0.6, 0.0, 0.2, 0.8],
         vec![1.0, 1.0, 1.0, 1.0, 1.0],
-        // Rates over 5 attempts minus rates over 4, 3 or 2, as when some were lost.
+        // Rates over 5 attempts minus rates over 4, 3 or 2, as when some attempts were lost.
         vec![0.2 - 0.25, 0.8 - 1.0 / 3.0, 0.6 - 0.5, -0.4, 0.75 - 0.2],
         vec![0.5, -0.5],
         vec![],

@@ -35,7 +35,8 @@ static SUITE: [u8; include_bytes!(concat!(env!("OUT_DIR"), "/suite.tar.gz")).len
 /// digest, and its files are compared with the archive each time.
 ///
 /// # Errors
-/// Kind `Place` if it cannot be unpacked; `Suite` if it has been changed.
+/// Kind `Place` if no data folder is known or the suite cannot be unpacked; `Suite` if it has been changed; `Machine`
+/// if it cannot be read.
 pub fn bundled() -> Result<PathBuf> {
     BUNDLED.unpacked_in(&default_data()?.join("suites"))
 }

@@ -189,8 +189,8 @@ fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
 /// left behind is short.
 const LARGEST_TEXT: u64 = 1_000_000;
 
-/// Checks that the env has its `environment.yml`, that a manifest with a build names the interpreter, and that every
-/// protected or hidden glob matches a file.
+/// Checks that the env has its `environment.yml`, that a manifest with a `build` gives the interpreter's `abi`, and
+/// that every protected or hidden glob matches a file.
 fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let yml = loaded.env_dir.join("environment.yml");
     if !yml.is_file() {

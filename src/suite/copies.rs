@@ -30,7 +30,7 @@ pub fn listed(loaded: &LoadedPaper) -> Vec<Error> {
             .lines()
             .filter_map(|line| {
                 let line = line.trim();
-                // The first line of `environment.yml` names the env itself, not a package.
+                // In `environment.yml`, only list items name packages; its line `name:` names the env.
                 let item = line.strip_prefix("- ").filter(|_| file != "venv.lock").map(|item| {
                     ["name: ", "pypi: ", "conda: "].iter().find_map(|key| item.strip_prefix(key)).unwrap_or(item)
                 });
@@ -138,7 +138,7 @@ fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Err
     found.into_iter().map(error).collect()
 }
 
-/// Reports units of whose body at least nine tenths are also in another file of the repo that agents see.
+/// Reports a function or region if another file of the repo that agents see contains at least nine tenths of its body.
 #[must_use]
 pub fn visible(loaded: &LoadedPaper) -> Vec<Error> {
     let (bodies, hidden) = (Bodies::new(loaded), loaded.paper.hidden_set());

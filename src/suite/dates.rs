@@ -1,4 +1,4 @@
-//! Publication dates, for deciding whether a model can have seen something.
+//! Publication dates, for deciding whether a model can have seen a paper or its code in training.
 
 use std::fmt;
 

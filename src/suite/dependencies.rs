@@ -28,7 +28,7 @@ impl Dependencies {
     /// has are dropped, and their names kept in [`Dependencies::gone`]; the other entries remain valid.
     ///
     /// # Errors
-    /// Kind `Suite` for a broken file or an unknown format.
+    /// Kind `Suite` for a broken file or an unknown format; kind `Machine` if the file cannot be read.
     pub fn load(path: &Path, paper: &Paper) -> Result<Option<Self>> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,

@@ -76,7 +76,7 @@ impl PaperEvidence {
     /// Reads the file; `None` if it does not exist.
     ///
     /// # Errors
-    /// Kind `Suite` for a broken file or an unknown format.
+    /// Kind `Suite` for a broken file or an unknown format; kind `Machine` if the file cannot be read.
     pub fn load(path: &Path) -> Result<Option<Self>> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,

@@ -12,7 +12,8 @@ impl Paper {
     /// Reads and validates a manifest.
     ///
     /// # Errors
-    /// Kind `Suite`, with file and line, for broken TOML, unknown fields, or values that contradict each other.
+    /// Kind `Suite`, with file and line, for broken TOML, unknown fields, or values that contradict each other; kind
+    /// `Machine` if the manifest cannot be read.
     pub fn load(path: &Path, id: &str) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
         let mut paper: Self = from_toml(&text, path)?;
@@ -157,8 +158,8 @@ fn experiment(one: &Experiment) -> Vec<String> {
     faults
 }
 
-/// Checks the values that a manifest allows for an experiment's parameters: each parameter must exist, and each value
-/// must be a number, text or truth value.
+/// Checks the values that a manifest allows for an experiment's parameters: each parameter must exist and have at least
+/// one value, and each value must be a number, text or truth value.
 fn parameters(parameters: &Parameters) -> Result<(), String> {
     for (name, values) in &parameters.allowed {
         if !parameters.full.contains_key(name) {

@@ -67,8 +67,9 @@ impl LoadedPaper {
     /// Loads a paper and finds its functions in its repo.
     ///
     /// # Errors
-    /// Kind `Suite`: a broken manifest, a missing repo, env or text, a selector that matches no function or several, a
-    /// source file with syntax errors.
+    /// Kind `Suite`: a broken manifest, gold file or dependency matrix, a missing repo, env or text, a selector that
+    /// matches no function or several, units that overlap, a source file with syntax errors. Kind `Machine` if the
+    /// manifest, gold file or dependency matrix cannot be read.
     pub fn load(suite: &Suite, id: &str) -> Result<Self> {
         let dir = suite.paper_dir(id);
         let manifest = dir.join("paper.toml");

@@ -100,7 +100,7 @@ impl Suite {
     /// Returns the given papers without duplicates, or all papers if none is given; sorted.
     ///
     /// # Errors
-    /// Kind `Usage` for a paper that does not exist.
+    /// Kind `Usage` for a paper that does not exist, and the errors of [`Suite::ids`].
     pub fn select(&self, asked: &[String]) -> Result<Vec<String>> {
         let known = self.ids()?;
         if asked.is_empty() {

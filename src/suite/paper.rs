@@ -295,8 +295,8 @@ impl Paper {
         self.units[unit].region.map_or(ManifestPart::Function(unit), ManifestPart::Region)
     }
 
-    /// Matches the files that the paper protects, by paths relative to the repo: those that it names, hidden ones, and
-    /// compiled ones.
+    /// Matches the files that the paper protects, by paths relative to the repo: those that it names, hidden ones,
+    /// compiled ones, and products of the build.
     #[must_use]
     pub fn protected_set(&self) -> globset::GlobSet {
         glob_set(&self.protected_globs())
@@ -352,7 +352,7 @@ impl ManifestRegion {
         format!("{}[{}]", self.at, self.name)
     }
 
-    /// Returns how to find the region in its function.
+    /// Returns how to find the region in its function or file.
     #[must_use]
     pub fn bounds(&self) -> Bounds<'_> {
         match (&self.tag, &self.first) {

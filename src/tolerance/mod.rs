@@ -17,8 +17,9 @@ mod tests;
 pub(crate) const PYTHON: &str = include_str!("tolerance.py");
 
 /// Minimum number of stored repeats in the gold of a stochastic experiment. With 96 repeats, the smallest possible
-/// p-value of a single reported result is well below the level of the report's test, so an invented number is refused
-/// (docs/statistics.md). Also, a right solution then passes with a probability of at least 90% for 95% of all golds.
+/// p-value of a single reported result is well below the level at which reported results are tested, so an invented
+/// number is refused (docs/statistics.md). Also, a right solution then passes with a probability of at least 90% for
+/// 95% of all golds.
 pub(crate) const FEWEST_REPEATS: usize = 96;
 
 /// Probability that another repeat of gold is inside the interval that serves as a tolerance.

@@ -174,11 +174,12 @@ impl Votes for StoredVotes<'_> {
 
 /// All attempts of one agent at one sample.
 pub struct AttemptGroup<'a> {
-    /// For each attempt that was not lost, the record that counts, by attempt number.
+    /// A record of each attempt that was not lost, by attempt number: the one from which rates are computed.
     pub records: Vec<&'a AttemptRecord>,
 }
 
-/// Groups attempts by agent, model and sample. Each attempt is represented by the record that counts.
+/// Groups attempts by agent, model and sample. If an attempt has several records, takes the one from which rates are
+/// computed.
 #[must_use]
 pub fn groups(records: &[AttemptRecord]) -> Vec<AttemptGroup<'_>> {
     let mut found: BTreeMap<_, BTreeMap<u32, &AttemptRecord>> = BTreeMap::new();
@@ -268,7 +269,8 @@ fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<StoredRecords
 ///
 /// # Errors
 /// Kind `Model` if the model does not answer, `CostLimit` if the cost limit is reached, `Interrupted` if the user stops
-/// the run, `Store` if a choice cannot be stored, `Suite` if the paper is gone. Earlier choices stay stored.
+/// the run, `Store` if a file of the run cannot be read or written, `Suite` if the suite does not have a sample's item;
+/// also the errors of the item's question. Earlier choices stay stored.
 pub(super) async fn verify_run(
     store: &Store,
     groups: &[AttemptGroup<'_>],

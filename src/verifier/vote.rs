@@ -41,7 +41,7 @@ pub enum VoteOutcome {
 
 /// Stores votes and decides whether another call may be paid for.
 pub trait Votes: Send + Sync {
-    /// Returns the vote stored in an earlier session for this order and ask.
+    /// Returns the vote stored in an earlier session with this [`Vote::order`] and [`Vote::ask`].
     fn earlier(&self, order: u32, ask: u32) -> Option<Vote>;
     /// Checks that the model may be called, and returns the maximum tokens of its reply that the remaining money
     /// allows; `None` for no limit.

@@ -90,8 +90,9 @@ fn whole(run: &MergedRun, origin: &Origin, record: &Outcome, problems: &mut Vec<
             ShownRecord::Whole(Box::new(AttemptRecord {
                 agent: record.agent.to_string(),
                 model: record.model.as_deref().map(str::to_owned),
-                // If an attempt was made twice, only one of its records counts. The verdict has been removed from the
-                // other one in memory (`record`), but not on disk (`read`), so take these fields from `record`.
+                // If an attempt was made twice, only one of its records is used for rates. The verdict has been removed
+                // from the other one in memory (`record`), but not on disk (`read`), so take these fields from
+                // `record`.
                 end: record.end,
                 end_detail: record.end_detail.as_deref().map(str::to_owned),
                 pass: record.pass,

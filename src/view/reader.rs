@@ -63,8 +63,8 @@ impl GatheredRuns {
     }
 
     /// Whether new records repeat attempts that already have a record in the same run. Then the run must be read again:
-    /// only all of its records together show which record of an attempt counts. Always false for a run with a single
-    /// record file.
+    /// only all of its records together decide which record of an attempt is used for rates. Always false for a run
+    /// with a single record file.
     fn has_doubles(&self) -> bool {
         self.merged.runs.iter().enumerate().any(|(place, run)| {
             if run.tail.files() < 2 || run.records.is_empty() {
@@ -188,8 +188,8 @@ impl RunReader {
             let fresh = gathered.material.records[from..].iter();
             let tried = fresh.map(|record| (&*record.family, &*record.sample));
             let tried = tried.chain(begun.iter().map(|begun| (family, begun.sample.as_str())));
-            // Include samples that another run already has: this run may have used another version of their items,
-            // which is also checked.
+            // Include samples that another run already has: for each run, check whether their items have changed since
+            // it was started.
             let tried: BTreeSet<(&str, &str)> = tried.collect();
             let tried: Vec<Sample> = tried.into_iter().filter_map(|(family, id)| self.sample(family, id)).collect();
             for sample in tried {

@@ -40,7 +40,8 @@ pub(super) struct Base<'a> {
 }
 
 impl Base<'_> {
-    /// Returns git's mode and the first `limit` bytes of a file or link; `None` for folders and missing paths.
+    /// Returns git's mode and the bytes of a file or link, of a snapshot's file only the first `limit` bytes; `None`
+    /// for folders and missing paths.
     fn content(&self, path: &str, limit: u64) -> io::Result<Option<(u32, Vec<u8>)>> {
         if let Some(laid) = self.overrides.get(path) {
             return Ok(Some((FILE_MODE | file_mode(laid.executable), laid.bytes.clone())));
@@ -69,8 +70,8 @@ impl Base<'_> {
         if let Some(laid) = self.overrides.get(path) {
             return Ok(laid.bytes.len() as u64 == size && same(&mut &laid.bytes[..], file)?);
         }
-        // An attempt cannot make a snapshot unreadable, so drop the error number: [`is_attempts_doing`] would judge by
-        // it.
+        // An attempt cannot make a snapshot unreadable, so drop the error number: [`is_attempts_doing`] would otherwise
+        // blame the attempt for some errors.
         let mut original = File::open(self.tree.join(path)).map_err(io::Error::other)?;
         Ok(original.metadata()?.len() == size && same(&mut original, file)?)
     }

@@ -261,7 +261,7 @@ impl Workspace {
     }
 
     /// Removes a file. If the lower layer has a file at this path, leaves a whiteout to hide it. Every user may create
-    /// whiteouts since Linux 5.8, and so on every kernel on which ordinary users can mount overlays (5.11).
+    /// whiteouts since Linux 5.8, and ordinary users can mount overlays only since Linux 5.11.
     fn take_away(&self, path: &str) -> Result<()> {
         let target = self.writable().join(path);
         let take = || {

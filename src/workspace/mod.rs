@@ -92,8 +92,8 @@ pub enum ChangeKind {
     Modified,
     /// A removed file.
     Removed,
-    /// A path that is not copied to verification: a link, FIFO, socket or device, a file that is too large or whose
-    /// name is not UTF-8, or anything below a path that is too long or too deep.
+    /// A path that is not copied to verification: a link, FIFO, socket or device, a file that is too large, cannot be
+    /// read or has a name that is not UTF-8, or anything below a path that is too long or too deep.
     Skipped,
 }
 
@@ -104,7 +104,8 @@ pub struct Changes {
     pub files: Vec<FileChange>,
     /// The changes as a unified diff for `git apply`. Of binary files it contains only the names.
     pub patch: Vec<u8>,
-    /// Number of new files beyond [`ChangeLimits::files`]; these files are neither listed nor stored.
+    /// Number of new files beyond [`ChangeLimits::files`] or [`ChangeLimits::names`]; these files are neither listed
+    /// nor stored.
     pub unlisted: u64,
 }
 
@@ -116,7 +117,7 @@ pub struct ChangeLimits {
     /// Maximum bytes of all files together. Files are counted in the order of their paths; those beyond the limit are
     /// skipped.
     pub total: u64,
-    /// Maximum number of new files that are listed.
+    /// Number of listed changes beyond which new files are only counted.
     pub files: usize,
     /// Maximum bytes of the paths of all listed new files together.
     pub names: usize,

@@ -53,7 +53,7 @@ pub struct Snapshot {
 /// Computes the digest of a repo's [`Snapshot`] without making the snapshot.
 ///
 /// # Errors
-/// Kind `Suite`, as for [`Snapshot::take`].
+/// Returns the errors of [`Snapshot::take`] that concern the repo.
 pub fn repo_digest(repo: &Path) -> Result<String> {
     examine(repo).map(|(_, _, digest)| digest)
 }
@@ -66,8 +66,9 @@ impl Snapshot {
     /// snapshot.
     ///
     /// # Errors
-    /// Kind `Suite` for a link that leads out of the repo, a special file, or a name that is not UTF-8; kind `Machine`
-    /// if the cache cannot be written.
+    /// Kind `Suite` if the repo does not exist, changes while it is copied, or contains a link that leads out, a
+    /// special file, or a path that is too long or not UTF-8; kind `Machine` if a file cannot be read or the cache
+    /// cannot be written.
     pub fn take(repo: &Path, cache: &Path, owner: Option<(u32, u32)>) -> Result<Self> {
         let (repo, manifest, digest) = examine(repo)?;
         let tree = copied(&manifest, &|_| &repo, &digest, cache, owner)?;
@@ -138,8 +139,8 @@ impl Snapshot {
         files.map(|(path, _)| path.clone()).collect()
     }
 
-    /// Returns the SHA-256 in hex of all paths, kinds, execute permissions and contents of the repo. It is the same on
-    /// every machine.
+    /// Returns the SHA-256 in hex of all paths, kinds, execute permissions and contents of the repo, without files left
+    /// out by [`Snapshot::without`]. It is the same on every machine.
     pub fn digest(&self) -> &str {
         &self.digest
     }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use crate::stats::{Interval, Intervals, SampleValue, rate_interval};
 
-/// The numbers of samples that are checked.
+/// Numbers of samples for which the coverage is checked.
 pub(super) const SINGLE_SAMPLES: RangeInclusive<usize> = 3..=60;
 
 /// Returns the coverage at `steps - 1` evenly spaced rates between 0 and 1, each with its rate.

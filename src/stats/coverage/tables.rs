@@ -110,7 +110,7 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
 }
 
 /// The simulations for the slope of the log-odds over n. Each simulated run needs a fit, which is slow, so there are
-/// fewer cells than for other measures. How much samples differ matters most if k is above 1.
+/// fewer cells than for other measures. Differences between samples matter mainly for k above 1.
 fn slopes(name: &'static str, k: usize) -> Measure {
     let kinds = [
         ("0.1", Chances::Same(0.1)),
