@@ -89,7 +89,7 @@ pub struct Instruction {
     pub expect: Expect,
 }
 
-/// A section of the documentation.
+/// A section of the repo's documentation that tells agents how to carry out an instruction (the `oracle` setting).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OracleSection {

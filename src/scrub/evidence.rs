@@ -26,7 +26,7 @@ const FAR: usize = 30;
 /// weight.
 const LEAST_SPOKEN: f64 = 0.35;
 
-/// Decides on all numbers that no rule has settled.
+/// Decides on all numbers on which no rule has decided.
 pub(super) fn weigh(prose: &Prose<'_>, setting: StretchContext, decisions: &mut [Decision]) {
     let mut before: Option<(usize, f64)> = None;
     let mut at = 0;
@@ -63,7 +63,7 @@ pub(super) fn weigh(prose: &Prose<'_>, setting: StretchContext, decisions: &mut 
     }
 }
 
-/// Whether a token is a number that no rule has settled. A marker counts too, so that groups stay the same after one of
+/// Whether a token is a number on which no rule has decided. A marker counts too, so that groups stay the same after one of
 /// their numbers has been removed.
 fn is_open(prose: &Prose<'_>, decisions: &[Decision], at: usize) -> bool {
     match prose.tokens[at].kind {

@@ -8,7 +8,7 @@
 //!
 //! 1. The text is split into blocks (`line_layout`, `latex_layout`): prose by section, captions, tables, and stretches
 //!    in which no number is a result: code, display equations, bibliographies, layout.
-//! 2. In prose, unambiguous numbers are settled by fixed rules (`prose`, `symbols`): citations, references, years,
+//! 2. In prose, unambiguous numbers are kept or removed by fixed rules (`prose`, `symbols`): citations, references, years,
 //!    versions, names such as ResNet-50, symbols with a value, sizes such as 28 x 28, ratios such as 2.5x faster.
 //! 3. For the others, nearby words are weighed (`evidence`): metrics and claims count towards a result; settings,
 //!    actions and counted things count against it. Numbers in a list, a range or around ± are judged together.

@@ -62,7 +62,7 @@ impl Prose<'_> {
         }
     }
 
-    /// The rule that settles this number, if any, and whether it removes the number.
+    /// The rule that applies to this number, if any, and whether it removes the number.
     pub(super) fn rule(&self, at: usize, form: NumberForm) -> Option<(bool, ScrubRule)> {
         let keep = |rule| Some((false, rule));
         let remove = |rule| Some((true, rule));
@@ -287,7 +287,7 @@ impl Prose<'_> {
             || (matches!(self.sign(at + 1), Some('_' | '(')) && spread(at + 2, at + 3))
     }
 
-    /// Settles ratios such as `2.5 times faster`, `3.1x fewer`, `120-fold` and `a 3.2-point gain`.
+    /// Decides on ratios such as `2.5 times faster`, `3.1x fewer`, `120-fold` and `a 3.2-point gain`.
     fn ratio(&self, at: usize, form: NumberForm) -> Option<(bool, ScrubRule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
         if sign == Some('-') && self.glued(at + 1) && self.glued(at + 2) {
@@ -322,7 +322,7 @@ impl Prose<'_> {
         self.times(last, form)
     }
 
-    /// Settles a number followed by `times faster` or `x fewer`, and numbers such as `2.5x`.
+    /// Decides on a number followed by `times faster` or `x fewer`, and numbers such as `2.5x`.
     fn times(&self, at: usize, form: NumberForm) -> Option<(bool, ScrubRule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
         // A percentage with a comparative, such as "40% fewer".

@@ -22,7 +22,7 @@ impl Prose<'_> {
         degrees && open + 1 < at - 2 && matches!(self.word(name), "t" | "F" | "χ" | "chi" | "U" | "z" | "Z" | "H" | "T")
     }
 
-    /// Settles values of symbols and parts of formulas.
+    /// Decides whether a number that is the value of a symbol, or a part of a formula, is a result; `None` if it is neither.
     pub(super) fn in_symbols(&self, at: usize) -> Option<(bool, ScrubRule)> {
         let relation = |at: usize| self.sign(at).is_some_and(|sign| "=<>≈≤≥≪≫∈≡".contains(sign));
         let before = back(at, 1);
