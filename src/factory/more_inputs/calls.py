@@ -23,10 +23,10 @@ from .sources import NoSource, by_place, is_lasting, is_short, source_of, type_o
 MOST_TRIED, MOST_FOUND, TRIED_IN_VAIN = 5000, 1000, 200
 # An option with at most this many recorded values also gets values of options of the same name in other functions.
 FEW_VALUES = 2
-# Time limits in seconds of all calls of a function, and of all calls of its mutants, and maximum number of the latter. The
-# numbers are reached first, unless calls take long.
+# Time limits in seconds of all calls of a function, and of all calls of its mutants, and maximum number of calls of mutants.
+# Unless calls take long, `MOST_TRIED` and this number are reached before the time limits.
 CALLS_SECONDS, MUTANT_SECONDS, MOST_MUTANT_CALLS = 3.0, 3.0, 20000
-# Number of recorded calls that are compared before and after other calls.
+# Maximum number of a function's recorded calls whose outcomes are compared before and after the new calls of each function.
 MOST_COMPARED = 3
 # Longest line that shows an example, in characters; and number of calls among which examples are chosen.
 LONGEST_EXAMPLE, MOST_ABLE = 700, 200
@@ -90,9 +90,10 @@ def share_options(functions):
                 inputs.other_values[place] = others
 
 
-# The place of a free change if no recorded call has arguments of these types.
+# Stands for a place in a `FreeChange`: no recorded call has arguments of these types.
 UNUSUAL_TYPES = "unusual types"
-# An argument that was changed freely, and whether it has what recorded texts do not have.
+# The place of an argument that was changed without regard to recorded values, and whether it has become foreign, see
+# `Changes.changed`.
 FreeChange = collections.namedtuple("FreeChange", "place is_foreign")
 
 
@@ -113,7 +114,7 @@ class Inputs:
         self.expected = {}
         self.chance = random.Random(f"{wanted}")
         self.changes = Changes(self.called, self.chance)
-        # Index of the first of any number of positional arguments.
+        # Index of the first argument that belongs to `*args`; `None` without `*args`.
         self.rest = self.called.__code__.co_argcount if self.called.__code__.co_flags & inspect.CO_VARARGS else None
         for positional, named in calls:
             for place, source in by_place(positional, named).items():
@@ -192,7 +193,7 @@ class Inputs:
             first = self.run(call)
             if self.failed and len({one.place for one in free}) == 1:
                 limited.update(free)
-            # Other random numbers may not matter.
+            # The outcome must be the same with other random numbers.
             if first is not None and self.run(call, seed=1) == first:
                 places[call] = len(found)
                 found.append((free, call, *first))
@@ -261,7 +262,7 @@ class Inputs:
             outcomes.setdefault(made, set()).add(found)
         for call, (made, found) in zip(calls, shown):
             line = f"{made} {found}"
-            # Calls look equal if they differ in objects that are not shown in full.
+            # Calls with different outcomes are no examples if they look equal, because their objects are not shown in full.
             is_clear = made and len(outcomes[made]) == 1 and is_lasting(line, [made])
             if is_clear and len(line) <= LONGEST_EXAMPLE and not re.search(r"[\n`]|<lambda>", line):
                 call["example"], call["words"] = line, sorted(words_in(found) & source)
@@ -315,7 +316,7 @@ class Inputs:
             for place in chance.sample(list(arguments), min(len(arguments), chance.choice((0, 1, 1, 2)))):
                 value, is_free = value_of(arguments[place]), chance.random() < 0.3
                 times = chance.choice((1, 1, 2))
-                # Methods of the package's objects may fail, and not each text can be written as bytes.
+                # Methods of the package's objects may fail, and some changed texts cannot be encoded as bytes.
                 try:
                     value, is_foreign = self.changes.changed(value, self.values[self.pool_key(place)], is_free, times)
                     source = source_of(value)
@@ -324,7 +325,7 @@ class Inputs:
                 if is_short(source):
                     arguments[place] = source
                     free += [FreeChange(place, is_foreign)] if is_free else []
-            # The types of values that come from other functions' calls are usual, too.
+            # Do not check the types of values that come from other functions' calls: they are allowed, too.
             usual = {place: source for place, source in arguments.items() if place not in others}
             if not self.are_usual(self.types(usual)):
                 free.append(FreeChange(UNUSUAL_TYPES, False))
@@ -366,11 +367,11 @@ class Inputs:
             sys.settrace(None)
         if result is None and equal(before, after):
             return None
-        # What a right function keeps in objects besides its result is up to it.
+        # Besides returning a result, a right function may store anything in its objects, so such changes are not compared.
         given = [*positional, *named.values()]
         changes_objects = any(not is_container(value) and not equal(*states) for value, *states in zip(given, before, after))
         try:
-            # Nothing of such a result could be compared.
+            # Leave out a result without anything to compare, such as an object without public attributes.
             if result is not None and plain(result) is None and not (type(result) is float and math.isnan(result)):
                 return None
             result = outcome(given, result, before, after, changes_objects)

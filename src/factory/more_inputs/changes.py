@@ -18,19 +18,20 @@ import re
 
 from .mutants import tree_of
 
-# Maximum number of a module's constants of one type that count as constants of a function that uses them.
+# Maximum number of a module's constants of one type that are added to those in the source of a function that uses them.
 MOST_CONSTANTS = 40
-# Longest text in a function's source that is put into texts, and longest text that is made by repetition, in characters.
+# Longest text in a function's source that is put into arguments, and longest argument that is made by repetition, in
+# characters.
 LONGEST_PIECE, LONGEST_TEXT = 8, 400
 # The words of a text, and what is between them.
 WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-# Letters that the recorded texts may not have.
+# Letters for foreign texts: recorded texts often do not contain them.
 OTHER_LETTERS = "bgkqxzBGKQXZ"
 # Numbers at which rules about digits, times, years and bytes often change.
 SPECIAL_NUMBERS = (0, 1, 2, 7, 10, 11, 12, 19, 20, 21, 23, 24, 31, 59, 60, 99, 100, 101, 110, 200, 255, 256, 365, 366, 999)
 SPECIAL_NUMBERS += (1000, 1001, 1024, 1100, 1900, 2000, 2001, 2024, 2100, 2400, 9999, 10000, 65536, 100000, 999999, 1000000)
-# Numbers up to this one may have a bound, such as months, percentages, bytes and degrees have. Larger ones may be exceeded
-# a bit.
+# Numbers up to this one may have a bound, such as months, percentages, bytes and degrees have. If a bound of the recorded
+# numbers is larger, new ones may exceed it by a tenth.
 LARGEST_BOUND = 366
 SPECIAL_YEARS = (1900, 1996, 2000, 2023, 2024, 2100)
 
@@ -69,7 +70,7 @@ class Changes:
         # Whether the value that is being changed has become foreign, see `changed`.
         self.chance, self.is_foreign = chance, False
         numbers, texts = constants_of(called)
-        # What the function does may change at its numbers, and beside them.
+        # The function may do something else at the numbers that it uses, and next to them.
         self.numbers = sorted({number + beside for number in numbers for beside in (-1, 0, 1)})
         self.texts = sorted(text for text in texts if 0 < len(text) <= LONGEST_PIECE)
         self.lengths = [number for number in self.numbers if 0 < number <= LONGEST_TEXT]
@@ -168,7 +169,7 @@ class Changes:
         if not value:
             return other
         if not is_free:
-            # Other letters could make another word or name, and a text with a structure may not have any.
+            # Change only digits: other letters could make another word or name, or break the structure of a text.
             places = [place for place, sign in enumerate(value) if sign in "0123456789"]
             if not places:
                 return value
@@ -195,6 +196,8 @@ class Changes:
             changes += [value.lower(), value.upper(), value.swapcase(), value.title()]
         if " " in separators:
             changes += [" " + value, value + " ", value.replace(" ", "  ")]
+        if "\n" in separators:
+            changes += [value + "\n", value.rstrip("\n"), value.replace(" ", "\n", 1)]
         foreign = self.foreign_texts(value, place, signs)
         if foreign and self.chance.random() < len(foreign) / (len(changes) + len(foreign)):
             self.is_foreign = True
@@ -231,6 +234,8 @@ class Changes:
             changes += [value.upper(), value.swapcase(), value.title()]
         if others := [sign for sign in OTHER_LETTERS if kind_of_sign(sign) == kind_of_sign(value[place])]:
             changes += [value[:place] + self.chance.choice(others) + value[place + 1 :]]
+        if " " in signs and "\n" not in signs:
+            changes += [value + "\n", value.replace(" ", "\n", 1)]
         if self.texts:
             piece = self.chance.choice(self.texts)
             changes += [value[:place] + piece + value[place:], value[:place] + piece + value[place + 1 :], value + piece]
@@ -247,7 +252,7 @@ class Changes:
         place = self.chance.randrange(len(value))
         inner = self.changed_once(value[place], members, is_free)
         changes = [value[:place] + [inner] + value[place + 1 :]] * 3
-        # In lists of one length, members at different places may mean different things.
+        # If all lists have the same length, members at different places may mean different things.
         if is_free or len(set(map(len, alike))) > 1:
             changes += [
                 value + other,

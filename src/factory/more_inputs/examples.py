@@ -48,7 +48,7 @@ def example(called, positional, named):
         if is_new and type(positional[0]).__qualname__ == owner:
             made = f"{owner}({', '.join(shown)})"
         else:
-            # An object of a subclass may be made in another way.
+            # For an object of a subclass, show `__init__` itself: the subclass may take other arguments.
             first = [f"self: {type(positional[0]).__qualname__}"] if is_new else []
             made = f"{name}({', '.join(first + shown)})"
         with one_call():
@@ -60,7 +60,7 @@ def example(called, positional, named):
         more = [f"{rest[0]}[{place}]" for place in range(len(positional) - count)] if len(positional) > count else []
         names = [*code.co_varnames[: min(count, len(positional))], *more, *named]
         if is_new:
-            # An object's own text may not show its attributes.
+            # The object's `repr` may leave out attributes.
             new = positional[0]
             return made, f"makes {with_attributes(new) if attributes(new) else readable(new)}"
         states = zip(names, [*positional, *named.values()], before, after)

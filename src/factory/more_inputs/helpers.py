@@ -1,6 +1,6 @@
 """Calls with more inputs than the package's own tests have, and what the original code gives."""
 
-# Sources of arguments need some of these modules.
+# The expressions that make arguments need some of these modules.
 import base64
 import collections.abc
 import contextlib
@@ -74,7 +74,7 @@ def plain(value, depth=0):
     if issubclass(kind, (set, frozenset)):
         return sorted((plain(part, depth + 1) for part in set(value)), key=repr)
     if issubclass(kind, dict):
-        # Names such as `__doc__` and `__firstlineno__` in the namespace of a class describe its source.
+        # Names such as `__doc__` and `__firstlineno__` in the namespace of a class describe its source, so leave them out.
         members = ((plain(key, depth + 1), part) for key, part in dict.items(value))
         found = {}
         for key, part in members:

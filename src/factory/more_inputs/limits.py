@@ -76,7 +76,7 @@ def one_call(seed=0):
         raise TookTooLong
 
     random.seed(seed)
-    # Again and again, because code may catch the exception.
+    # Repeat the signal, because code may catch the exception.
     limits = (signal.ITIMER_PROF, signal.SIGPROF, CALL_SECONDS), (signal.ITIMER_REAL, signal.SIGALRM, SLOWER * CALL_SECONDS)
     for timer, number, seconds in limits:
         signal.signal(number, stop)

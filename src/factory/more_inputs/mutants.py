@@ -139,7 +139,7 @@ def changes_of(node):
     if isinstance(node, ast.Call):
         for place in range(len(node.keywords)):
             put("keywords", node.keywords[:place] + node.keywords[place + 1 :])
-        # What is called leaves its argument, or its object, as it is.
+        # Replace a call by its only argument or, without arguments, by its object, as if the called function changed nothing.
         unchanged = node.args if len(node.args) == 1 else [node.func.value] if is_call_without_arguments(node) else []
         if unchanged and not isinstance(unchanged[0], ast.Starred):
             found.append(lambda: put_all(node, func=ast.parse("lambda value: value").body[0].value, args=unchanged, keywords=[]))

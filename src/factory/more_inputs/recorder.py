@@ -117,64 +117,97 @@ class Recorder:
         anything that may take long, so that others see that this process lives.
 
         Calls may change what all functions share, such as a cache. So each function's calls are made in a process of its
-        own, and are dropped if they come out differently in another process, or change the outcomes of recorded calls. Outcomes
-        that change anyway, such as times, are not compared."""
-        functions, without = {}, lambda wanted, reason: (wanted, self.modules[wanted], reason, [], [])
+        own, and are dropped if they come out differently in another process, or change the outcomes of recorded calls."""
+        functions = {}
         for wanted in sorted({*self.calls, *self.sequences}):
             calls, sequences = list(self.calls.get(wanted, ())), list(self.sequences.get(wanted, ()))
             if not calls and not sequences:
-                yield without(wanted, UNWRITTEN)
+                yield self.without(wanted, UNWRITTEN)
                 continue
             try:
                 functions[wanted] = Inputs(wanted, self.modules[wanted], calls), sequences
             except Exception:
-                yield without(wanted, FAILED)
+                yield self.without(wanted, FAILED)
         share_options([inputs for inputs, _ in functions.values()])
-        recorded = lambda: [outcome for inputs, _ in functions.values() for outcome in inputs.recorded()]
+        outcomes = RecordedOutcomes({wanted: inputs for wanted, (inputs, _) in functions.items()})
         yield None
-        usual = tried(recorded)
-        if usual is None:
-            # Leave out the functions that are to blame: without outcomes to compare with, nothing is known of what calls change.
-            for wanted, (inputs, _) in list(functions.items()):
+        if not outcomes.measure():
+            for wanted, inputs in list(outcomes.inputs.items()):
                 yield None
                 if tried(inputs.recorded) is None:
-                    del functions[wanted]
-                    yield without(wanted, ENDED)
+                    outcomes.leave_out(wanted)
+                    yield self.without(wanted, ENDED)
             yield None
-            usual = tried(recorded)
-        if usual is None:
-            for wanted in functions:
-                yield without(wanted, ENDED)
-            return
-        steady, steps = range(len(usual)), Steps(itertools.chain.from_iterable(self.sequences.values()))
-        for wanted, (inputs, sequences) in functions.items():
+            if not outcomes.measure():
+                for wanted in outcomes.inputs:
+                    yield self.without(wanted, ENDED)
+                return
+        steps = Steps(itertools.chain.from_iterable(self.sequences.values()))
+        for wanted, inputs in outcomes.inputs.items():
             if time.monotonic() > self.until:
-                yield without(wanted, LATE)
+                yield self.without(wanted, LATE)
                 continue
-            many = Sequences(inputs, sequences, steps)
             try:
-                yield None
-                kept = in_fork(inputs.selected)
-                yield None
-                longer = in_fork(many.selected) if sequences else []
-                if not kept and not longer:
-                    yield without(wanted, ENDED if kept is None or longer is None else NOTHING if inputs.calls else UNWRITTEN)
-                    continue
-                kept, longer = kept or [], longer or []
-                yield None
-                after = in_fork(lambda: recorded() if inputs.come_out(kept) and many.come_out(longer) else None)
-                if after is not None and any(after[place] != usual[place] for place in steady):
-                    yield None
-                    again = tried(recorded) or []
-                    steady = [place for place in steady if usual[place : place + 1] == again[place : place + 1]]
+                yield from self.made_for(wanted, inputs, Sequences(inputs, functions[wanted][1], steps), outcomes)
             except Failed as error:
                 print(error, file=sys.stderr)
-                yield without(wanted, FAILED)
+                yield self.without(wanted, FAILED)
+
+    def made_for(self, wanted, inputs, sequences, outcomes):
+        """Yields what is made for one function, and `None` before anything that may take long."""
+        yield None
+        calls = in_fork(inputs.selected)
+        yield None
+        longer = in_fork(sequences.selected) if sequences.recorded else []
+        if not calls and not longer:
+            is_ended = calls is None or longer is None
+            yield self.without(wanted, ENDED if is_ended else NOTHING if inputs.calls else UNWRITTEN)
+            return
+        # Often only the calls, or only the sequences, change what others share.
+        for kept, many in ((calls, longer), (calls, []), ([], longer)):
+            if not kept and not many:
                 continue
-            if after is None or any(after[place] != usual[place] for place in steady):
-                yield without(wanted, UNSTEADY)
-            else:
-                yield wanted, self.modules[wanted], kept, longer, [digest(*call) for call in inputs.calls]
+            yield None
+            after = in_fork(lambda: outcomes.now() if inputs.come_out(kept or []) and sequences.come_out(many or []) else None)
+            if after is not None and outcomes.differ(after):
+                yield None
+                outcomes.leave_out_unsteady()
+            if after is not None and not outcomes.differ(after):
+                yield wanted, self.modules[wanted], kept or [], many or [], [digest(*call) for call in inputs.calls]
+                return
+        yield self.without(wanted, UNSTEADY)
+
+    def without(self, wanted, reason):
+        return wanted, self.modules[wanted], reason, [], []
+
+
+class RecordedOutcomes:
+    """Outcomes of recorded calls of all functions, which the calls of no function may change."""
+
+    def __init__(self, inputs):
+        # The functions' inputs, the outcomes in the beginning, and the places of those that do not change anyway, as times do.
+        self.inputs, self.usual, self.steady = inputs, [], []
+
+    def now(self):
+        return [outcome for inputs in self.inputs.values() for outcome in inputs.recorded()]
+
+    def measure(self):
+        """Measures the outcomes in the beginning. Returns whether the calls leave their process alive."""
+        found = tried(self.now)
+        self.usual = found or []
+        self.steady = list(range(len(self.usual)))
+        return found is not None
+
+    def leave_out(self, wanted):
+        del self.inputs[wanted]
+
+    def differ(self, outcomes):
+        return any(outcomes[place] != self.usual[place] for place in self.steady)
+
+    def leave_out_unsteady(self):
+        """Measures the outcomes again, and compares those no longer that have changed."""
+        again = tried(self.now) or []
+        self.steady = [place for place in self.steady if self.usual[place : place + 1] == again[place : place + 1]]
 
 
 class Checker:

@@ -8,7 +8,7 @@ from .sources import digest
 
 # Maximum numbers of calls of a function that are kept, of its sequences, and of sequences that notice no mutant.
 MOST_KEPT, MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT = 120, 40, 16
-# Longest text of all examples of a function, in characters, and number of calls of a function for each of its examples.
+# Longest text of all examples of a function, in characters, and minimum number of its calls per example.
 LONGEST_EXAMPLES, CALLS_PER_EXAMPLE = 2500, 2
 
 

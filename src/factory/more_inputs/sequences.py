@@ -189,7 +189,8 @@ class Steps:
     """The steps of all recorded sequences."""
 
     def __init__(self, sequences):
-        # The steps with the types of the objects that they refer to, and the sources and values of each argument.
+        # `further`: the steps, with the types of the objects that they refer to. `pools` and `values`: sources and values of
+        # arguments.
         self.further, self.pools, self.values = {}, {}, {}
         for steps in dict.fromkeys(sequences):
             for module, name, positional, named, made in steps:
@@ -216,7 +217,15 @@ class Sequences:
         # Whether a call of the last sequence raised an exception.
         self.failed = False
         self.inputs, self.called, self.chance = inputs, inputs.called, inputs.chance
-        self.recorded, self.steps = recorded[:MOST_SEQUENCES_RECORDED], steps
+        self.recorded, self.steps = self.of_all_kinds(recorded), steps
+
+    def of_all_kinds(self, recorded):
+        """At most `MOST_SEQUENCES_RECORDED` sequences, in turn from those that call the same functions."""
+        kinds = {}
+        for steps in self.chance.sample(recorded, len(recorded)):
+            kinds.setdefault(tuple(step[:2] for step in steps), []).append(steps)
+        turns = itertools.chain.from_iterable(itertools.zip_longest(*kinds.values()))
+        return list(itertools.islice((steps for steps in turns if steps), MOST_SEQUENCES_RECORDED))
 
     def come_out(self, sequences):
         """Whether selected sequences have their expected outcomes, one after the other."""
@@ -243,7 +252,7 @@ class Sequences:
             first = self.replayed(steps, lines)
             if self.failed and len({change.place for change in free}) == 1:
                 limited.update(free)
-            # Other random numbers may not matter.
+            # The outcomes must be the same with other random numbers.
             compared = [is_comparable(outcome, step) for step, outcome in zip(steps, first or ())]
             if any(compared) and lines and self.replayed(steps, seed=1) == first:
                 found.append((steps, first, compared, frozenset(lines), free))
@@ -276,7 +285,7 @@ class Sequences:
                 if lines is not None:
                     sys.settrace(traced_lines(code, lines))
                 for step in steps:
-                    # What a step needs may have become another thing by a change.
+                    # A change may have given an object that the step needs another type.
                     if any(type_name(made[place]) != steps[place][4] for place in needed(step)):
                         return None
                     try:
@@ -475,7 +484,7 @@ def called_in(made, step):
 
 def is_comparable(outcome, step):
     """Whether tests can compare the outcome of a step."""
-    # That a function returns nothing says something if it returns values otherwise.
+    # A call that returns nothing is compared if the function has a `return` with a value, which it could have returned.
     return says_anything(outcome) or type(outcome) is list and returns_values(*step[:2])
 
 

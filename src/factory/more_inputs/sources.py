@@ -21,7 +21,8 @@ import types
 
 from . import helpers
 
-# Longest source of an argument, and of one with a pickled object, in characters. The tests of a file share pickled objects.
+# Longest source of an argument, and of one with a pickled object, in characters. The latter may be longer, because the tests of
+# a file share pickled objects.
 LONGEST_ARGUMENT, LONGEST_PICKLE = 3000, 8000
 # Longest outcome of a call that is written as a literal, and longest one of which a digest is written, in characters.
 LONGEST_LITERAL, LONGEST_OUTCOME = 1500, 30000
@@ -43,7 +44,7 @@ def source_of(value, depth=0):
     if depth < 6 and kind in (list, tuple, set, frozenset, dict):
         with contextlib.suppress(NoSource):
             source = written_container(value, kind, lambda part: source_of(part, depth + 1))
-            # One pickle keeps what the members share.
+            # Members that need pickling are pickled together, so that they still share objects.
             if kind is dict or "loaded(" not in source:
                 return source
     if kind is slice:
@@ -134,7 +135,7 @@ def lambda_of(value):
     return None
 
 
-# Sources of known functions by their code, because functions made from a source have no file.
+# Sources of functions by `essence_of` their code: a function that was made from such a source has no file to read it from.
 LAMBDAS = {}
 
 
