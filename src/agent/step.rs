@@ -189,8 +189,8 @@ pub(crate) fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, cont
                 },
                 Some(ParsedCall { arguments: Err(what), .. }) => format!("the arguments of `{name}` are {what}"),
                 None => {
-                    let called = calls.first().map_or("nothing", |call| call.name.as_str());
-                    format!("called `{called}` when only `{name}` counted")
+                    let called = calls.first().map_or("no tool".to_owned(), |call| format!("`{}`", call.name));
+                    format!("the last reply called {called}, but only `{name}` counts in it")
                 }
             },
             Err(what) => what,

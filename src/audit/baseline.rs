@@ -112,7 +112,10 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
             let what = "its result depends on the number of threads for linear algebra";
             errors.push(
                 Error::new(FailureKind::Baseline, format!("paper `{paper}`, experiment `{}`: {what}", experiment.id))
-                    .hint(format!("compare the results with and without `{TWO_THREADS}`, and do not print values that depend on rounding")),
+                    .hint(format!(
+                        "compare its results with and without `{TWO_THREADS}` before the command, and do not print \
+                         values that depend on rounding"
+                    )),
             );
         }
     }

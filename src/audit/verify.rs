@@ -61,8 +61,9 @@ pub async fn verify(
         written.push("dependencies.json");
     }
     let threads = two_threads(&shared).await;
-    bench = Arc::into_inner(shared)
-        .ok_or_else(|| vec![Error::internal("a trial was still running when its matrix was finished")])?;
+    bench = Arc::into_inner(shared).ok_or_else(|| {
+        vec![Error::internal("an experiment was still running after the dependency matrix was finished")]
+    })?;
     bench.set_dependencies(dependencies);
     let bench = Arc::new(bench);
 

@@ -81,8 +81,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             .hint("`--force` compares them anyway"));
     }
     if all.len() < 2 {
-        return Err(Error::usage(format!("{} contender(s): nothing to compare", all.len()))
-            .hint("name two runs, or one with several agents"));
+        return Err(Error::usage(format!("nothing to compare: there are attempts of {} agent(s) only", all.len()))
+            .hint("name two runs, or one with several agents or models"));
     }
     let how = intervals(arguments.intervals, merged.runs.iter().flat_map(|reading| &reading.records));
     let rows = compare(&all, arguments.every_pair, arguments.by_n, how);
@@ -99,8 +99,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     if rows.is_empty() {
-        return Err(Error::usage("the contenders have no sample in common at which both have an attempt that counts")
-            .hint("use the same `--seed`, `-n` and `--limit` for runs that are to be compared"));
+        return Err(Error::usage(
+            "the agents to compare have no sample in common, not counting attempts that were lost",
+        )
+        .hint("use the same `--seed`, `-n` and `--limit` for runs that are to be compared"));
     }
     if arguments.json { print_json(&rows) } else { print(&compare_console(&rows, how)) }
 }

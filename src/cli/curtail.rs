@@ -172,13 +172,13 @@ fn show(found: &CurtailedPaper) -> Result<()> {
             let given_up = experiment.given_up;
             let what = if chosen.reached { "reaches the goal" } else { "does not reach the goal" };
             print(&format!(
-                "{}: {} {what}; {given_up} settings cannot reach it\n",
+                "{}: the setting {} {what}; of those tried, {given_up} cannot reach it\n",
                 experiment.id,
                 written(&chosen.setting)
             ))?;
             for (group, name) in &chosen.disagreements {
                 print(&format!(
-                    "  judged differently than in full: {} of {}\n",
+                    "  another verdict than with full parameters: solution `{}` of `{}`\n",
                     crate::report::clean(name),
                     crate::report::clean(group)
                 ))?;

@@ -100,7 +100,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 async fn commands(arguments: &Arguments) -> Result<()> {
     if arguments.check || arguments.full {
         return Err(Error::usage("`--check` and `--full` are for papers").hint(
-            "leave them out; instructions have one protocol, and each run checks their right programs before it begins",
+            "leave them out: instructions have no full protocol, and each run first checks their right programs",
         ));
     }
     let suite = arguments.suite.own_folder()?;

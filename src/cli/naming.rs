@@ -70,7 +70,7 @@ pub(super) fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<Path
         let folder = run_folder(name, runs)?;
         if folder.canonicalize().is_ok_and(|folder| !real.insert(folder)) {
             return Err(Error::usage(format!("run `{name}` is named twice"))
-                .hint("a run with several agents is several contenders: name it once"));
+                .hint("name each run once: all of its agents are included"));
         }
         Ok(folder)
     };

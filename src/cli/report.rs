@@ -468,6 +468,6 @@ pub(super) fn parse_population(text: &str) -> Result<Population, String> {
     match text {
         "suite" => Ok(Population::Suite),
         "papers" => Ok(Population::Papers),
-        _ => Err(format!("intervals speak of the `suite` or of `papers`, not of `{text}`")),
+        _ => Err(format!("`{text}` is not a scope of intervals: give `suite` or `papers`")),
     }
 }

@@ -92,12 +92,15 @@ fn swallowed(functions: &[String], all: usize) -> String {
     match functions {
         [] => String::new(),
         every if every.len() == all && all > 1 => format!(
-            "all {all} functions fail by value, not by error: the experiments continue after an error, as test \
-             runners do\n"
+            "masking any of the {all} functions changes values instead of causing an error: the experiments continue \
+             after an error, as test runners do\n"
         ),
         some => {
             let named: Vec<String> = some.iter().map(|function| clean(function)).collect();
-            format!("fails by value, not by error (something swallows the error): {}\n", named.join(", "))
+            format!(
+                "masking these changes values instead of causing an error, so something catches the error: {}\n",
+                named.join(", ")
+            )
         }
     }
 }

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_a_shards_start_is_read_from_its_name() {
+    fn how_often_a_shard_was_started_is_read_from_its_process_name() {
         assert_eq!((start_of("03", "03"), start_of("03-12", "03")), (Some(1), Some(12)));
         assert_eq!((start_of("031", "03"), start_of("13", "03")), (None, None));
     }

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_detail_is_stated_by_whole_words_and_numbers() {
+    fn a_text_states_a_detail_of_a_body_if_it_contains_all_its_whole_words_and_numbers() {
         let detail = |parts: &[&str]| Detail {
             parts: parts.iter().map(|part| (*part).to_owned()).collect(),
             is_exception: false,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_details_keep_placeholders_escapes_and_the_rest_of_the_file() {
+    fn replacing_the_details_of_a_body_keeps_placeholders_escapes_and_the_rest_of_the_file() {
         let module = Module::parse("m.py", SOURCE.as_bytes().to_vec()).unwrap();
         let changed = module.with_other_details(&module.details(&module.body_code(0)));
         let changed = String::from_utf8(changed).unwrap();

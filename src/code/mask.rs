@@ -132,7 +132,7 @@ impl Module {
                 let is_target =
                     |cut: &MaskedPart<'_>| matches!(cut, MaskedPart::Function(target) if target.function == index);
                 let what = if cuts.iter().any(is_target) {
-                    format!("the body of `{label}` is not what it should be")
+                    format!("the body of `{label}` is not the one that masking put there")
                 } else {
                     format!("`{label}` changed")
                 };

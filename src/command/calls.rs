@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_with_several_settings_may_be_made_and_not_used() {
+    fn an_object_with_wrong_arguments_may_be_made_but_not_used() {
         let expected = [expects("a.py::Kernel.__init__", json!({"width": 4}))];
         let kernel = |width: u32| FunctionCall {
             object: Some(format!("of {width}")),

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn weighted_every_function_counts_the_same_however_many_cases_it_has() {
+    fn in_the_weighted_rates_every_function_counts_the_same_however_many_cases_it_has() {
         let all = [
             cases("f", true, true, 99),
             cases("f", false, true, 1),

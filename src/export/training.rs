@@ -151,7 +151,7 @@ impl Gaps {
     fn notes(self) -> Vec<String> {
         let mut notes = self.first;
         if self.count > notes.len() {
-            notes.push(format!("{} more replies do not continue an earlier one", self.count - notes.len()));
+            notes.push(format!("{} more steps do not continue an earlier one, either", self.count - notes.len()));
         }
         let without = self.replies - self.with_ids;
         if without > 0 {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_whole_prompts_masks_and_rewards_and_name_what_dropped_ids() {
+    fn rows_have_whole_prompts_token_masks_and_rewards_and_say_why_token_ids_were_dropped() {
         let shortened = Event::Shortened { message: 1, content: "...".into() };
         let lines = trajectory(&[
             (&[1, 2], &[3], None),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollout_ends_where_ids_are_dropped_and_conversations_side_by_side_stay_apart() {
+    fn a_rollout_ends_where_token_ids_are_dropped_and_parallel_conversations_stay_separate() {
         let lines = trajectory(&[
             (&[1, 2], &[3], None),
             (&[7, 7], &[7], None),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_without_ids_have_nulls_and_are_counted() {
+    fn replies_without_token_ids_have_nulls_and_are_counted() {
         let event = Event::reply(1, &Reply::default(), None, std::time::Duration::ZERO, None);
         let rows = rows("r", &full_record("react", 1, 0, 0, false), &[TimedEvent { at: 0.0, event }]);
         assert_eq!((&rows[0].prompt_ids, rows[0].reward, rows[0].dropped_tokens), (&None, Some(0.0), None));

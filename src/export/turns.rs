@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_in_the_text_gets_an_id_and_its_tools_model_calls_are_summed() {
+    fn a_call_in_text_gets_a_generated_id_and_a_turns_cost_includes_its_tools_model_calls() {
         let usage = json!({ "input": 7, "cached": 0, "output": 1, "reasoning": 0 });
         let asked = json!({ "event": "tool_model_call", "step": 1, "tool": "x", "text": "", "usage": usage, "cost": 0.25, "seconds": 1.0 });
         let lines = [reply(&json!([])), line(&asked), observation(None, "seen")];

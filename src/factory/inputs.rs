@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_without_kept_added_tests_have_no_examples() {
+    fn only_functions_with_a_kept_added_test_have_examples() {
         let function = |name: &str| FunctionInputs {
             function: format!("p/m.py::{name}"),
             tests: format!("test_autoexperiment_inputs_1.py::test_0_{name}"),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_test_runner_names_added_test_files_alike() {
+    fn the_test_runner_has_the_same_prefix_for_names_of_added_test_files() {
         assert!(super::super::RUNNER_CODE.contains(&format!("ADDED = \"{ADDED}\"\n")));
     }
 }

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_that_pip_cannot_install_are_dropped_by_name() {
+    fn requirements_that_pip_names_as_not_installable_are_dropped() {
         let mut found = Requirements { tests: vec!["nose2>=1".into(), "mock".into()], ..Requirements::default() };
         let missing = |name: &str| format!("ERROR: No matching distribution found for {name} (from versions: none)");
         assert_eq!(found.drop_named(&missing("nose2>=1")), ["nose2>=1"]);

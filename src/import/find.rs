@@ -99,7 +99,7 @@ fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>
     if !modules.contains_key(file) {
         modules.insert(file.to_owned(), Module::read(repo, Path::new(file))?);
     }
-    modules.get(file).ok_or_else(|| Error::internal("a module was parsed but not kept"))
+    modules.get(file).ok_or_else(|| Error::internal(format!("the parsed module of `{file}` is missing")))
 }
 
 /// Returns the functions whose published lines can be trusted: the index of each function in its module, by its
@@ -188,7 +188,7 @@ fn place(
     if let Some(why) = why {
         findings.push(ImportRemark::doubt(
             about,
-            format!("one of {} of that name; taken for `{label}` {why}", candidates.len()),
+            format!("{} functions have this name; `{label}` was chosen {why}", candidates.len()),
         ));
     }
     if let Some(lines) = function.lines
@@ -324,7 +324,7 @@ fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> O
     let signature_end = first + lines_in(function.header.clone());
     let decorated = first - lines_in(function.whole.start..function.header.start);
     let what = if header < decorated && end >= first {
-        format!("off by {:+}, and the range includes what is above the function", first as i64 - header as i64)
+        format!("off by {:+}, and the range begins above the function", first as i64 - header as i64)
     } else if header < decorated || header > signature_end {
         format!("off by {:+}", first as i64 - header as i64)
     } else if header < first {
@@ -339,7 +339,7 @@ fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> O
         return None;
     };
     Some(format!(
-        "lines {header} and {start} to {end} were published, it is {first} and {} to {last}: {what}",
+        "published: header in line {header}, body {start} to {end}; correct: {first}, {} to {last} ({what})",
         signature_end + 1
     ))
 }

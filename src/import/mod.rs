@@ -241,10 +241,10 @@ fn environment(draft: &mut Draft, paper: &PublishedPaper, findings: &mut Vec<Imp
     let yml = if let Some(path) = &paper.environment {
         std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?
     } else {
-        let name = paper.environment_name.as_deref().unwrap_or("unknown");
+        let called = paper.environment_name.as_ref().map(|name| format!(" (the environment is called `{name}`)"));
         findings.push(ImportRemark::doubt(
             "environment.yml",
-            format!("not published with the paper (it is called `{name}`)"),
+            format!("not published with the paper{}: add the packages by hand", called.unwrap_or_default()),
         ));
         "dependencies:\n  - python>=3.10,<3.14\n".to_owned()
     };

@@ -143,9 +143,10 @@ impl FailedTry {
                 if causes.contains(NO_CONNECTION) { Self::passing(causes) } else { Self::unanswered(causes) }
             }
             // An event of the stream lacks a field.
-            genai::Error::JsonValueExt(_) | genai::Error::SerdeJson(_) => {
-                Self::unanswered(format!("the answer is not a reply: {}", quote(&without(key, &error.to_string()))))
-            }
+            genai::Error::JsonValueExt(_) | genai::Error::SerdeJson(_) => Self::unanswered(format!(
+                "the answer is not a model's reply: {}",
+                quote(&without(key, &error.to_string()))
+            )),
             other => Self::lasting(ModelError::Denied(quote(&without(key, &other.to_string())))),
         }
     }
@@ -173,7 +174,7 @@ impl FailedTry {
                 }
             }
             webc::Error::JsonValueExt(error) => {
-                Self::passing(format!("the answer is not a reply: {}", safe(&error.to_string())))
+                Self::passing(format!("the answer is not a model's reply: {}", safe(&error.to_string())))
             }
         }
     }
@@ -243,7 +244,7 @@ impl FailedTry {
             return Self { usage, ..Self::lasting(error) };
         }
         let (cause, text) = (quote(&without(key, cause)), without(key, &body.to_string()));
-        Self { usage, ..Self::passing(format!("the answer is not a reply ({cause}): {}", quote(&text))) }
+        Self { usage, ..Self::passing(format!("the answer is not a model's reply ({cause}): {}", quote(&text))) }
     }
 }
 

@@ -64,7 +64,9 @@ impl Replay {
         });
         let file = self.path.display();
         match (read, nearest) {
-            (Err(error), _) => format!("no recorded reply for call {}, and {error}", request.call),
+            (Err(error), _) => {
+                format!("no recorded reply for call {}; the reason is unknown, because {error}", request.call)
+            }
             (Ok(_), None) => {
                 format!("`{file}` has no reply for call {}: no recorded attempt made so many calls", request.call)
             }
@@ -88,8 +90,10 @@ fn same_messages(one: &Request, other: &Request) -> usize {
 fn difference(same: usize, recorded: &Request, asked: &Request) -> String {
     match (recorded.messages.get(same), asked.messages.get(same)) {
         (Some(before), Some(now)) => message_difference(same, before, now),
-        (Some(before), None) => format!("message {same} ({}) of the recording is missing", role(before.role)),
-        (None, Some(now)) => format!("message {same} ({}) is not in the recording", role(now.role)),
+        (Some(before), None) => {
+            format!("message {same} ({}) of the recording is not in the request", role(before.role))
+        }
+        (None, Some(now)) => format!("message {same} ({}) of the request is not in the recording", role(now.role)),
         (None, None) if recorded.tools != asked.tools => {
             "the tools on offer differ, the messages are the same".to_owned()
         }

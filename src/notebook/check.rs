@@ -42,7 +42,10 @@ fn may_change(task: &LoadedTask, found: &mut Vec<String>) {
     }
     let is_free = task.permitted.allows_function(&manifest.entry);
     if is_free && manifest.may_change.iter().any(|part| !part.contains("::")) {
-        found.push(format!("`may_change` lets a solution replace the entry `{}`: name its functions", manifest.entry));
+        found.push(format!(
+            "`may_change` lets a solution replace the whole entry script: name functions instead, as `{}::FUNCTION`",
+            manifest.entry
+        ));
     }
 }
 
@@ -78,7 +81,7 @@ fn files(task: &LoadedTask, found: &mut Vec<String>) {
         for entry in walkdir::WalkDir::new(dir.join(folder)).sort_by_file_name().into_iter().flatten() {
             let Ok(path) = entry.path().strip_prefix(dir) else { continue };
             if entry.file_type().is_file() && !used.contains(&path) {
-                found.push(format!("`{}` is in no block and no landmark", path.display()));
+                found.push(format!("`{}` is not used by any block or landmark", path.display()));
             }
         }
     }

@@ -147,11 +147,11 @@ pub fn verified(task: &LoadedTask, rule: Rule, withheld: &[usize], findings: &Sc
     if let Some(left) =
         seen.get("env").and_then(|env| env.get("left")).and_then(Value::as_array).filter(|it| !it.is_empty())
     {
-        warnings.push(format!("{} changed files of installed packages were not taken over", left.len()));
+        warnings.push(format!("{} changed files of installed packages were left out of verification", left.len()));
     }
     let left = result(CHANGES).and_then(|changes| changes.get("left")).and_then(Value::as_array);
     for path in left.into_iter().flatten().filter_map(Value::as_str) {
-        warnings.push(format!("the change of `{path}` was not taken over: the task does not need it"));
+        warnings.push(format!("the change of `{path}` was left out of verification: the task does not need it"));
     }
     let pass = if rule == Rule::Reference {
         is_all(shipped_accuracy(gold, submitted.as_ref()).unwrap_or(0.0))

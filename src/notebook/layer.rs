@@ -87,7 +87,11 @@ async fn run(request: Value, host: &mut dyn Host) -> Result<Map<String, Value>, 
         Some(Value::Object(map)) if exec.success() => Ok(map),
         _ => {
             let said = String::from_utf8_lossy(&exec.stderr);
-            Err(Fault::Refused(format!("the env layer failed ({:?}): {}", exec.exit, said.trim_end())))
+            Err(Fault::Refused(format!(
+                "failed to create, save or restore the attempt's packages ({:?}): {}",
+                exec.exit,
+                said.trim_end()
+            )))
         }
     }
 }

@@ -161,11 +161,11 @@ impl SoundnessPlan {
     fn forged(record: &AttemptRecord, proof: &mut Soundness) {
         proof.count(record, |proof| &mut proof.forger);
         for (name, value) in measures(record, true).filter(|(_, value)| *value > 0.0) {
-            proof.fault(format!("the forger has {value:.3} in `verified_{name}`"));
+            proof.fault(format!("`forger` has {value:.3} in `verified_{name}`"));
         }
         for (name, value) in measures(record, false) {
             if matches!(name, "landmarks" | "script" | "submitted") && value < 1.0 {
-                proof.fault(format!("the forger has {value:.3} in `reported_{name}`: no text for a pattern was found"));
+                proof.fault(format!("`forger` has {value:.3} in `reported_{name}`, not 1: its forgery does not work"));
             }
         }
     }
@@ -201,7 +201,7 @@ impl SoundnessPlan {
         let own = [block];
         let own = self.task.manifest.landmarks_of(&own).map(|landmark| landmark_id(&landmark.id));
         for id in own.filter(|id| !loses.contains(id)) {
-            proof.fault(format!("`{id}` is verified without its block `{unit}`"));
+            proof.fault(format!("check `{id}` passes although its block `{unit}` was left out"));
         }
         proof.units.push(UnitProof { unit, loses });
     }

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_course_lists_drawn_episodes_in_order_without_lost_or_foreign_ones() {
+    fn a_curriculums_course_lists_drawn_episodes_in_order_without_lost_ones_or_other_runs() {
         let mut lost = episode(Some(4), 9, false);
         lost.end = End::SandboxLost;
         let mut of_another_run = episode(Some(0), 9, false);

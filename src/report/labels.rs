@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_is_split_where_the_old_name_exists() {
+    fn a_label_with_several_equals_signs_is_split_after_the_name_that_exists() {
         let agents = ["fixed+paper=full", "fixed+paper=none", "react"];
         let given = ["fixed+paper=full=Fixed, k=5", "fixed+paper=none=None", "react=k = 5"];
         fit(&given, &agents).unwrap();

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn parity_has_a_run_per_attempt_number_over_the_shared_samples() {
+    fn parity_counts_each_attempt_number_as_a_repetition_over_the_samples_of_both_runs() {
         let first = side(&[("p_0", 0, true), ("p_0", 1, false), ("p_1", 0, true), ("p_1", 1, true), ("p_2", 0, true)]);
         let second =
             side(&[("p_0", 0, true), ("p_0", 1, true), ("p_1", 0, false), ("p_1", 1, false), ("p_3", 0, true)]);

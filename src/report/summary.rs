@@ -476,10 +476,7 @@ fn notes(rows: &[SummaryRow], records: &[Outcome], flags: &[bool], options: &Sum
         if done < planned.attempts {
             let name = full_name(&planned.agent, planned.model.as_deref());
             let (n, all, open) = (planned.n, planned.attempts, planned.attempts - done);
-            notes.push(format!(
-                "{name}, n = {n}: {done} of {} stored as planned, {open} missing",
-                plural(all, "attempt")
-            ));
+            notes.push(format!("{name}, n = {n}: {done} of {} stored, {open} missing", plural(all, "planned attempt")));
         }
     }
     let stopped: usize = rows.iter().filter(|row| row.n.is_some()).map(|row| row.stopped).sum();

@@ -209,7 +209,7 @@ fn an_empty_run_gives_a_report_that_says_so() {
     insta::assert_snapshot!(console(&summary), @"
     Notes
     - no attempt has been stored yet
-    - gold, n = 2: 0 of 30 attempts stored as planned, 30 missing
+    - gold, n = 2: 0 of 30 planned attempts stored, 30 missing
     ");
     assert!(json(&summary).unwrap().contains("no attempt has been stored yet"));
     assert_eq!(csv(&summary).unwrap().lines().count(), 1);
@@ -228,7 +228,7 @@ fn the_report_of_half_a_run_names_missing_and_lost_attempts() {
     assert_eq!(
         summary.notes,
         [
-            "react gpt-x, n = 1: 4 of 6 attempts stored as planned, 2 missing",
+            "react gpt-x, n = 1: 4 of 6 planned attempts stored, 2 missing",
             "react gpt-x, n = 1: 1 attempt lost to infrastructure and left out of the rates; pass@1 would be 50.0% if all had \
              failed and 75.0% if all had passed",
             "react gpt-x, n = 1: pass@2 is over the 1 of 2 samples with 2 or more attempts",
@@ -273,7 +273,7 @@ fn attempts_that_were_stopped_with_the_run_are_not_losses() {
         notes.contains("stopped with the run and not scored: 3 attempts; `autoexperiment resume` makes them again"),
         "{notes}"
     );
-    assert!(notes.contains("react gpt-x, n = 1: 1 of 8 attempts stored as planned, 7 missing"), "{notes}");
+    assert!(notes.contains("react gpt-x, n = 1: 1 of 8 planned attempts stored, 7 missing"), "{notes}");
     assert!(notes.contains("fixed gpt-x, n = 1: there is no pass@8 yet, because no sample has 8 attempts"), "{notes}");
     let row = summary.rows.iter().find(|row| row.agent == "react").unwrap();
     assert_eq!((row.samples, row.attempts, row.lost, row.stopped, row.pass_at_worst), (1, 1, 0, 2, None));
@@ -333,7 +333,7 @@ fn of_several_records_of_an_attempt_the_last_one_not_lost_counts() {
 }
 
 #[test]
-fn pass_at_k_is_averaged_over_samples_and_ends_and_means_over_attempts() {
+fn pass_at_k_is_averaged_over_samples_and_steps_over_attempts() {
     let records = [
         record("react", 1, 0, 0, true),
         record("react", 1, 0, 1, true),

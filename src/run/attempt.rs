@@ -369,16 +369,16 @@ fn is_fatal(error: &Error) -> bool {
 fn left_behind(record: &AttemptRecord) -> Vec<String> {
     let mut warnings = Vec::new();
     if !record.ignored.is_empty() {
-        warnings.push(format!("not taken over, because they are protected: {}", record.ignored.join(", ")));
+        warnings.push(format!("left out of verification, because they are protected: {}", record.ignored.join(", ")));
     }
     if !record.skipped.is_empty() {
         warnings.push(format!(
-            "not taken over, because they are links or special files, are too large, or have unusable paths: {}",
+            "left out of verification, because they are links, special files or too large, or have unusable paths: {}",
             record.skipped.join(", ")
         ));
     }
     if record.unlisted > 0 {
-        warnings.push(format!("{} more new files were not taken over", record.unlisted));
+        warnings.push(format!("{} more new files were left out of verification", record.unlisted));
     }
     warnings
 }

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_is_the_same_at_any_progress_and_another_one_for_another_subject() {
+    fn two_stages_are_the_same_if_name_and_subject_agree_whatever_their_progress() {
         let stage = Stage::new("masked runs of", "tiny2");
         let (one, other) = (stage.counted(1, 8, "pairs"), stage.counted(2, 8, "pairs"));
         assert!(one.is_same(&other) && stage.is_same(&one));

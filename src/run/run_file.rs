@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn different_base_images_differ_and_two_missing_ones_do_not() {
+    fn only_a_changed_base_image_is_listed_as_a_difference_from_the_start_of_the_run() {
         let over = |base: Option<&str>| Digests { base: base.map(ToOwned::to_owned), ..Digests::default() };
         assert!(over(None).differences(&over(None)).is_empty());
         assert!(over(Some("sha256:a")).differences(&over(Some("sha256:a"))).is_empty());

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_nesting_allows_the_same_sets_as_the_whole() {
+    fn a_nesting_restricted_to_some_functions_allows_the_same_sets_of_them() {
         let all = Nesting::new(vec![None, Some(0), Some(1), None, Some(3), Some(2), None]);
         for places in [vec![0, 2, 5], vec![1, 3, 4, 6], (0..7).collect(), vec![]] {
             let part = all.only(&places);

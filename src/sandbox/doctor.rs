@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visible_secret_is_reported_with_the_hidden_and_the_shown_folder() {
+    fn an_exposed_folder_is_reported_and_fails_the_check_only_if_sandboxes_cannot_cover_it() {
         let seen = |is_whole| ExposedFolder { hidden: "/usr/local/src/s".into(), shown: "/usr".into(), is_whole };
         assert!(out_of_sight(&[]).ok);
         for (found, ok) in [(seen(false), true), (seen(true), false)] {

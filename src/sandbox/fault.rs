@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_counts_against_the_attempt_unless_it_or_its_source_has_evidence() {
+    fn evidence_of_a_lost_sandbox_is_found_in_an_error_and_in_its_sources() {
         use crate::error::{Error, FailureKind};
         let error = |fault| Error::new(FailureKind::Infrastructure, "no result").because(fault);
         assert_eq!(evidence_in(&error(Fault::lost("it died"))), None);

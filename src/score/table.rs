@@ -109,7 +109,7 @@ fn simulate(kind: &str, golds: usize, attempts: usize) -> Passed {
 
 #[test]
 #[ignore = "minutes: makes a table of the documentation"]
-fn the_table_of_experiments_that_vary() {
+fn simulates_the_table_of_pass_rates_for_experiments_that_vary() {
     const KINDS: [&str; 10] = [
         "1 normal",
         "5 normal",

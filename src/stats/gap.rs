@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_the_gap_that_is_closed_has_an_interval_and_needs_a_gap() {
+    fn the_closed_share_of_the_gap_between_two_rates_has_an_interval_if_there_is_a_gap() {
         // pass@1 is 0.2 and pass@k is 0.6; the verifier succeeds at 20 of the 40 samples (of 100) with a gap.
         let values: Vec<[f64; 3]> = (0..100)
             .map(|at| match at {
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_closed_at_every_sample_has_an_interval_but_two_samples_are_too_few() {
+    fn the_closed_share_has_an_interval_even_if_it_is_1_but_not_for_two_samples() {
         let (share, interval) = gap_closed(&samples(&[[0.4, 1.0, 1.0]; 8]), Intervals::default()).unwrap();
         let interval = interval.unwrap();
         assert!(

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_do_not_depend_on_the_order() {
+    fn intervals_do_not_depend_on_the_order_of_samples() {
         let mut samples = [rates("a", &[0.2, 0.6, 1.0]), rates("b", &[0.4, 0.0])].concat();
         let one = suite(&samples, 5.0);
         samples.reverse();

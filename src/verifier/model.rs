@@ -216,8 +216,8 @@ impl Verifier for ByModel {
         } else {
             result.chosen = (!candidates.is_empty()).then_some(0);
             result.reason = match std::mem::take(&mut result.reason) {
-                failed if failed.is_empty() => "no vote could be read; the first attempt".to_owned(),
-                failed => format!("no vote ({failed}); the first attempt"),
+                failed if failed.is_empty() => "no vote could be read; chose the first attempt".to_owned(),
+                failed => format!("no vote ({failed}); chose the first attempt"),
             };
         }
         Ok(result)

@@ -187,7 +187,7 @@ async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
         // With a single order there is no vote, and the choice gives the reason.
         let (choice, kept) = choose(FailingAt(0, error), 1).await;
         let choice = choice.unwrap();
-        assert_eq!((choice.chosen, choice.reason), (Some(0), format!("no vote ({said}); the first attempt")));
+        assert_eq!((choice.chosen, choice.reason), (Some(0), format!("no vote ({said}); chose the first attempt")));
         assert_eq!(kept.len(), 1);
     }
     // Errors that would also occur at every further question end the verifier's choice. The failed call is still

@@ -45,7 +45,7 @@ fn all_errors_of_a_manifest_are_reported_at_once() {
 }
 
 #[test]
-fn check_names_unwritten_parts_and_missing_or_old_locks() {
+fn check_reports_todo_parts_of_a_paper_and_missing_or_outdated_locks() {
     let lab = Lab::new();
     lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 0 # TODO");
     lab.edit("papers/tiny/paper.toml", "title = \"Tiny Means\"", "title = \"TODO\"");
@@ -155,7 +155,7 @@ fn a_changed_suite_is_refused_before_anything_is_made_ready() {
 }
 
 #[test]
-fn papers_and_functions_are_named_alike_in_every_command() {
+fn every_command_accepts_papers_and_functions_in_the_same_forms() {
     let lab = Lab::new();
     for papers in [&["tiny"][..], &["-p", "tiny"], &["--papers", "tiny"]] {
         for verb in ["list", "check", "suite", "sample", "mask"] {
@@ -363,7 +363,7 @@ fn check_finds_gold_in_the_text_and_a_missing_passage() {
 }
 
 #[test]
-fn check_reports_a_repo_that_differs_from_golds() {
+fn check_reports_a_repo_that_changed_after_gold_was_recorded() {
     let lab = Lab::new();
     lab.edit("repos/tiny/tiny/means.py", "total = 0.0", "total = 0");
     insta::assert_snapshot!(lab.redact(&lab.ok(&["check"]).stdout), @r#"

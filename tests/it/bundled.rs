@@ -34,7 +34,7 @@ fn unpacked(lab: &Lab) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_folder_without_a_suite_has_the_bundled_one_whole_and_read_only() {
+fn in_a_folder_without_a_suite_the_whole_bundled_suite_is_unpacked_read_only() {
     let lab = Lab::bare();
     let listed = lab.ok(&["list"]);
     assert!(listed.stdout.contains("suite: bundled with autoexperiment, in `"), "{}", listed.stdout);

@@ -94,7 +94,7 @@ fn the_same_code_is_verified_once_and_recorded_as_cached() {
 }
 
 #[test]
-fn the_baseline_is_cached_until_its_check_is_requested() {
+fn the_baseline_check_of_gold_comes_from_the_cache_unless_fresh_is_given() {
     let lab = lab();
     let arguments = ["run", "-n", "0", "--agent", "noop", "--no-verify"];
     ok(&lab, &[arguments.as_slice(), &["--name", "a"]].concat());

@@ -209,7 +209,7 @@ fn a_program_is_judged_by_the_arguments_that_the_repos_parser_got() {
 }
 
 #[test]
-fn one_reply_is_an_answer_and_contexts_show_different_documentation() {
+fn the_single_agents_reply_is_its_answer_and_n_decides_which_documentation_it_sees() {
     let lab = ready();
     let reply =
         json!({ "text": "So:\n```bash\npython main.py --first 17 --second 25\n```\n", "usage": { "output": 9 } });
@@ -304,7 +304,7 @@ fn react_writes_a_script_runs_it_and_submits_its_name() {
 }
 
 #[test]
-fn a_result_that_is_a_file_is_read_by_the_repos_probe() {
+fn a_result_file_is_read_by_the_manifests_probe_which_the_program_cannot_influence() {
     let lab = bare();
     let probe =
         "probe = '''\nimport json, sys\nprint(json.dumps({\"size\": len(open(sys.argv[1]).read().split())}))\n'''\n";
@@ -408,7 +408,7 @@ fn gold_passes_all_bundled_instructions_and_a_forger_none() {
 }
 
 #[test]
-fn verify_runs_gold_noop_and_forger_on_every_instruction() {
+fn the_verify_command_runs_gold_noop_and_forger_on_every_instruction() {
     let lab = ready();
     let told = lab.ok(&["verify", "--family", "command", "adder"]).stdout;
     let changes = "of 20 changed constants 0 unnoticed, 0 harmless";

@@ -79,7 +79,7 @@ fn verifiers_choose_among_stored_attempts_and_keep_their_choices() {
 }
 
 #[test]
-fn hard_functions_have_names_only_if_the_paper_is_unchanged() {
+fn report_difficulty_names_functions_only_if_their_paper_is_unchanged_since_the_run() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1..3", "--agent", "noop", "--no-baseline", "--no-verify", "--name", "r"]);
     // Replace each record by six attempts. Those that mask function 0 always fail; of the others, two of three pass.
@@ -160,7 +160,7 @@ fn commands_of_the_docs() -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_experiment_of_the_paper_runs_by_the_command_of_the_docs() {
+fn every_experiment_of_the_autoexperiment_paper_runs_with_its_documented_command() {
     let commands = commands_of_the_docs();
     let figures = ["Figure 2", "Figure 3", "Figure 4, r", "Figure 4, i", "Figure 5"];
     for part in figures.iter().chain(&["Table 2", "Table 3", "Table 6", "Table 8", "Table 9"]) {
@@ -247,7 +247,7 @@ fn without_the_papers_file_no_text_of_the_paper_is_in_workspace_or_prompt() {
 }
 
 #[test]
-fn each_comparison_of_the_paper_is_a_flag_of_run_or_a_setting_of_an_agent() {
+fn every_comparison_of_the_autoexperiment_paper_is_an_option_of_run_or_an_agents_setting() {
     let help = Lab::bare().ok(&["run", "--help"]).stdout;
     let flags = "--agent --model --steps --verifier --orders -n, -k, --max-cost --temperature";
     for flag in flags.split_whitespace() {

@@ -176,7 +176,7 @@ fn ctrl_c_stops_cleanly_and_explains_how_to_resume() {
 /// A batch system, or a machine that shuts down, sends SIGTERM to all processes of a job. An experiment may get it some
 /// time before the program does, and then ends without a result. The attempt must not fail because of this.
 #[test]
-fn a_right_solution_whose_experiment_gets_the_stop_signal_before_the_program_is_not_failed() {
+fn a_stop_signal_that_reaches_an_experiment_before_the_harness_does_not_fail_the_attempt() {
     let lab = Lab::new();
     // With this code, the last experiment is slow enough to be stopped.
     let body = r#"    import sys, time; time.sleep(2 * ("table" in sys.argv)); return sum(values) \/ len(values)"#;
@@ -356,7 +356,7 @@ fn leftovers_of_killed_processes_are_removed() {
 }
 
 #[test]
-fn a_run_whose_records_are_removed_fails_and_rescues_new_ones() {
+fn a_run_whose_record_file_is_removed_ends_with_an_error_and_saves_new_records_elsewhere() {
     let lab = Lab::new();
     lab.write("steps", "{\"tool\": \"command_line\", \"arguments\": {\"command\": \"sleep 1\"}}\n");
     let agent = format!("scripted:{}", lab.path("steps").display());

@@ -615,7 +615,7 @@ fn names_longer_than_file_systems_take_are_cut_and_stay_apart() {
 }
 
 #[test]
-fn a_run_with_nothing_finished_and_a_file_for_several_logs_are_refused() {
+fn exporting_a_run_without_finished_attempts_or_several_logs_to_one_file_is_refused() {
     let lab = ran();
     let message = lab.fails(2, &["export", "r", "--format", "inspect", "-o", "all.eval"]);
     assert!(message.contains("3 combinations of agent and model") && message.contains("give a folder"), "{message}");
@@ -634,7 +634,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn agent_names_that_are_not_file_names_hide_no_record_and_leave_no_folder() {
+fn every_record_is_exported_into_the_folder_even_if_an_agents_name_is_not_a_file_name() {
     let lab = Lab::bare();
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/odd"));
     let long = "é".repeat(300);

@@ -300,7 +300,7 @@ fn compiled_code_that_stands_in_for_a_masked_file_is_found() {
 }
 
 #[test]
-fn compiled_files_of_the_repo_are_exempt_where_the_manifest_says_so() {
+fn compiled_files_of_the_repo_are_refused_unless_the_manifest_lists_them() {
     let lab = paper();
     let tree = builds(&lab).remove(0).join("tree/ring");
     let library = std::fs::read_dir(tree).unwrap().flatten().next().unwrap();

@@ -409,7 +409,7 @@ fn an_agent_that_ignores_its_limits_is_refused_then_stopped_and_its_answer_still
 }
 
 #[test]
-fn an_agent_may_report_after_notice_of_its_last_step() {
+fn an_agent_may_still_answer_after_the_notice_that_its_steps_are_used_up() {
     let lab = Lab::new();
     let script = "while 'write the answer' not in json.dumps(call()): pass\nanswer(json.loads(subprocess.run(['python', '-m', 'tiny', 'means'], \
                   capture_output=True, text=True).stdout.splitlines()[-1]))\n";
@@ -545,7 +545,7 @@ fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest
     insta::assert_snapshot!(fails(2, "cli:./none"), @r"
     error: failed to read `[lab]/none/agent.toml`
       cause: No such file or directory (os error 2)
-      hint: an agent's folder holds its manifest, and an `environment.yml` with its lock where it has an env
+      hint: an agent's folder needs an `agent.toml` and, for an env, an `environment.yml` and a lock file
     ");
     lab.write("a,b/mine/agent.toml", "command = ['a']\nanswer = 'file'\n[mode.other]\nstdin = 'x'\n");
     insta::assert_snapshot!(fails(2, "cli:a,b/mine,mode=x"), @r"

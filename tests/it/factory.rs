@@ -390,7 +390,7 @@ fn a_packages_fault_is_reported_in_one_line_and_the_others_continue() {
 }
 
 #[test]
-fn new_functions_have_their_versions_date_and_are_drawn_alone() {
+fn in_a_refreshed_suite_new_functions_have_their_releases_date_and_after_draws_only_them() {
     let lab = Lab::bare();
     let name = "autoexperiment-means";
     let old = means(name);

@@ -66,7 +66,7 @@ fn scores(record: &AttemptRecord) -> (Option<f64>, Option<f64>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_family_runs_and_every_part_of_the_program_can_show_it() {
+async fn samples_of_an_added_family_are_run_resumed_rescored_reported_viewed_and_exported() {
     let base = tempfile::tempdir().unwrap();
     let base = base.path();
     let finished = run(base).await;

@@ -26,7 +26,7 @@ fn attempted(lab: &Lab, agents: &[&str], options: &[&str]) -> BTreeMap<String, V
 }
 
 #[test]
-fn a_function_works_in_the_sandbox_and_is_verified_like_any_agent() {
+fn an_agent_that_is_a_python_function_works_in_the_sandbox_and_is_verified() {
     let lab = lab();
     let records = attempted(&lab, &["solves", "waits_for_nothing"], &[]);
     let solved = &records["solves"];
@@ -42,7 +42,7 @@ fn a_function_works_in_the_sandbox_and_is_verified_like_any_agent() {
 }
 
 #[test]
-fn a_function_that_fails_or_is_killed_has_failed() {
+fn an_agent_function_that_raises_crashes_or_is_killed_fails_its_attempt() {
     let lab = lab();
     let agents =
         ["raises", "leaves", "crashes", "is_killed", "is_killed_once", "talks_nonsense", "sleeps", "returns_nothing"];
@@ -72,7 +72,7 @@ fn a_function_that_fails_or_is_killed_has_failed() {
 }
 
 #[test]
-fn a_function_that_exhausts_memory_fails_and_the_run_continues() {
+fn an_agent_function_that_exhausts_memory_fails_its_attempt_and_the_run_continues() {
     let lab = lab();
     let agents = ["eats", "nibbles", "has_a_child_that_eats", "waits_for_nothing"];
     let records = attempted(&lab, &agents, &["--memory", "256", "--tries", "1", "--jobs", "1"]);

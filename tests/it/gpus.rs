@@ -29,7 +29,7 @@ fn records(lab: &Lab) -> Vec<Value> {
 }
 
 #[test]
-fn attempts_of_two_processes_never_share_a_device_and_verification_uses_theirs() {
+fn attempts_of_two_processes_never_share_a_gpu_and_verification_uses_the_attempts_gpu() {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("held")).unwrap();
     // Without a sandbox, attempts can detect each other: if two attempts use one device at the same time, one of them

@@ -159,7 +159,7 @@ fn feedback_ends_once_what_is_shown_is_right_whatever_hidden_tests_say() {
 }
 
 #[test]
-fn masked_trees_and_exported_tasks_hide_files_from_agents_alone() {
+fn mask_and_export_hide_files_from_the_agent_but_give_them_to_the_verifier() {
     let lab = lab(false);
     lab.ok(&["mask", "tiny", "-f", "0", "-o", "masked"]);
     let shown = |folder: &str| {

@@ -150,7 +150,7 @@ fn result(output: &Output) -> Option<Value> {
 }
 
 #[test]
-fn honest_code_passes_and_every_altered_test_fails() {
+fn with_right_code_every_hidden_test_passes_and_its_altered_copy_fails() {
     for model in [RIGHT, REFERENCE] {
         let output = run(model);
         let found = result(&output).unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));

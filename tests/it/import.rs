@@ -133,7 +133,10 @@ fn a_unique_name_is_found_despite_wrong_lines() {
     let (selectors, said) = import(&lab, &[]);
     assert_eq!(selectors, ["losses.py::scale", "losses.py::total", "losses.py::cached"]);
     assert!(!said.contains("function 0:"), "nothing is wrong with it: {said}");
-    assert!(said.contains("correction: function 1: lines 37 and 37 to 38 were published, it is 57"), "{said}");
+    assert!(
+        said.contains("correction: function 1: published: header in line 37, body 37 to 38; correct: 57"),
+        "{said}"
+    );
     assert!(said.contains("function 2:") && said.contains("off by -896"), "{said}");
 }
 
@@ -161,13 +164,14 @@ fn functions_of_one_name_are_distinguished_by_class_description_or_exact_lines()
         ["losses.py::EnergyLoss.__call__", "losses.py::RRRLoss.__call__", "losses.py::L1Loss.__call__"]
     );
     assert!(said.contains("correction: function 0: `__call__` is `EnergyLoss.__call__`"), "{said}");
-    assert!(said.contains("doubt: function 0: one of 6 of that name; taken for `EnergyLoss.__call__` by its description, because its lines are outdated"), "{said}");
+    assert!(said.contains("doubt: function 0: 6 functions have this name; `EnergyLoss.__call__` was chosen by its description, because its lines are outdated"), "{said}");
     assert!(
-        said.contains("function 1: lines 26 and 27 to 34 were published") && said.contains("includes what is above"),
+        said.contains("function 1: published: header in line 26, body 27 to 34")
+            && said.contains("begins above the function"),
         "{said}"
     );
     assert!(
-        said.contains("doubt: function 2: one of 6 of that name; taken for `L1Loss.__call__` by its lines alone"),
+        said.contains("doubt: function 2: 6 functions have this name; `L1Loss.__call__` was chosen by its lines alone"),
         "{said}"
     );
 }
@@ -186,11 +190,11 @@ fn wrong_published_lines_are_explained_by_decorators_signatures_and_comments() {
     assert_eq!(selectors.len(), 3);
     assert!(
         said.contains(
-            "function 0: lines 19 and 20 to 23 were published, it is 20 and 21 to 23: the header is a decorator's line"
+            "function 0: published: header in line 19, body 20 to 23; correct: 20, 21 to 23 (the header is a decorator's line)"
         ),
         "{said}"
     );
-    assert!(said.contains("function 1: lines 27 and 28 to 34 were published, it is 27 and 32 to 34: the range begins inside the signature"), "{said}");
+    assert!(said.contains("function 1: published: header in line 27, body 28 to 34; correct: 27, 32 to 34 (the range begins inside the signature)"), "{said}");
     // Check that masking removes the body and nothing else.
     for (place, gone, kept) in
         [("0", "# all of it", "@cached"), ("1", "outside = ", "        box,\n    ):"), ("2", "", "class L1Loss")]
@@ -263,7 +267,9 @@ fn published_lines_outweigh_descriptions_only_if_they_fit_all_functions_of_the_s
         ["losses.py::EnergyLoss.__call__", "losses.py::RRRLoss.__call__", "losses.py::L1Loss.__call__"]
     );
     assert!(
-        said.contains("doubt: function 2: one of 6 of that name; taken for `L1Loss.__call__` by its lines, which fit"),
+        said.contains(
+            "doubt: function 2: 6 functions have this name; `L1Loss.__call__` was chosen by its lines, which fit"
+        ),
         "{said}"
     );
     // Add a fourth function of the same name whose lines do not fit. Then the lines of the others are not trusted
@@ -343,7 +349,7 @@ fn contradictory_and_ambiguous_results_are_reported() {
 }
 
 #[test]
-fn results_in_the_text_are_removed_and_a_passage_becomes_its_sections_heading() {
+fn results_are_removed_from_the_text_and_passages_are_stored_as_headings_of_their_sections() {
     let mut energy = function("0", "EnergyLoss.__call__", [20, 21, 23], "Energy.");
     energy["relevant_paper"] = json!("The energy loss is one minus the energy\nthat lies inside the box.");
     let lab = lab(&[energy], &[experiment("0", "{\"loss\": 0.3333}", "0")]);

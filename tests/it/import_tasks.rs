@@ -153,7 +153,7 @@ fn tagged_regions_become_units_and_papers_that_cannot_run_are_refused_with_reaso
 }
 
 #[test]
-fn gold_passes_every_region_and_noop_and_imported_references_fail() {
+fn gold_passes_every_region_and_noop_and_code_that_imports_the_reference_solution_fail() {
     let lab = imported();
     lab.ok(&["gold", "--suite", "rcb", "alpha", "--repeats", "2"]);
     let gold = lab.read("rcb/papers/alpha/gold.json");

@@ -86,7 +86,7 @@ fn an_invalid_tolerance_is_reported_with_the_valid_forms() {
 }
 
 #[test]
-fn the_intervals_of_core_bench_are_held_as_tolerances() {
+fn values_pass_exactly_within_the_prediction_interval_of_core_benchs_gold_results() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/core_bench/core_train.json");
     let file = if file.exists() {
         file

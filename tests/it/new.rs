@@ -79,9 +79,9 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     [ ] paper.toml: describe walks, without docstrings
     [ ] paper.toml: say what is measured in distance, visited, text
     [ ] the env is locked for this machine only: `autoexperiment env lock --env venv walk` solves it for others
-    [ ] paper.toml: the passages of the 4 functions; delete the functions that the paper does not describe
+    [ ] paper.toml: name the passages for the 4 functions; delete those that the paper does not describe
     [ ] record gold of the full protocol: `autoexperiment gold walk --full`
-    [ ] not read, so without proposed functions: template.py:2: syntax error
+    [ ] functions of a broken file are not proposed: template.py:2: syntax error
     [ ] 2 mutants that no experiment notices (`autoexperiment verify walk --survivors`): let an experiment give what they change, or mark them as equivalent
     "#);
     for left_out in [".git", "tests", "notebooks/demo.ipynb", "results", "walk/__pycache__"] {
@@ -350,7 +350,7 @@ fn bad_arguments_are_named_before_anything_is_done() {
 }
 
 #[test]
-fn tests_that_were_left_out_and_a_missing_pytest_are_reported_before_anything_is_built() {
+fn new_refuses_commands_that_need_tests_it_left_out_or_a_missing_pytest_before_building() {
     let lab = found();
     for command in ["all=python tests/test_walk.py", "all=python -m pytest -q"] {
         let message = lab.fails(2, &new(&[command]));

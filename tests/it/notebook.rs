@@ -168,7 +168,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_only_by_the_published_measures() {
 }
 
 #[test]
-fn a_block_without_a_landmark_or_with_a_need_that_is_no_earlier_block_is_refused() {
+fn a_block_is_refused_if_it_needs_an_unknown_block_or_is_needed_but_has_no_landmark() {
     let lab = lab();
     lab.edit("tasks/sums.adder/task.toml", "block = \"config\"", "block = \"data\"");
     let refused = lab.fails(3, &["list", "--family", "notebook"]);
@@ -232,7 +232,7 @@ fn a_sound_task_is_proven_and_the_faults_of_another_are_named() {
 const CONFIGURED: &str = "%%writefile config.json\n{\"path\": \"table.csv\"}\n# %%\n";
 
 #[test]
-fn a_pass_needs_the_given_program_to_run_and_every_landmark() {
+fn a_solution_passes_only_if_it_runs_the_given_program_and_reaches_every_landmark() {
     let lab = lab();
     lab.ok(&["gold", "--family", "notebook", "sums.adder"]);
     let record: Value = serde_json::from_str(&lab.read("tasks/sums.adder/record.json")).unwrap();
@@ -345,7 +345,7 @@ fn try_solutions(task: &str, named: &[&str]) {
 }
 
 #[test]
-fn wrong_solutions_of_bundled_tasks_are_caught_before_the_entry_runs() {
+fn some_wrong_solutions_of_bundled_tasks_are_caught_without_running_the_entry_script() {
     try_solutions("text.curriculum", &["wrong-imports-module", "wrong-split-copied"]);
     try_solutions("trades.embedder", &["wrong-epochs-one", "wrong-documents-last"]);
 }
@@ -374,7 +374,7 @@ fn check_finds_errors_that_show_without_running_code() {
         "the repo has no file `sum.py`, which is the entry",
         "`README.md`: `2.718` is a gold value",
         "`README.md` holds what landmark `converted` looks for",
-        "`probes/old.py` is in no block and no landmark",
+        "`probes/old.py` is not used by any block or landmark",
     ] {
         assert!(ran.stdout.contains(problem), "{problem}\n{}", ran.stdout);
     }

@@ -182,7 +182,7 @@ fn a_wrong_key_or_unknown_model_ends_the_run_before_anything_is_built() {
 }
 
 #[test]
-fn an_answering_model_is_used_despite_the_servers_list_and_asked_twice_only_if_they_disagree() {
+fn a_model_that_the_servers_list_lacks_is_used_if_it_answers_a_test_call() {
     let lab = Lab::new();
     for (name, list, asked) in [
         ("listed", (200, models(&["m"])), 1),

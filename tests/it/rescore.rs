@@ -219,7 +219,7 @@ fn the_published_rates_of_researchcodebench_are_reproduced_exactly() {
 }
 
 #[test]
-fn rates_are_means_over_completions_and_each_model_has_its_own_snippets() {
+fn rates_are_means_over_completions_of_the_snippets_that_a_model_has_results_for() {
     let result = |model: &str, snippet: &str, value: Value| json!({"model": model, "paper": "p", "snippet": snippet, "value": value});
     let one = |lines: u8, passed: Value| json!({"snippet_code_line_count": lines, "completion_idx": 0, "passed": passed, "exit_code": 0});
     let two = |lines: u8, passed: bool| json!({"snippet_code_line_count": lines, "completion_idx": 1, "passed": passed, "exit_code": 1});

@@ -346,7 +346,7 @@ fn require_pass_reports_failed_attempts_by_the_exit_code() {
 }
 
 #[test]
-fn gold_is_compared_value_by_value_and_left_as_it_is() {
+fn gold_check_compares_value_by_value_and_does_not_change_the_stored_gold() {
     let lab = Lab::new();
     let recorded = lab.read("papers/tiny/gold.json");
     let same: Value = serde_json::from_str(&lab.ok(&["gold", "--check", "--json", "tiny"]).stdout).unwrap();

@@ -92,7 +92,7 @@ fn missing_and_outdated_measurements_are_shown_as_a_dash() {
 }
 
 #[test]
-fn every_bundled_papers_gold_matrix_and_evidence_are_of_its_repo_as_it_is() {
+fn every_bundled_papers_gold_matrix_and_evidence_match_the_current_state_of_its_repo() {
     let root = env!("CARGO_MANIFEST_DIR");
     let ran = Command::new(PROGRAM).args(["check", "--suite", root]).output().unwrap();
     let said = String::from_utf8(ran.stdout).unwrap();

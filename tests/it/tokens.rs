@@ -44,7 +44,7 @@ answer(1)
 ";
 
 #[test]
-fn a_command_line_agents_calls_have_ids_masks_and_the_place_where_it_rewrote_its_history() {
+fn turns_of_a_command_line_agent_have_token_ids_and_masks_and_show_where_it_rewrote_history() {
     let lab = Lab::new();
     let upstream = Upstream::new(vec![text("first"), text("second"), text("third")]);
     let rows = turns(&lab, own_agent(&lab, REWRITES), &upstream);

@@ -105,7 +105,7 @@ fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_miss
 }
 
 #[test]
-fn votes_for_unknown_candidates_are_answered_and_counted() {
+fn votes_for_nonexistent_candidates_are_counted_and_the_model_is_asked_again() {
     let lab = Lab::new();
     let model = script(&lab, &["Z", "A", "Z", "17"]);
     lab.ok(&[&DIVERSE[..], &["r"], &["--verifier", &model]].concat());
@@ -126,7 +126,7 @@ fn votes_for_unknown_candidates_are_answered_and_counted() {
     let model = script(&lab, &["Z", "", "?", "{"]);
     lab.ok(&[&DIVERSE[..], &["nobody"], &["--verifier", &model]].concat());
     let choices = lab.read("runs/nobody/choices.jsonl");
-    assert!(choices.contains("no vote could be read; the first attempt"), "{choices}");
+    assert!(choices.contains("no vote could be read; chose the first attempt"), "{choices}");
 }
 
 #[test]

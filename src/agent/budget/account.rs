@@ -53,7 +53,7 @@ impl From<NotAsked> for AttemptEnd {
             NotAsked::Limit(end) => end.into(),
             // An attempt without a record cannot be scored. [`End::Cancelled`] counts as lost to infrastructure, so
             // `resume` runs the attempt again.
-            NotAsked::Unrecorded(error) => End::Cancelled.because(format!("the record cannot be written: {error}")),
+            NotAsked::Unrecorded(error) => End::Cancelled.because(format!("failed to record the attempt: {error}")),
         }
     }
 }

@@ -28,13 +28,8 @@ impl Overrides {
             let users = KEYS.iter().find(|key| key.name == *name).map(users).unwrap_or_default();
             if !users.contains(&kind) {
                 let users: Vec<String> = users.iter().map(|user| format!("`{}`", user.name())).collect();
-                return Err(Error::usage(format!("`{name}={value}` is not a setting of `{}`", kind.name())).hint(
-                    format!(
-                        "`{name}` is for {}; the settings of all agents are {}",
-                        users.join(" and "),
-                        setting_keys()
-                    ),
-                ));
+                return Err(Error::usage(format!("`{name}={value}` is not a setting of `{}`", kind.name()))
+                    .hint(format!("`{name}` is for {}; the settings are {}", users.join(" and "), setting_keys())));
             }
         }
         Ok(())

@@ -22,7 +22,7 @@ async fn a_command_of_4_seconds_is_cut_at_a_limit_of_1_second() {
 }
 
 #[tokio::test]
-async fn an_answer_counts_in_the_last_reply_after_the_time_is_up() {
+async fn after_the_tool_time_is_used_up_an_answer_in_the_last_reply_still_counts() {
     let world = AttemptFixture::new(vec![sh("sleep 4"), submit()]).await;
     let attempt = world.limits(|limits| limits.seconds = 0.3).react().await;
     assert_eq!((attempt.end, attempt.told_to_submit()), (End::Answered, 1));
@@ -82,7 +82,10 @@ async fn a_last_step_that_does_not_submit_is_not_run() {
     let attempt = world.limits(|limits| limits.steps = 2).react().await;
     assert_eq!((attempt.end, attempt.asked.len()), (End::StepLimit, 2));
     assert!(!attempt.dir.path().join("run.txt").exists());
-    assert_eq!(attempt.detail.as_deref(), Some("called `command_line` when only `final_answer` counted"));
+    assert_eq!(
+        attempt.detail.as_deref(),
+        Some("the last reply called `command_line`, but only `final_answer` counts in it")
+    );
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ async fn an_attempt_runs_tools_step_by_step_and_ends_with_its_answer() {
 }
 
 #[tokio::test]
-async fn each_call_sends_the_whole_history_its_number_and_another_seed() {
+async fn each_model_call_sends_the_whole_history_and_has_its_own_number_and_seed() {
     let attempt = AttemptFixture::new(vec![sh("echo one"), sh("echo two"), submit()]).await.react().await;
     let roles: Vec<Role> = attempt.asked[2].messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Assistant, Role::Tool]);

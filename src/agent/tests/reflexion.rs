@@ -34,7 +34,9 @@ async fn after_a_failed_try_the_model_plans_and_tries_again_with_its_share_of_th
     let why = tries[1].1.unwrap();
     assert_eq!((tries.len(), tries[0]), (2, (1, None)), "the second try's experiments run, so there is no third");
     assert!(
-        why.starts_with("run again, experiments gave no result: Experiment 1: exit code 1, NotImplementedError"),
+        why.starts_with(
+            "experiments gave no result when they were run again: Experiment 1: exit code 1, NotImplementedError"
+        ),
         "{why}"
     );
     let asked = &attempt.asked[2].messages;

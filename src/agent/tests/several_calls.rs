@@ -96,7 +96,7 @@ async fn calls_of_one_reply_stop_when_the_tool_time_is_used_up() {
 }
 
 #[tokio::test]
-async fn many_calls_share_the_room_of_one_observation_and_32_run() {
+async fn many_calls_share_the_length_of_one_observation_and_only_the_first_32_are_run() {
     let long = sh("head -c 30000 /dev/zero | tr '\\0' x");
     let attempt = AttemptFixture::new(vec![several(&vec![long; 40]), submit()]).await.react().await;
     let shown = answers(&attempt.asked[1].messages);
@@ -106,7 +106,7 @@ async fn many_calls_share_the_room_of_one_observation_and_32_run() {
 }
 
 #[tokio::test]
-async fn the_setting_one_call_runs_only_one_call_and_reaches_providers() {
+async fn with_the_setting_one_call_only_one_call_is_run_and_providers_are_asked_for_one() {
     let reply = several(&[sh("echo first >> log.txt"), sh("echo second >> log.txt"), submit()]);
     let attempt = AttemptFixture::new(vec![reply, submit()]).await.react_with("one-call=true").await;
     assert_eq!(attempt.end, End::Answered);

@@ -47,7 +47,7 @@ async fn with_calls_in_text_only_the_answer_counts_in_the_last_reply() {
 }
 
 #[tokio::test]
-async fn each_prompt_asks_for_its_parts_and_the_agents_name_lists_settings() {
+async fn each_prompt_style_asks_for_its_sections_and_the_agents_name_lists_its_settings() {
     for (setting, name, parts) in [
         ("prompt=react", "react", vec!["first think: say in a few sentences"]),
         (

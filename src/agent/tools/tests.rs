@@ -209,7 +209,7 @@ async fn a_tilde_is_the_sandboxs_home() {
 }
 
 #[tokio::test]
-async fn editing_by_instruction_can_write_elsewhere_and_never_writes_half_a_file() {
+async fn edit_file_can_save_under_another_name_and_writes_nothing_if_the_reply_is_cut_off() {
     let edit = |arguments: Value| call("edit_file", arguments);
     let attempt = observe(
         &[("latin.py", b"# caf\xe9\n")],

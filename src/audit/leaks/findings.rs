@@ -53,7 +53,7 @@ pub(super) fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     if let Some(code) = names(bytes).into_iter().find(|name| is_code(name)) {
         return finding(
             FindingKind::Archive,
-            format!("an archive that holds code, as `{code}`"),
+            format!("an archive that contains code, such as `{code}`"),
             "remove it from the repo, or unpack it so that it can be searched",
         );
     }

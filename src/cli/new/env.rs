@@ -67,7 +67,7 @@ impl Arguments {
         match (&self.build, found) {
             (None, Some(found)) => {
                 talk!(
-                    "it has C extensions ({}), built by: {}",
+                    "it has compiled extensions ({}), built by: {}",
                     crate::report::clean(&found.because),
                     crate::report::clean(&found.command)
                 );

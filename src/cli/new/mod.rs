@@ -492,7 +492,7 @@ impl DraftFindings {
             ));
         }
         todo.push(format!(
-            "paper.toml: the passages of the {} functions; delete the functions that the paper does not describe",
+            "paper.toml: name the passages for the {} functions; delete those that the paper does not describe",
             self.proposal.functions.len()
         ));
         let slow: Vec<String> = self
@@ -512,12 +512,13 @@ impl DraftFindings {
             let scripts: Vec<String> =
                 self.proposal.open_scripts.iter().map(|path| path.display().to_string()).collect();
             todo.push(format!(
-                "{} is not protected, since all functions are in it: move its command line to a file of its own",
+                "scripts that are not protected, because otherwise no function could be masked: {}; move the code that \
+                 reads the command line to a file of its own, and protect that file",
                 scripts.join(", ")
             ));
         }
         todo.extend(self.doubts.iter().cloned());
-        todo.extend(self.broken.iter().map(|error| format!("not read, so without proposed functions: {error}")));
+        todo.extend(self.broken.iter().map(|error| format!("functions of a broken file are not proposed: {error}")));
         let licences = ["licen", "copying"];
         let licensed = std::fs::read_dir(suite.repo_dir(id)).into_iter().flatten().flatten().any(|entry| {
             let name = entry.file_name().to_string_lossy().to_ascii_lowercase();

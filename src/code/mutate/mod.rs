@@ -156,7 +156,10 @@ impl Module {
     /// Returns an error of kind `Internal` if the file does not parse as before.
     pub fn mutants(&self, function: usize) -> Result<Vec<Mutant>> {
         let readable = self.encoding.readable(self.source());
-        let failed = || Error::internal("the file no longer parses as it did").at(self.path(), None);
+        let failed = || {
+            Error::internal("the file could be parsed once, but not in the same way a second time")
+                .at(self.path(), None)
+        };
         let mut proof = ParseCheck::new(&readable).ok_or_else(failed)?;
         let mut edits = places::find(&proof.tree, self, function).ok_or_else(failed)?;
         // If several changes give the same text, only the first is kept. Put the kind `Return` last, so that the

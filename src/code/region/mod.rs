@@ -90,7 +90,8 @@ impl Module {
     /// consist of whole statements of one block, or if the file would not compile without it.
     pub fn region(&self, function: Option<usize>, bounds: Bounds<'_>) -> Result<Region> {
         let readable = self.encoding.readable(self.source());
-        let tree = walk::parse(&readable).ok_or_else(|| Error::internal("the file no longer parses as it did"))?;
+        let failed = || Error::internal("the file could be parsed once, but not a second time").at(self.path(), None);
+        let tree = walk::parse(&readable).ok_or_else(failed)?;
         let found = Finder { module: self, tree: &tree, source: &readable, function };
         match bounds {
             Bounds::Statements { first, last, number } => found.by_statements(first, last, number),
@@ -127,7 +128,9 @@ impl Module {
             let around = [place, 1, statements.len() - place - 1];
             let expected = [region.siblings[0], 1, region.siblings[2]];
             return if alone && around != expected {
-                Err(format!("{around:?} statements are in the block of a region and not {expected:?}"))
+                Err(format!(
+                    "the block of a region has {around:?} statements (before, at and after it) instead of {expected:?}"
+                ))
             } else {
                 Ok(())
             };
@@ -327,10 +330,10 @@ impl<'a> Finder<'a> {
             return refused("hold an import from `__future__`", "begin it behind that import");
         }
         if let Some(name) = function.and_then(|index| self.nonlocal_of(index, &range)) {
-            let what = format!("bind `{name}`, which a nested function outside of it declares as nonlocal");
+            let what = format!("use `{name}`, which a nested function outside of the region declares as nonlocal");
             return refused(
                 &what,
-                "Python would not compile the rest: take the nested function in, or leave the name out",
+                "the rest might not compile: include the nested function in the region, or leave the name out",
             );
         }
         Ok(Region {

@@ -44,7 +44,10 @@ impl Module {
     /// Returns an error of kind `Internal` if the file does not parse as before.
     pub fn propose(&self, function: usize, shares: &[f64]) -> Result<Vec<Proposal>> {
         let readable = self.encoding.readable(self.source());
-        let failed = || Error::internal("the file no longer parses as it did").at(self.path(), None);
+        let failed = || {
+            Error::internal("the file could be parsed once, but not in the same way a second time")
+                .at(self.path(), None)
+        };
         let tree = walk::parse(&readable).ok_or_else(failed)?;
         let whole = &self.functions()[function];
         let definition = function_at(tree.root_node(), whole.header.start).ok_or_else(failed)?;

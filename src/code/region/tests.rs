@@ -204,7 +204,7 @@ fn a_region_cannot_be_masked_together_with_its_function_but_neighbouring_regions
 }
 
 #[test]
-fn proposed_regions_are_nested_near_the_requested_share_and_found_by_bounds() {
+fn proposed_regions_are_nested_near_the_requested_size_and_identified_by_their_statements() {
     let source = "def f(xs):\n    \"\"\"Doc.\"\"\"\n    a = 1\n    b = 2\n    for x in xs:\n        if x:\n            a += x\n        else:\n            b += x\n        a = a * b\n    c = a\n    return c\n";
     let module = parsed(source);
     let proposals = module.propose(0, &[1.0 / 3.0, 0.5]).unwrap();

@@ -64,7 +64,9 @@ impl Module {
         let after = Self::parse(self.path(), spliced.bytes.clone())
             .map_err(|error| format!("the code does not fit into the file: {error}"))?;
         if let Some(label) = label {
-            after.find(label).map_err(|_| format!("with the code in it, the file no longer has one `{label}`"))?;
+            after
+                .find(label)
+                .map_err(|_| format!("with the code in it, the file no longer has exactly one `{label}`"))?;
         }
         Ok(spliced)
     }
@@ -107,8 +109,7 @@ impl Module {
                 Some(what) => empty = Some(what.to_owned()),
             }
         }
-        let elsewhere =
-            elsewhere.map(|class| format!("is written as a method of the class `{class}`, which is another"));
+        let elsewhere = elsewhere.map(|class| format!("is written as a method of another class, `{class}`"));
         if let Some(what) = empty.or(fault).or(elsewhere) {
             return Err(format!("`{name}` {what}"));
         }

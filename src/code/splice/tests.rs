@@ -80,7 +80,7 @@ fn a_method_of_another_class_of_the_file_is_not_accepted() {
     let fit = |reply: &str| file.splice(file.find("Steps.fit").unwrap(), reply);
     let of = |class: &str| format!("class {class}:\n    def fit(self, x):\n        return 2\n");
     let told = fit(&of("Bins")).unwrap_err();
-    assert_eq!(told, "`fit` is written as a method of the class `Bins`, which is another");
+    assert_eq!(told, "`fit` is written as a method of another class, `Bins`");
     for reply in [of("Steps"), of("Stairs"), of("Steps") + &of("Bins"), "def fit(self, x):\n    return 2\n".to_owned()]
     {
         assert!(

@@ -125,7 +125,8 @@ impl CondaSettings {
             if let Some(base) = self.custom_channels.get(begin) {
                 let base = base.trim_end_matches('/');
                 let base = if is_path(base) { file_url(base) } else { base.to_owned() };
-                return url(&format!("{base}/{channel}")).map_err(|why| format!("has a wrong custom place: {why}"));
+                return url(&format!("{base}/{channel}"))
+                    .map_err(|why| format!("has an invalid location in `custom_channels`: {why}"));
             }
             match begin.rsplit_once('/') {
                 Some((shorter, _)) => begin = shorter,

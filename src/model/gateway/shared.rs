@@ -102,7 +102,7 @@ fn checked(read: ParsedRequest) -> Result<ParsedRequest, Refusal> {
     }
     if read.stops.len() > MOST_STOPS || read.stops.iter().any(|stop| stop.len() > LONGEST_NAME) {
         return Err(Refusal::invalid(format!(
-            "there are more than {MOST_STOPS} texts to stop at, or one is longer than {LONGEST_NAME} bytes"
+            "there are more than {MOST_STOPS} stop sequences, or one is longer than {LONGEST_NAME} bytes"
         )));
     }
     Ok(read)

@@ -58,7 +58,7 @@ fn no_line_of_a_ledger_can_lower_the_money_spent() {
 }
 
 #[test]
-fn probe_costs_have_no_payer_and_free_probes_are_not_written() {
+fn probe_costs_count_for_no_attempt_or_verifier_and_free_probes_are_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");
     let ledger = Ledger::open(&path).unwrap();

@@ -205,8 +205,8 @@ async fn an_unrecorded_request_is_compared_with_the_nearest_recorded_one() {
     shorter.messages.pop();
     let cases = [
         (asking(1, "Took 2.5 s"), "message 1 (user) differs from character 5 on: `1.5 s` recorded, `2.5 s` asked"),
-        (longer, "message 2 (assistant) is not in the recording"),
-        (shorter, "message 1 (user) of the recording is missing"),
+        (longer, "message 2 (assistant) of the request is not in the recording"),
+        (shorter, "message 1 (user) of the recording is not in the request"),
         (warm, "the sampling differs"),
         (Request { tools: request().tools, ..asking(1, "Took 1.5 s") }, "the tools on offer differ"),
         (asking(9, "Took 1.5 s"), "no reply for call 9: no recorded attempt made so many calls"),

@@ -98,7 +98,7 @@ async fn a_requested_reply_limit_is_lowered_to_fit_the_context() {
 }
 
 #[tokio::test]
-async fn an_unknown_server_gets_no_large_bound_and_one_with_a_known_context_only_what_fits() {
+async fn a_large_reply_limit_is_not_sent_to_an_unknown_server_and_is_cut_to_a_known_context() {
     let sent = async |description: &str, affordable, bytes| {
         let server = TestServer::start(vec![CannedAnswer::ok(openai_text("ok"))]).await;
         let description: Description =

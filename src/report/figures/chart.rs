@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_that_are_close_have_different_labels() {
+    fn numbers_on_an_axis_have_enough_digits_to_differ() {
         let labels: Vec<String> = (0..5).map(|i| number(0.0815 + 0.0002 * f64::from(i), 0.0002)).collect();
         assert_eq!(labels, ["0.0815", "0.0817", "0.0819", "0.0821", "0.0823"]);
         assert_eq!([0.0, 1.0, 2.5].map(|x| number(x, 0.5)), ["0", "1", "2.5"]);

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn names_may_break_after_joints_and_inside_very_long_words() {
+    fn long_names_may_break_after_separators_and_inside_very_long_words() {
         let html = |text: &str| breakable(text).to_string();
         assert_eq!(html("board&react+tools=super"), "board&amp;react+<wbr>tools=<wbr>super");
         assert_eq!(html("calibration_10"), "calibration_10");

@@ -97,7 +97,7 @@ fn details_that_are_too_large_are_written_next_to_the_page() {
 }
 
 #[test]
-fn the_index_lists_records_that_count_and_attempts_without_a_record() {
+fn the_index_leaves_out_lost_records_that_were_replaced_and_lists_unrecorded_attempts() {
     let mut lost = record("a", "x_0", 0, false);
     lost.end = End::SandboxLost;
     let mut unsupported = record("b", "x_0,1", 1, false);
@@ -129,7 +129,7 @@ fn agents_whose_long_names_differ_at_the_end_are_separate_in_the_index() {
 }
 
 #[test]
-fn figures_without_data_are_left_out_and_differing_limits_become_the_axis() {
+fn figures_without_data_are_left_out_and_different_step_limits_become_the_horizontal_axis() {
     let mut records = Vec::new();
     for (run, steps) in [("small", 3_u32), ("large", 9)] {
         for i in 0..6 {

@@ -103,7 +103,7 @@ fn new_name(folder: &Path, shard: Shard) -> Result<String> {
             return Ok(name);
         }
     }
-    Err(Error::store(format!("shard {shard} was started too often")))
+    Err(Error::store(format!("shard {shard} was started {} times, which is the maximum", MOST_STARTS - 1)))
 }
 
 /// Rejects a machine whose sandboxes differ in kind or strength from those of the run's first machine, unless `mixed`.

@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_usr_is_refused_if_none_of_the_other_folders_uses_its_interpreter() {
+    fn the_system_folder_usr_is_refused_if_no_env_folder_links_to_an_interpreter_in_it() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().to_path_buf();
         assert!(expand(vec!["/usr".into(), folder.clone()]).is_err(), "there is no interpreter");

@@ -85,7 +85,9 @@ fn find_evidence(seen: &SeenEvents, id: &str, ended: Instant) -> Option<Evidence
     }
     let broken = seen.broken.filter(|broken| *broken + AT_ONCE >= ended)?;
     let apart = broken.max(ended).duration_since(broken.min(ended)).as_secs_f64();
-    let what = format!("the engine's stream of events broke, too, {apart:.1} s before or after the container's");
+    let what = format!(
+        "the engine's stream of events also broke, {apart:.1} s before or after the connection to the container"
+    );
     Some(EvidenceKind::EngineGone.because(what))
 }
 
@@ -113,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_events_at_the_same_time_or_of_the_same_container_are_evidence() {
+    fn only_an_event_of_the_container_or_a_break_at_the_same_time_shows_that_others_ended_it() {
         let now = Instant::now();
         let seen = |broken, stopped: &[&str]| SeenEvents {
             broken,
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_event_stream_gives_no_evidence() {
+    async fn a_refused_event_stream_does_not_count_as_a_broken_one() {
         let seen = Mutex::default();
         listen(futures_util::stream::empty(), &seen).await;
         assert!(locked(&seen).broken.is_none());

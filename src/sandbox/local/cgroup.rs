@@ -172,7 +172,8 @@ impl Cgroup {
         }
         let megabytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), |bytes| (bytes >> 20).to_string());
         Some(OutOfMemory::Outer(EvidenceKind::OuterMemoryLimit.because(format!(
-            "the kernel killed a process for a memory limit outside the sandbox, which had used at most {} of its {} MiB",
+            "the kernel killed a process for a memory limit outside the sandbox; the sandbox itself had used at most \
+             {} of its {} MiB",
             megabytes(most),
             megabytes(limit)
         ))))

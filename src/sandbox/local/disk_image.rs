@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs root and loop devices"]
-    fn a_disk_image_has_its_size_and_is_removed() {
+    fn a_disk_image_holds_the_requested_size_and_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let images = DiskImages::default();
         let bytes = 64 << 20;

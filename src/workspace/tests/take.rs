@@ -152,7 +152,7 @@ fn the_remains_of_a_killed_build_are_replaced() {
 
 #[test]
 #[ignore = "needs root to give files away"]
-fn files_are_given_to_the_owner_with_plain_modes() {
+fn a_snapshots_files_belong_to_the_sandboxs_user_and_all_users_may_read_them() {
     let place = TestRepo::with_repo();
     sh(&place.repo, "chmod 600 main.py; chmod 700 pkg");
     let snapshot = Snapshot::take(&place.repo, &place.cache, Some((64000, 64001))).unwrap();

@@ -133,9 +133,9 @@ impl AgentManifest {
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(|error| {
-            Error::usage(format!("failed to read `{}`", path.display())).because(error).hint(
-                "an agent's folder holds its manifest, and an `environment.yml` with its lock where it has an env",
-            )
+            Error::usage(format!("failed to read `{}`", path.display()))
+                .because(error)
+                .hint("an agent's folder needs an `agent.toml` and, for an env, an `environment.yml` and a lock file")
         })?;
         Self::parse(&text, &path)
     }

@@ -90,9 +90,9 @@ impl ExternalAgent {
             let id = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name));
             id.ok_or_else(|| {
                 Error::usage(format!(
-                    "`{which}` cannot be the folder of an agent: its results are kept under the folder's name"
+                    "the name of the folder `{which}` is not a valid agent name, under which results are stored"
                 ))
-                .hint("the name may hold letters, digits, `-`, `_` and `.`")
+                .hint("use letters, digits, `-`, `_` and `.`, a letter or digit first")
             })?;
             (AgentManifest::read(folder)?, ManifestLocation::Folder(folder.to_owned()))
         } else {

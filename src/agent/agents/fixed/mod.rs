@@ -53,7 +53,7 @@ impl Fixed {
     pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
         if settings.code == Some(CodeChoice::Agent) {
             return Err(Error::usage("the agent `fixed` cannot use `code=agent`: it has no tools for reading code")
-                .hint("choose other code, such as `fixed:code=bm25`, or the agent `react`"));
+                .hint("choose another value of `code`, as in `fixed:code=bm25`, or use the agent `react`"));
         }
         settings.preset.check("fixed")?;
         if settings.preset == Preset::Researchcodebench {

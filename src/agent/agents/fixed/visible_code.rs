@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn examples_below_a_description_are_shown_with_and_without_a_docstring() {
+    fn examples_in_a_functions_description_are_shown_whether_or_not_it_has_a_docstring() {
         let file = "def one(x):\n    \"\"\"The docstring.\"\"\"\n    return x\n\n\ndef two(x):\n    return x\n";
         let module = Module::parse("m.py", file.into()).unwrap();
         let lines = |function| described("f", &module, function, "First.\n\nExamples:\n    f(1) returns 1").docstring;

@@ -49,7 +49,8 @@ pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) 
             format!("{}: {}{}{last}", failure.key, failure.what, if last.is_empty() { "" } else { ", " })
         })
         .collect();
-    Ok((!failures.is_empty()).then(|| format!("run again, experiments gave no result: {}", failures.join("; "))))
+    Ok((!failures.is_empty())
+        .then(|| format!("experiments gave no result when they were run again: {}", failures.join("; "))))
 }
 
 /// Asks the model for a plan for the next try; returns `None` if no call is allowed or the reply is empty. An error

@@ -339,8 +339,8 @@ async fn requests_with_long_names_or_many_stop_texts_are_refused() {
     let body = |model: &str, stops: Value| json!({"model": model, "messages": [{"role": "user", "content": "hi"}], "stop": stops});
     for (what, body) in [
         ("the name of the model", body(&"m".repeat(201), json!([]))),
-        ("texts to stop at", body("m", json!(vec!["x"; 17]))),
-        ("texts to stop at", body("m", json!(["x".repeat(201)]))),
+        ("stop sequences", body("m", json!(vec!["x"; 17]))),
+        ("stop sequences", body("m", json!(["x".repeat(201)]))),
     ] {
         let (status, said) = post("/v1/chat/completions", &body, answers).await;
         assert!(status == 400 && said.contains(what), "{status} {said}");

@@ -249,7 +249,7 @@ fn tools_that_a_search_of_the_agent_finds_are_offered_from_then_on() {
 }
 
 #[test]
-fn a_request_with_a_tool_that_cannot_be_passed_on_is_refused_by_name() {
+fn a_request_with_a_tool_that_cannot_be_passed_on_is_refused_and_the_tool_is_named() {
     let contents = json!([{"role": "user", "parts": [{"text": "hi"}]}]);
     let (messages, input) = (json!([{"role": "user", "content": "hi"}]), json!("hi"));
     let additional = json!([{"type": "additional_tools", "tools": [{"type": "web_search"}]}]);

@@ -35,8 +35,8 @@ const attemptBlock = (details, functions) => {
     ['Cost', dollars(record.cost)],
     ['Time', `${seconds(record.wall_seconds)}: tools ${seconds(record.tool_seconds)}, model ${seconds(record.model_seconds)}, verification ${seconds(record.verify_seconds)}`],
     ['Changed', [...(record.changed || []), ...(record.unlisted ? [`and ${record.unlisted} more`] : [])].join(', ') || 'nothing'],
-    ...((record.ignored || []).length ? [['Not taken over', record.ignored.join(', ')]] : []),
-    ...((record.skipped || []).length ? [['Never taken over', record.skipped.join(', ')]] : []),
+    ...((record.ignored || []).length ? [['Left out of verification', record.ignored.join(', ')]] : []),
+    ...((record.skipped || []).length ? [['Left out as links, special or too large', record.skipped.join(', ')]] : []),
   ] : [['Ended', 'it has no record: it is under way, or was cut off']];
   const written = writtenBlocks(details, functions);
   return h('section', { class: 'attempt', 'data-key': `${details.contender}.${details.attempt}`, 'data-state': details.state },
