@@ -140,7 +140,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let known = arguments.from.as_deref().map(FactoryList::read).transpose()?;
     let asked = if known.is_some() { Vec::new() } else { packages(&arguments.packages)? };
     if known.is_some() && given.join("papers").exists() {
-        return Err(Error::usage(format!("`{}` exists", given.display())).hint("name a folder that does not exist"));
+        return Err(Error::usage(format!("`{}` exists", given.display())).hint("give the name of a new folder"));
     }
     let settings = known.as_ref().map_or_else(|| arguments.settings(), |known| known.settings.clone());
     let factory = arguments.making.open(given, settings, asked.len()).await?;

@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return print_json(&json!({ "sample": sample, "functions": names, "files": files, "diff": diff }));
     };
     if output.exists() {
-        return Err(Error::usage(format!("`{}` exists", output.display())).hint("name a folder that does not exist"));
+        return Err(Error::usage(format!("`{}` exists", output.display())).hint("give the name of a new folder"));
     }
     let experiments = task_experiments(&loaded, Protocol::Curtailed)?;
     let replication = replication(&loaded, &experiments, &functions);

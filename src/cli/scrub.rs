@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     // Refuse everything that can be refused before writing anything.
     if let Some(output) = arguments.output.as_ref().filter(|output| output.exists()) {
         return Err(Error::usage(format!("`{}` exists", output.display()))
-            .hint("name a file that does not exist, or use `--write` to replace the text itself"));
+            .hint("give the name of a new file, or use `--write` to overwrite the file that is read"));
     }
     if let Some(audit) = &arguments.audit {
         if arguments.output.as_ref() == Some(audit) {

@@ -205,7 +205,7 @@ impl CommandSet {
             reasons.iter().find(|(_, reason)| reason.trim().is_empty()).map(|(name, _)| name.clone())
         };
         if let Some(name) = unexplained(&self.free) {
-            faults.push(("free", format!("the argument `{name}` in `free` has no reason")));
+            faults.push(("free", format!("the argument `{name}` in `free` lacks the text of a reason")));
         }
         let mut ids = BTreeSet::new();
         for instruction in &self.instructions {
@@ -231,7 +231,7 @@ impl CommandSet {
             let expect = &instruction.expect;
             for (what, reasons) in [("free", &expect.free), ("harmless", &expect.harmless)] {
                 if let Some(name) = unexplained(reasons) {
-                    wrong(format!("`{name}` in `{what}` has no reason"));
+                    wrong(format!("`{name}` in `{what}` lacks the text of a reason"));
                 }
             }
             if let Some(loose) = &expect.tolerance {

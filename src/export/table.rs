@@ -143,7 +143,7 @@ pub struct ValueRow {
     pub got_json: Option<String>,
 }
 
-/// A time in a table.
+/// Serialises times in tables.
 pub mod jiff_timestamp {
     use super::{JsonSchema, Serialize};
 

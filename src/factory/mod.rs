@@ -94,7 +94,7 @@ impl Factory {
         let known = folder.join(LIST);
         if folder.join("papers").exists() && !known.exists() && !journal.exists() {
             return Err(Error::usage(format!("`{}` holds a suite that `factory` did not make", folder.display()))
-                .hint("name a folder that does not exist"));
+                .hint("give the name of a new folder"));
         }
         for part in ["papers", "repos", "envs", JOURNAL] {
             let path = folder.join(part);

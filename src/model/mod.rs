@@ -366,7 +366,7 @@ pub struct QueryFailed {
     #[serde(flatten)]
     pub error: ModelError,
     /// Tokens that the provider reported as charged, over all tries. If a try got no complete answer, its cost is
-    /// unknown, and the error says so.
+    /// unknown, and `error` says so.
     #[serde(default)]
     pub usage: Usage,
     /// Cost of these tokens in dollars.

@@ -175,7 +175,7 @@ impl SoundnessPlan {
         let without = &self.task.manifest.blocks[block].id;
         for (name, value) in measures(record, true).filter(|(_, value)| *value > 0.0) {
             proof.fault(format!(
-                "an attempt that does nothing has {value:.3} in `verified_{name}` without block `{without}`"
+                "with block `{without}` withheld, an attempt that does nothing has {value:.3} in `verified_{name}`, not 0"
             ));
         }
         for landmark in self.task.manifest.landmarks_of(&self.upwards(block)) {

@@ -183,7 +183,7 @@ fn choose(
             "{wanted} graphics processors were requested, and {place} {}",
             visible.len()
         ))
-        .hint("see `CUDA_VISIBLE_DEVICES`, or name how many there are with `--gpus each:N`"));
+        .hint("check the variable `CUDA_VISIBLE_DEVICES`, or give the number of devices to use: `--gpus each:N`"));
     }
     // Name devices by Slurm's numbers, which are unique on the machine: `CUDA_VISIBLE_DEVICES` may number a job's own
     // devices from 0.

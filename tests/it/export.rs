@@ -716,7 +716,7 @@ fn an_agent_without_a_model_whose_trajectory_has_a_reply_is_exported() {
 }
 
 #[test]
-fn a_negative_cost_is_reported_and_negative_zero_is_zero() {
+fn a_record_with_a_negative_cost_is_left_out_with_a_warning_and_negative_zero_becomes_zero() {
     let lab = Lab::bare();
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/odd"));
     let mut records = lab.records("odd");

@@ -68,7 +68,7 @@ pub struct RefusedTask {
 /// in the folder that is missing or contradictory; kind `Machine` if the suite cannot be written.
 pub fn import_tasks(folder: &Path, output: &Path) -> Result<ImportedTasks> {
     if output.symlink_metadata().is_ok() {
-        return Err(Error::usage(format!("`{}` exists", output.display())).hint("name a folder that does not exist"));
+        return Err(Error::usage(format!("`{}` exists", output.display())).hint("give the name of a new folder"));
     }
     let tasks = read::read(folder)?;
     let mut partial = output.as_os_str().to_owned();

@@ -29,7 +29,7 @@ const MOST: usize = 600;
 pub struct Difficulty {
     /// Confidence level of the intervals, such as 0.95.
     pub level: f64,
-    /// One decline for each agent and model.
+    /// How the pass rate falls with n, for each agent and model.
     pub declines: Vec<Decline>,
     /// Difficulties of functions, estimated over all agents, hardest first.
     pub functions: Vec<FunctionDifficulty>,

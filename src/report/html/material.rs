@@ -137,9 +137,9 @@ pub struct AttemptDetails {
     /// The attempt's record, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<ShownRecord>,
-    /// The parts as the attempt wrote them, in the sample's order; `None` for a part that could not be found.
+    /// The masked parts as the attempt wrote them, in the sample's order; `None` for a part that is not in its files.
     pub written: Vec<Option<String>>,
-    /// Reason why parts could not be found.
+    /// Why masked parts could not be found in the attempt's files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
     /// The attempt's changes as a patch.
