@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_tries_several_settings_differs_in_whatever_order() {
+    fn a_program_that_also_tries_a_wrong_setting_does_not_agree_whichever_it_tries_first() {
         let expected = [expects("a.py::fit", json!({"alpha": 0.8}))];
         let fit = |alpha: f64| calls("a.py::fit", json!({ "alpha": alpha }));
         assert!(compared(&expected, &[fit(0.8), fit(0.8)]).agrees());

@@ -270,9 +270,9 @@ impl InstructionJudge<'_> {
         values.collect()
     }
 
-    /// Converts the arguments of another command of the right program's package. Arguments that the other command does
-    /// not know are taken from the right program. Returns `None` if the other command does not know all requested
-    /// arguments.
+    /// Converts the call of a command to one of the right program's command, if both are of one package. Arguments that
+    /// the called command does not know are taken from the right program. Returns `None` if it does not know all
+    /// arguments that the instruction asks for.
     fn as_gold(&self, call: &ParserCall) -> Option<ParserCall> {
         let package = |file: &str| {
             let rest = file.strip_prefix("site-packages/")?;

@@ -25,7 +25,7 @@ pub struct TextSource {
 /// The text of a paper in the form that agents see.
 #[derive(Debug, Clone)]
 pub struct ScrubbedPaper {
-    /// The text, in which results are removed.
+    /// The text, from which results have been removed.
     pub text: String,
     /// Count of the numbers that were removed.
     pub removed: usize,

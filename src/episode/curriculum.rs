@@ -14,8 +14,9 @@ use crate::run::CurriculumSettings;
 
 /// Samples compared for each episode.
 pub const CANDIDATES: u64 = 48;
-/// Step sizes of skill, slope and difficulties, in log-odds. After an episode, each of them moves by its step size times
-/// the difference between the outcome (0 or 1) and the estimated chance of success; the slope moves by n times as much.
+/// Step sizes of skill, slope and difficulties, in log-odds. After an episode, skill rises by its step size times the
+/// difference between the outcome (0 or 1) and the estimated chance of success. Difficulties fall by theirs times this
+/// difference, and the slope by n times as much.
 const SKILL_STEP: f64 = 0.25;
 const SLOPE_STEP: f64 = 0.02;
 const UNIT_STEP: f64 = 0.15;

@@ -288,7 +288,7 @@ impl Requirements {
                     && !one.contains(['{', '\\', '\n'])
                     && one.starts_with(|c: char| c.is_ascii_alphanumeric());
                 if !lockable {
-                    self.left_out.push(format!("{one}: not a package of an index"));
+                    self.left_out.push(format!("{one}: names a URL, path or option, not a package by its name"));
                 } else if is_test && is_tool(&named) {
                     self.left_out.push(format!("{one}: a developer's tool"));
                 } else if is_test && is_contradicted(&one, &self.own) {

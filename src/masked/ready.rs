@@ -210,8 +210,8 @@ pub fn task_experiments(loaded: &LoadedPaper, protocol: Protocol) -> Result<Vec<
         .collect()
 }
 
-/// Returns the experiment's description for agents. `shape` is the structure of an answer that is too long to be shown
-/// in full; if given, the description names the file that contains the whole structure.
+/// Returns the experiment's description for agents. `shape` is the beginning of the answer's structure, given if the
+/// structure is too long to be shown in full; the description then names the file that contains all of it.
 fn described(experiment: &Experiment, shape: Option<&str>) -> String {
     let text = experiment.description.trim();
     match shape {

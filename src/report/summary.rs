@@ -515,7 +515,7 @@ fn notes(rows: &[SummaryRow], records: &[Outcome], flags: &[bool], options: &Sum
     let superseded = flags.iter().filter(|counts| !**counts).count();
     if superseded > 0 {
         notes.push(format!(
-            "superseded by later tries of the same attempt: {}; only their cost counts",
+            "superseded by later tries of the same attempt: {}, of which nothing counts but the cost",
             plural(superseded, "record")
         ));
     }

@@ -67,7 +67,7 @@ impl Mutants {
                 bodies.push((body.clone(), text[body.start..end].to_vec()));
             } else {
                 // The function has no mutants; use a body that does nothing as the wrong solution.
-                said.push(format!("`{}` has no mutant: its body was replaced by one that does nothing", function.at));
+                said.push(format!("`{}` has no mutant, so a body that does nothing is used instead", function.at));
                 let nothing = match &function.region {
                     Some(_) => {
                         let text = &bytes[body.clone()];

@@ -189,8 +189,8 @@ class Steps:
     """The steps of all recorded sequences."""
 
     def __init__(self, sequences):
-        # `further`: the steps, with the types of the objects that they refer to. `pools` and `values`: sources and values of
-        # arguments.
+        # `further` has all steps that can be added to a sequence, each with the types of the objects that it needs. `pools` has
+        # the sources of the arguments in each place, and `values` their values.
         self.further, self.pools, self.values = {}, {}, {}
         for steps in dict.fromkeys(sequences):
             for module, name, positional, named, made in steps:

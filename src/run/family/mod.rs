@@ -372,7 +372,7 @@ pub struct AttemptOutput<'a> {
     pub work: &'a Collected,
 }
 
-/// The families that a program knows.
+/// All families: those of this crate, and those that a program which uses it adds.
 #[derive(Clone, Default)]
 pub struct Families {
     known: BTreeMap<&'static str, Arc<dyn Family>>,

@@ -37,7 +37,10 @@ impl TypedTool for Scroll {
             "up" => window.top.saturating_sub(LINES - OVERLAP),
             "down" => (window.top + LINES - OVERLAP).min(last),
             _ => {
-                let what = format!("`direction` is `up` or `down`; expected {}", signature_of(&self.parameters()));
+                let what = format!(
+                    "`direction` must be `up` or `down`; the arguments are {}",
+                    signature_of(&self.parameters())
+                );
                 return Err(ToolFailure::Arguments(what));
             }
         };
