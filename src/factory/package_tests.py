@@ -2216,6 +2216,11 @@ class Runner:
                 found.append((key, {stem}, [file], list(names)))
         return [(files, names) for _, _, files, names in found]
 
+    def numbered(self, files):
+        """The texts of files of tests, with numbers as the ids of rows of parameters, as in all ids of tests."""
+        texts = {file: variant_of(self.texts[file], {}, random.Random(0))[0] for file in files if file in self.texts}
+        return {file: text for file, text in texts.items() if text}
+
     def run(self, files, ids, replaced, doctest=False, restarts=30, ends=None):
         """Runs tests of some files in a fresh copy, and starts again after a test that ends the process or hangs.
 
@@ -2338,7 +2343,7 @@ def more_inputs(folder, request):
     try:
         for files, names in runner.processes(request["ids"], False):
             if files[0] in runner.texts:
-                outcome = runner.run(files, names, {}, False, 3)
+                outcome = runner.run(files, names, runner.numbered(files), False, 3)
                 if not outcome.finished:
                     print(f"{files[0]}: making inputs did not end: {outcome.reason}", file=sys.stderr)
                     unfinished.append(files[0])
@@ -2445,7 +2450,7 @@ def check(folder, request):
         # Run the calls in a process of tests, which can import what they need. One test is enough to start it.
         ids = [name for name in request["ids"] if file_of(name) in runner.texts][:1]
         for files, names in runner.processes(ids, False):
-            return runner.run(files, names, {}, False, 3).inputs
+            return runner.run(files, names, runner.numbered(files), False, 3).inputs
     finally:
         runner.server.stop()
     return []
@@ -2453,7 +2458,6 @@ def check(folder, request):
 
 def survey(folder, seconds, doctests, other_draws, added):
     layout = Layout(folder, read_plan(folder, False))
-    chance = random.Random(0)
     runner = Runner(folder, layout, lambda name: seconds, other_draws)
     tests, files = {}, {}
     try:
@@ -2462,8 +2466,7 @@ def survey(folder, seconds, doctests, other_draws, added):
         ]
         jobs = [job for job in jobs if os.path.basename(job[0]).startswith(ADDED) or not added]
         for file, doctest in jobs:
-            text, _ = (None, []) if doctest else variant_of(runner.texts[file], {}, chance)
-            outcome = runner.run([file], None, {file: text} if text else {}, doctest)
+            outcome = runner.run([file], None, {} if doctest else runner.numbered([file]), doctest)
             if doctest:
                 add_examples(outcome, read_text(os.path.join(folder, file)))
             if not outcome.tests or outcome.reason:

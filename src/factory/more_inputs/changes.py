@@ -234,8 +234,6 @@ class Changes:
             changes += [value.upper(), value.swapcase(), value.title()]
         if others := [sign for sign in OTHER_LETTERS if kind_of_sign(sign) == kind_of_sign(value[place])]:
             changes += [value[:place] + self.chance.choice(others) + value[place + 1 :]]
-        if " " in signs and "\n" not in signs:
-            changes += [value + "\n", value.replace(" ", "\n", 1)]
         if self.texts:
             piece = self.chance.choice(self.texts)
             changes += [value[:place] + piece + value[place:], value[:place] + piece + value[place + 1 :], value + piece]
