@@ -99,7 +99,7 @@ fn a_function_that_no_experiment_needs_is_named_and_makes_the_exit_code_3() {
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     let said = "paper `odd`: function `odd/pieces.py::harmless` is not essential";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
-    assert!(ran.stdout.contains("swallows the error): odd/pieces.py::swallowed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("catches the error: odd/pieces.py::swallowed"), "{}", ran.stdout);
 }
 
 #[test]
