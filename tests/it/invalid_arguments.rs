@@ -44,7 +44,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "scrub zero.md --format pdf", "'pdf' for '--format", "markdown"),
     (2, "mask tiny -f 99", "no function 99", "numbered from 0"),
     (2, "mask tiny -f -1", "no function `-1`", "`autoexperiment list tiny`"),
-    (2, "mask tiny -o file", "`file` exists", "name a folder"),
+    (2, "mask tiny -o file", "`file` exists", "the name of a new folder"),
     (2, "mask --source nope.py --function f", "failed to read `nope.py`", "check the path"),
     (2, "mask --source empty --function f", "failed to read `empty`", "name a file, not a folder"),
     (3, "mask --source latin.md --function f", "latin.md", "declare its encoding"),
