@@ -117,7 +117,7 @@ fn statements_of_a_nested_function_do_not_belong_to_the_outer_function() {
 #[test]
 fn regions_whose_removal_breaks_compilation_are_refused() {
     let source = "def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += 1\n    m = 1\n    return g\n";
-    assert!(fault(source, statements("n = 0", None)).contains("bind `n`"));
+    assert!(fault(source, statements("n = 0", None)).contains("use `n`"));
     assert_eq!(mask(source, statements("m = 1", None)), source.replace("m = 1", "raise NotImplementedError"));
     assert!(mask(source, statements("n = 0", Some("def g"))).contains("    raise NotImplementedError\n    m = 1\n"));
     let file = parsed("'doc'\nfrom __future__ import annotations\nx = 1\ny = 2\n");
