@@ -126,7 +126,7 @@ fn functions_are_named_by_the_suite_of_their_own_run() {
     std::fs::rename(one.path("papers/tiny"), one.path("papers/moved")).unwrap();
     let second = other.path("runs/b").display().to_string();
     let report = json(&one.ok(&["report", "difficulty", "a", &second, "--json"]).stdout);
-    assert!(!report["notes"].to_string().contains("shown as numbers"), "{}", report["notes"]);
+    assert!(!report["notes"].to_string().contains("shown by number"), "{}", report["notes"]);
     let alone = json(&one.ok(&["report", "difficulty", "a", "--json"]).stdout);
     assert!(alone["notes"].to_string().contains("is not in the suite any more"), "{}", alone["notes"]);
     let elsewhere = json(&one.ok(&["report", "difficulty", &second, "--json", "--suite", "."]).stdout);
