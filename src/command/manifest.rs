@@ -157,7 +157,7 @@ impl Instruction {
     /// The arguments that a solution's program must set, from the instruction's `arguments`.
     ///
     /// # Errors
-    /// What is wrong with them, as the end of a sentence.
+    /// The reason why they cannot be read, as the end of a sentence.
     pub(super) fn required_arguments(&self) -> Result<Vec<Argument>, String> {
         read_arguments(&Value::Object(self.arguments.clone()))
     }

@@ -225,7 +225,8 @@ impl CurtailSearch<'_> {
         let passing = known.iter().filter(|(_, passes)| *passes).count();
         let few = || {
             format!(
-                "only {passing} solutions pass with the full protocol, too few to measure recall; try more solutions with `--mutants`"
+                "only {passing} solutions pass with the full protocol, too few to measure recall; try more solutions \
+                 with `--mutants`"
             )
         };
         found.note = stopped.or_else(|| (passing < FEWEST_PASSING).then(few));

@@ -23,7 +23,7 @@ pub struct Soundness {
     /// Outcomes of changed solutions, in families that try some.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<TrialOutcome>,
-    /// What came of changing constants of the right solution, one at a time, in families (kinds of tasks) that do so.
+    /// Outcomes of changing constants of the right solution, one at a time, in families (kinds of tasks) that do so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ConstantChanges>,
     /// Problems of the item.

@@ -97,6 +97,11 @@ UNUSUAL_TYPES = "unusual types"
 FreeChange = collections.namedtuple("FreeChange", "place is_foreign")
 
 
+def blamed(free):
+    """The free changes of a call that failed, if they are in one place: they are limited then, see `is_limited`."""
+    return free if len({change.place for change in free}) == 1 else ()
+
+
 def is_limited(change, limited):
     """Whether changes of this kind are limited in this place; `limited` are the free changes that made calls fail."""
     return change in limited or FreeChange(change.place, False) in limited
@@ -191,8 +196,8 @@ class Inputs:
                 continue
             seen.add(call)
             first = self.run(call)
-            if self.failed and len({one.place for one in free}) == 1:
-                limited.update(free)
+            if self.failed:
+                limited.update(blamed(free))
             # The outcome must be the same with other random numbers.
             if first is not None and self.run(call, seed=1) == first:
                 places[call] = len(found)

@@ -163,17 +163,17 @@ class Recorder:
             is_ended = calls is None or longer is None
             yield self.without(wanted, ENDED if is_ended else NOTHING if inputs.calls else UNWRITTEN)
             return
+        calls, longer = calls or [], longer or []
         # Often only the calls, or only the sequences, change what others share.
-        for kept, many in ((calls, longer), (calls, []), ([], longer)):
-            if not kept and not many:
-                continue
+        parts = [(calls, longer), (calls, []), ([], longer)] if calls and longer else [(calls, longer)]
+        for kept, many in parts:
             yield None
-            after = in_fork(lambda: outcomes.now() if inputs.come_out(kept or []) and sequences.come_out(many or []) else None)
+            after = in_fork(lambda: outcomes.now() if inputs.come_out(kept) and sequences.come_out(many) else None)
             if after is not None and outcomes.differ(after):
                 yield None
                 outcomes.leave_out_unsteady()
             if after is not None and not outcomes.differ(after):
-                yield wanted, self.modules[wanted], kept or [], many or [], [digest(*call) for call in inputs.calls]
+                yield wanted, self.modules[wanted], kept, many, [digest(*call) for call in inputs.calls]
                 return
         yield self.without(wanted, UNSTEADY)
 

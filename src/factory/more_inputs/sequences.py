@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-from .calls import FreeChange, RaisedError, is_limited, is_own_error, is_vague, traced_lines
+from .calls import FreeChange, RaisedError, blamed, is_limited, is_own_error, is_vague, traced_lines
 from .helpers import Made, equal, function
 from .limits import one_call, time_limit
 from .mutants import is_none, tree_of
@@ -250,8 +250,8 @@ class Sequences:
             seen.add(steps)
             lines = set()
             first = self.replayed(steps, lines)
-            if self.failed and len({change.place for change in free}) == 1:
-                limited.update(free)
+            if self.failed:
+                limited.update(blamed(free))
             # The outcomes must be the same with other random numbers.
             compared = [is_comparable(outcome, step) for step, outcome in zip(steps, first or ())]
             if any(compared) and lines and self.replayed(steps, seed=1) == first:

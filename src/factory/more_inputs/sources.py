@@ -198,8 +198,9 @@ def is_lasting(shown, sources):
     has no address, no temporary folder and no year of today, unless the sources of the arguments have this year."""
     year = str(datetime.date.today().year)
     is_today = re.search(rf"(?<!\d){year}(?!\d)", shown) and not any(year in source for source in sources)
-    is_short = len(shown) <= LONGEST_LITERAL or len(shown) <= LONGEST_OUTCOME and not re.search(r"\d\.\d|\de[+-]?\d", shown)
-    return is_short and " at 0x" not in shown and SURROUNDINGS.folder not in shown and not is_today
+    has_float = re.search(r"\d\.\d|\de[+-]?\d", shown)
+    fits = len(shown) <= (LONGEST_LITERAL if has_float else LONGEST_OUTCOME)
+    return fits and " at 0x" not in shown and SURROUNDINGS.folder not in shown and not is_today
 
 
 def value_of(source, names=None):
