@@ -1,6 +1,7 @@
 //! Details of a function's body that cannot be derived from what the function does: words in string literals, unusual
-//! numbers, and the exceptions that it raises.
+//! numbers, the exceptions that it raises, and the types that it refuses.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -37,15 +38,34 @@ const OF_PYTHON: [&str; 10] =
 /// The exception that a changed body raises instead of its own.
 const OTHER_EXCEPTION: &str = "NotImplementedError";
 
-/// A word, number or exception in a function's body. An agent can know a detail only if something that the agent sees
-/// states the detail.
+/// Pairs of similar types. A function may accept one and refuse the other for no reason that agents can know. Each
+/// entry has the accepted type, the refused type, and words that state the accepted type.
+const ALIKE: [(&str, &str, &[&str]); 4] = [
+    ("int", "float", &["int", "ints", "integer", "integers"]),
+    ("float", "int", &["float", "floats", "floating"]),
+    ("list", "tuple", &["list", "lists"]),
+    ("tuple", "list", &["tuple", "tuples"]),
+];
+
+/// What a detail consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DetailKind {
+    /// Words or a number in a literal.
+    Literal,
+    /// The class of an exception.
+    Exception,
+    /// The only type that the function accepts of an argument.
+    Type,
+}
+
+/// A word, number, exception or type in a function's body. An agent can know a detail only if something that the agent
+/// sees states the detail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Detail {
+    pub(crate) kind: DetailKind,
     /// Parts of the detail's text, in which each stretch of white space is a single space. A description states the
-    /// detail if it contains all parts.
+    /// detail if it contains all parts. For a type, these are words for it, and one of them is enough.
     pub(crate) parts: Vec<String>,
-    /// Whether the detail is the class of an exception.
-    pub(crate) is_exception: bool,
     /// Whether all words and numbers of the detail are so short that a text may contain them by chance.
     pub(crate) is_short: bool,
     /// The detail's range of bytes in the file.
@@ -57,30 +77,39 @@ pub(crate) struct Detail {
 impl Module {
     /// Returns the details in a range of the file's bytes, in source order. A detail is a word in a string literal that
     /// is neither raw (a regular expression) nor a statement (a docstring); a fraction, or a number with at least two
-    /// significant digits; or an exception.
+    /// significant digits; an exception; or a type without which the function raises an exception or returns
+    /// `NotImplemented`.
     pub(crate) fn details(&self, within: &Range<usize>) -> Vec<Detail> {
         let readable = self.encoding.readable(self.source());
         let Some(tree) = walk::parse(&readable) else { return Vec::new() };
         let mut found = Vec::new();
+        let names: BTreeSet<&[u8]> = walk::nodes_within(&tree, within)
+            .filter(|node| node.kind() == "identifier")
+            .map(|node| &self.source()[node.byte_range()])
+            .collect();
         for node in walk::nodes_within(&tree, within) {
             let place = match node.kind() {
-                "string_content" if is_for_people(&node, self.source()) => Some(node),
-                "integer" | "float" => Some(node),
-                "raise_statement" => raised(&node),
+                "string_content" if is_for_people(&node, self.source()) => Some((DetailKind::Literal, node)),
+                "integer" | "float" => Some((DetailKind::Literal, node)),
+                "raise_statement" => raised(&node).map(|class| (DetailKind::Exception, class)),
+                "call" => required(&node, self.source(), &names).map(|class| (DetailKind::Type, class)),
                 _ => None,
             };
-            if let Some(place) = place {
-                let (range, is_exception) = (place.byte_range(), node.kind() == "raise_statement");
+            if let Some((kind, place)) = place {
+                let range = place.byte_range();
                 let bytes = &self.source()[range.clone()];
                 let text = self.encoding.text(bytes);
-                let other = match node.kind() {
-                    "raise_statement" => exception(&text),
+                let other = match kind {
+                    DetailKind::Exception => exception(&text),
+                    DetailKind::Type => accepted(&text, &names),
                     // Skip text whose bytes in the file are not UTF-8, because the replacement is written in UTF-8.
-                    "string_content" => words(&text).filter(|_| text.as_bytes() == bytes),
-                    _ => number(&text),
+                    DetailKind::Literal if node.kind() == "string_content" => {
+                        words(&text).filter(|_| text.as_bytes() == bytes)
+                    }
+                    DetailKind::Literal => number(&text),
                 };
-                let is_short = !is_exception && is_short(&text);
-                found.extend(other.map(|(parts, other)| Detail { parts, is_exception, is_short, range, other }));
+                let is_short = kind == DetailKind::Literal && is_short(&text);
+                found.extend(other.map(|(parts, other)| Detail { kind, parts, is_short, range, other }));
             }
         }
         found
@@ -126,9 +155,14 @@ fn words(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
 }
 
 impl Detail {
-    /// Whether a text with single spaces states the detail: it contains all parts, as whole words and numbers.
+    /// Whether a text with single spaces states the detail: the text contains all parts as whole words and numbers or,
+    /// if the detail is a type, at least one part.
     pub(crate) fn is_stated_in(&self, text: &str) -> bool {
-        self.parts.iter().all(|part| contains(text, part))
+        let mut parts = self.parts.iter();
+        match self.kind {
+            DetailKind::Type => parts.any(|part| contains(text, part)),
+            DetailKind::Literal | DetailKind::Exception => parts.all(|part| contains(text, part)),
+        }
     }
 }
 
@@ -193,6 +227,30 @@ fn raised<'a>(statement: &Node<'a>) -> Option<Node<'a>> {
     matches!(class.kind(), "identifier" | "attribute").then_some(class)
 }
 
+/// Returns the type in `isinstance(value, type)` if the function refuses values of other types: the call is negated in
+/// an `if` whose block begins with `raise`, or the body (whose names are `names`) returns `NotImplemented`.
+fn required<'a>(call: &Node<'a>, source: &[u8], names: &BTreeSet<&[u8]>) -> Option<Node<'a>> {
+    let function = call.child_by_field_name("function")?;
+    let class = call.child_by_field_name("arguments")?.named_child(1)?;
+    let raises = || {
+        let negated = call.parent().filter(|parent| parent.kind() == "not_operator")?;
+        let statement = negated.parent().filter(|parent| parent.kind() == "if_statement")?;
+        let block = statement.child_by_field_name("consequence")?;
+        block.named_child(0).filter(|first| first.kind() == "raise_statement")
+    };
+    let refuses = names.contains(&b"NotImplemented"[..]) || raises().is_some();
+    (&source[function.byte_range()] == b"isinstance" && class.kind() == "identifier" && refuses).then_some(class)
+}
+
+/// Returns words that state a type, and the code that replaces the type in a changed body: a tuple of the type and the
+/// similar type in `ALIKE`. Returns `None` if there is no similar type, or if the body (whose names are `names`) also
+/// mentions the similar type.
+fn accepted(class: &str, names: &BTreeSet<&[u8]>) -> Option<(Vec<String>, Vec<u8>)> {
+    let (_, other, words) = ALIKE.iter().find(|(name, ..)| *name == class)?;
+    let words = words.iter().map(|word| (*word).to_owned()).collect();
+    (!names.contains(other.as_bytes())).then(|| (words, format!("({class}, {other})").into_bytes()))
+}
+
 /// Replaces each stretch of white space by one space, and removes it at both ends.
 pub(crate) fn one_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -245,8 +303,8 @@ mod tests {
     #[test]
     fn a_text_states_a_detail_of_a_body_if_it_contains_all_its_whole_words_and_numbers() {
         let detail = |parts: &[&str]| Detail {
+            kind: DetailKind::Literal,
             parts: parts.iter().map(|part| (*part).to_owned()).collect(),
-            is_exception: false,
             is_short: false,
             range: 0..0,
             other: Vec::new(),
@@ -273,5 +331,30 @@ mod tests {
             )
         );
         assert!(changed.ends_with("x.encode('UTF-8'), 'T:%Y นว้ถ', 'te', 0.8, 38, 0.5, 24, 40\n"), "{changed}");
+    }
+
+    #[test]
+    fn a_type_that_a_function_requires_is_a_detail_if_the_function_refuses_a_type_like_it() {
+        let of_body = |body: &str| {
+            let source = format!("def f(self, x, y):\n    {body}\n");
+            let module = Module::parse("m.py", source.into_bytes()).unwrap();
+            let details = module.details(&module.body_code(0));
+            let details: Vec<Detail> = details.into_iter().filter(|detail| detail.kind == DetailKind::Type).collect();
+            let changed = String::from_utf8(module.with_other_details(&details)).unwrap();
+            (details, changed)
+        };
+        let (details, changed) =
+            of_body("if isinstance(x, int):\n        return self.n * x\n    return NotImplemented");
+        assert!(details.len() == 1 && changed.contains("if isinstance(x, (int, float)):"), "{changed}");
+        assert!(details[0].is_stated_in("by an integer x") && !details[0].is_stated_in("prints a number"));
+        let (details, changed) = of_body("if not isinstance(x, list):\n        raise TypeError(x)\n    return x");
+        assert!(details.len() == 1 && changed.contains("if not isinstance(x, (list, tuple)):"), "{changed}");
+        for body in [
+            "if isinstance(x, int):\n        return 1\n    return 2",
+            "if isinstance(x, int):\n        return 1\n    if isinstance(x, float):\n        return 2\n    return NotImplemented",
+            "if not isinstance(x, str):\n        raise TypeError(x)\n    return x",
+        ] {
+            assert_eq!(of_body(body).0, []);
+        }
     }
 }

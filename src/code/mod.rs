@@ -46,7 +46,7 @@ mod tree;
 mod walk;
 
 pub(crate) use case::Cases;
-pub(crate) use detail::{Detail, one_spaced};
+pub(crate) use detail::{Detail, DetailKind, one_spaced};
 pub use function::Function;
 pub(crate) use function::last_part;
 pub use mask::{MaskTarget, MaskedPart, MaskedText};

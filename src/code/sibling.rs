@@ -1,11 +1,30 @@
-//! Siblings of a function: functions of the same name and parameters in other classes or files. The body of a sibling
-//! can be put in place of the function's own body.
+//! Finds functions with similar bodies. Siblings have the same name and parameters, in other classes or files, and the
+//! body of one can replace the body of the other. Opposites, such as `__eq__` and `__ne__`, have bodies that differ
+//! only in comparisons, truth values, `and`, `or` and `not`.
 
 use super::function::last_part;
 use super::module::Module;
+use super::similarity::{Identifiers, containment};
 use super::tokens::CodeTokens;
 
+/// Minimum number of tokens of a function's body for [`Module::has_opposite`]. Shorter bodies are alike by chance.
+const LEAST_TOKENS: usize = 24;
+
 impl Module {
+    /// Whether this file has an opposite of the function: another function whose body contains at least the share
+    /// `least` (0 to 1) of this function's body. All comparisons, truth values, `and` and `or` count as equal, and
+    /// `not` is ignored.
+    pub(crate) fn has_opposite(&self, function: usize, least: f64) -> bool {
+        let range = self.body_code(function);
+        let tokens = |range| CodeTokens::split(self.source(), range).without_truth();
+        let own = tokens(range.clone());
+        let others = (0..self.functions().len()).map(|other| self.body_code(other));
+        own.len() >= LEAST_TOKENS
+            && others
+                .filter(|other| other.end <= range.start || range.end <= other.start)
+                .any(|other| containment(&own, &tokens(other), Identifiers::Kept) >= least)
+    }
+
     /// Replaces the body of `function` by the body of `sibling`, a function of the module `other`. Returns the share
     /// (0 to 1) of the replaced body's tokens that the sibling's body has in the same order, and the file's new bytes.
     /// Returns `None` if the two functions differ in name, parameters or indentation, if their bodies are the same, or
@@ -48,5 +67,16 @@ mod tests {
         assert!(String::from_utf8(text).unwrap().starts_with(expected));
         assert_eq!(own.with_body_of_sibling(1, &other, 1), None);
         assert_eq!(own.with_body_of_sibling(0, &own, 0), None);
+    }
+
+    #[test]
+    fn a_function_whose_body_differs_from_another_in_comparisons_and_truth_values_only_has_an_opposite() {
+        let source = "class A:\n    def __eq__(self, other):\n        if isinstance(other, A):\n            return self.x == other.x and self.y == other.y\n        return False\n\n    \
+            def __ne__(self, other):\n        if not isinstance(other, A):\n            return True\n        return self.x != other.x or self.y != other.y\n\n    \
+            def swapped(self, other):\n        if isinstance(other, A):\n            return self.x != other.x or not self.y == other.y\n        return True\n\n    \
+            def far(self, other):\n        if isinstance(other, A):\n            return self.x - other.x + abs(self.y - other.y) ** 2\n        return None\n";
+        let module = Module::parse("m.py", source.as_bytes().to_vec()).unwrap();
+        let found: Vec<bool> = (0..4).map(|function| module.has_opposite(function, 0.6)).collect();
+        assert_eq!(found, [true, false, true, false]);
     }
 }

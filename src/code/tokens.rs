@@ -49,6 +49,20 @@ impl<'source> CodeTokens<'source> {
         Self { source, tokens: lexer.tokens }
     }
 
+    /// Gives all comparison operators, `and`, `or`, `True` and `False` the same hash, and removes every `not`. Two
+    /// bodies that are opposites, such as those of `__eq__` and `__ne__`, then have the same tokens.
+    #[must_use]
+    pub(super) fn without_truth(mut self) -> Self {
+        const TRUTH: [&[u8]; 12] =
+            [b"==", b"!=", b"<", b"<=", b">", b">=", b"and", b"or", b"in", b"is", b"True", b"False"];
+        let source = self.source;
+        self.tokens.retain(|token| &source[token.range()] != b"not");
+        for token in self.tokens.iter_mut().filter(|token| TRUTH.contains(&&source[token.range()])) {
+            token.hash = hash(b"truth");
+        }
+        self
+    }
+
     /// Number of tokens.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -58,7 +72,8 @@ impl<'source> CodeTokens<'source> {
     /// Iterates over the ranges of tokens that are contents of strings of at least `least` bytes. Code may be hidden in
     /// such strings.
     pub fn long_strings(&self, least: usize) -> impl Iterator<Item = Range<usize>> {
-        // A string's contents are between two quote tokens; no other token begins directly after a quote.
+        // The contents of a string begin directly after its opening quotes. Other tokens that begin directly after a
+        // quote, such as a comma, are usually shorter than `least`.
         self.tokens
             .windows(2)
             .filter(move |pair| {

@@ -1,4 +1,4 @@
-//! Measures candidates until enough of them pass, and then combinations of those that pass.
+//! Measures candidate functions until enough of them pass, and then combinations of the functions that pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,8 +19,8 @@ const LEAK: f64 = 0.6;
 const COMBINATIONS: usize = 20;
 
 impl Workshop {
-    /// Measures candidates, in the order of `spread`, until enough of them pass. Returns those that pass, with their
-    /// index.
+    /// Measures candidate functions until enough of them pass. Functions that an older version of the package does not
+    /// have come first; apart from this, `spread` gives the order. Returns the functions that pass, with their indices.
     pub(super) async fn gate(
         &self,
         gates: Arc<Gates>,
@@ -120,6 +120,12 @@ impl Workshop {
             .filter(|leak| leak.containment >= LEAK)
             .map(|leak| (leak.at.clone(), "its body is elsewhere in the repo".to_owned()))
             .collect();
+        for (place, unit) in loaded.paper.units.iter().enumerate() {
+            if loaded.function_of(place).is_some_and(|function| loaded.source(place).has_opposite(function, LEAK)) {
+                let reason = "the opposite of its body is in the same file";
+                found.entry(unit.at.clone()).or_insert_with(|| reason.to_owned());
+            }
+        }
         for finding in leaks::installed(loaded, prefix) {
             let message = finding.error.to_string();
             for unit in loaded.paper.units.iter().filter(|unit| message.contains(&format!("`{}`", unit.at))) {

@@ -15,7 +15,7 @@ use super::manifest::{TRIALS, trials_command};
 use super::survey::{Plan, SurveyedTest};
 use crate::agent::TaskExperiment;
 use crate::audit::{Bench, ExperimentOutcome, Trial};
-use crate::code::{Cases, Detail, Module, Mutant, choose, one_spaced};
+use crate::code::{Cases, Detail, DetailKind, Module, Mutant, choose, one_spaced};
 use crate::error::{Error, FailureKind, Result};
 use crate::score::score_experiment;
 use crate::suite::{FunctionEvidence, LoadedPaper, ResultRule, Stdout};
@@ -46,7 +46,7 @@ const LEAST_LIMIT: f64 = 10.0;
 /// Assumed seconds that a run takes in addition to its tests, until they have been measured.
 const UNKNOWN_OVERHEAD: f64 = 60.0;
 
-/// Maximum size in bytes of a file in which details of the code are searched. Larger files are taken to be data.
+/// Maximum size in bytes of a file that is searched for details of the code. Larger files are taken to be data.
 const LARGEST_TEXT: u64 = 4 << 20;
 
 /// Runs the measurements of a package's functions.
@@ -57,7 +57,7 @@ pub(super) struct Gates {
     pub(super) layout: Layout,
     /// Groups of tests.
     pub(super) plan: Plan,
-    /// The tests in the plan's groups, by id.
+    /// The tests of all groups, by id.
     pub(super) tests: BTreeMap<String, SurveyedTest>,
     /// Seconds that a run takes in addition to its tests.
     pub(super) overhead: f64,
@@ -215,8 +215,9 @@ impl Gates {
         Ok(found)
     }
 
-    /// Decides whether a function, given by its index in the manifest, becomes a task. Tries the gates that need runs,
-    /// among them up to `mutants` mutants, of which the function's tests must notice a share of at least `least`.
+    /// Decides whether a function, given by its index in the manifest, becomes a task. Tries the gates for which tests
+    /// must be run. One of these gates runs up to `mutants` mutants, of which the function's tests must notice a share
+    /// of at least `least`.
     ///
     /// # Errors
     /// Same as [`Bench::run`].
@@ -227,8 +228,8 @@ impl Gates {
             return dropped("no kept test enters it");
         }
         let module = self.bench.loaded().source(unit);
-        // Use more tests than in `ids`: any of them may need a detail of the body, run a case of it, or fail with a
-        // sibling's body.
+        // Run more tests than those in `ids`. Any test may need a detail of the body, run one of its cases (such as a
+        // branch), or fail with the body of a similar function.
         let most_ids = self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_BODY);
         let variant = |files| Variant { files, ids: most_ids.clone() };
         let of_module = |text| variant(vec![(module.path().to_owned(), text)]);
@@ -251,9 +252,9 @@ impl Gates {
             return dropped("no test fails without it");
         }
         if with_other_details.iter().any(|run| !run.failing.is_empty()) {
-            return dropped("its tests need a text, number or exception that only its body states");
+            return dropped("its tests need a text, number, exception or type that only its body states");
         }
-        // If no test runs a case, a wrong solution could leave out this case and pass.
+        // If no test runs a case of the body (such as a branch), a wrong solution could leave out this case and pass.
         if (0..cases.len()).any(|number| !tried.contains(&number)) {
             return dropped("its tests do not try every case of its body");
         }
@@ -408,9 +409,9 @@ impl Gates {
         found.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// Returns the details of a function's body that are not stated in anything that agents see. An exception counts as
-    /// stated only in the function's own docstring, description or examples, because elsewhere it may be about other
-    /// functions, which raise it for other reasons.
+    /// Returns the details of a function's body that are not stated in anything that agents see. An exception or type
+    /// counts as stated only in the function's own signature, docstring, description or examples, because elsewhere it
+    /// may be about other functions, which raise or require it for other reasons.
     fn unstated(&self, unit: usize, candidate: &Candidate) -> Result<Vec<Detail>> {
         let loaded = self.bench.loaded();
         let module = loaded.source(unit);
@@ -425,10 +426,13 @@ impl Gates {
             let mut texts = elsewhere.map(|(_, text)| text).chain(masked.iter().map(|(_, text)| text));
             texts.any(|text| detail.is_stated_in(text))
         };
-        let docstring = loaded.function_of(unit).and_then(|function| module.docstring(function)).unwrap_or_default();
-        let own = one_spaced(&format!("{}\n{docstring}", candidate.description));
+        let function = loaded.function_of(unit);
+        let docstring = function.and_then(|function| module.docstring(function)).unwrap_or_default();
+        let header = function.map_or(&[][..], |function| &module.source()[module.functions()[function].header.clone()]);
+        let header = String::from_utf8_lossy(header);
+        let own = one_spaced(&format!("{header}\n{}\n{docstring}", candidate.description));
         let mut found = module.details(&loaded.code(unit));
-        found.retain(|detail| !detail.is_stated_in(&own) && (detail.is_exception || !is_stated(detail)));
+        found.retain(|detail| !detail.is_stated_in(&own) && (detail.kind != DetailKind::Literal || !is_stated(detail)));
         Ok(found)
     }
 
@@ -483,7 +487,7 @@ impl Gates {
         self.bench.run(&Trial { files: &files, experiment: &experiment }).await
     }
 
-    /// Returns the seconds that these tests took in the survey.
+    /// Returns the total seconds that these tests took when all tests of the original code were run (the survey).
     fn seconds(&self, ids: &[String]) -> f64 {
         ids.iter().filter_map(|id| self.tests.get(id)).map(|test| test.seconds).sum()
     }

@@ -65,7 +65,8 @@ const TESTS: &str = "import pytest\nfrom means import clip, mean, quiet\n\n\n\
 /// Functions whose tests need a detail that must be stated outside of the body: `shares` a text that the README states;
 /// `scaled` a text, and `metres` a number, that only examples of calls state. `faded` needs a fraction that only
 /// another file contains, and `joined` an exception that nothing states; both get no examples, because they take
-/// functions that use variables of a test. The condition in `middle` has a second part that no test tries.
+/// functions that use variables of a test. The condition in `middle` has a second part that no test tries. The opposite
+/// of `Range.__eq__` is in the same class, and the tests of `Range.widened` need a type that nothing states.
 const SHARES: &str = r#"
 
 def shares(values):
@@ -124,9 +125,31 @@ def middle(values):
         return 0
     ordered = sorted(values)
     return ordered[len(ordered) // 2]
+
+
+class Range:
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+    def __eq__(self, other):
+        if isinstance(other, Range):
+            return self.low == other.low and self.high == other.high
+        return False
+
+    def __ne__(self, other):
+        if isinstance(other, Range):
+            return self.low != other.low or self.high != other.high
+        return True
+
+    def widened(self, by):
+        """The range, widened at both ends; a TypeError if that is impossible."""
+        if not isinstance(by, int):
+            raise TypeError
+        low = self.low - by
+        return Range(low, self.high + 2 * by)
 "#;
 
-const TESTS_OF_SHARES: &str = "\n\nfrom means import faded, joined, least, metres, middle, scaled, shares\n\n\n\
+const TESTS_OF_SHARES: &str = "\n\nfrom means import faded, joined, least, metres, middle, Range, scaled, shares\n\n\n\
     def test_shares():\n    assert shares([1, 3, 4]) == [0.125, 0.375, 0.5]\n\n\n\
     @pytest.mark.parametrize('first', range(12))\n\
     def test_many_shares(first):\n    assert shares([first, 16 - first]) == [first / 16, 1 - first / 16]\n\n\n\
@@ -139,6 +162,10 @@ const TESTS_OF_SHARES: &str = "\n\nfrom means import faded, joined, least, metre
     def test_joined():\n    zero = 0\n    start = lambda: zero\n    assert joined([1, 2], start) == 12\n    with pytest.raises(OverflowError):\n        joined([1, 2, 3, 4], start)\n\n\n\
     @pytest.mark.parametrize('values, expected', [([], 0), ([3], 3), ([2, 9, 4], 4), ([7, 5], 7)])\n\
     def test_middle(values, expected):\n    assert middle(values) == expected\n\n\n\
+    @pytest.mark.parametrize('low', range(12))\n\
+    def test_ranges(low):\n    assert Range(low, 5) == Range(low, 5)\n    assert Range(low, 5) != Range(low, 6) and not Range(low, 5) == low\n    \
+    assert Range(low, 5).widened(low) == Range(0, 5 + 2 * low)\n\n\n\
+    def test_widened():\n    with pytest.raises(TypeError):\n        Range(1, 2).widened(1.5)\n\n\n\
     def test_large():\n    with open(__file__.replace('test_means.py', 'large.txt')) as file:\n        assert mean([len(file.read())]) == 5e6\n";
 
 /// Files of a package in a `src` layout, by their path.
@@ -251,10 +278,14 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
         entry["measured"]["functions"].as_array().unwrap().iter().map(|one| one["at"].as_str().unwrap()).collect();
     let kept = ["mean", "clip", "shares", "scaled", "metres"].map(|name| format!("src/means/__init__.py::{name}"));
     assert_eq!(functions, kept);
-    let dropped = &entry["funnel"]["dropped"]["its tests need a text, number or exception that only its body states"];
+    let dropped =
+        &entry["funnel"]["dropped"]["its tests need a text, number, exception or type that only its body states"];
     let mut dropped: Vec<&str> = dropped.as_array().unwrap().iter().map(|at| at.as_str().unwrap()).collect();
     dropped.sort_unstable();
-    assert_eq!(dropped, ["faded", "joined"].map(|name| format!("src/means/__init__.py::{name}")));
+    assert_eq!(dropped, ["Range.widened", "faded", "joined"].map(|name| format!("src/means/__init__.py::{name}")));
+    let with_opposites = &entry["funnel"]["dropped"]["the opposite of its body is in the same file"];
+    let expected = ["src/means/__init__.py::Range.__eq__", "src/means/__init__.py::Range.__ne__"];
+    assert_eq!(with_opposites, &serde_json::json!(expected));
     let untried = &entry["funnel"]["dropped"]["its tests do not try every case of its body"];
     assert_eq!(untried, &serde_json::json!(["src/means/__init__.py::middle", "src/means/__init__.py::quiet"]));
     let hardly_called = &entry["funnel"]["dropped"]["its tests call it with too few different arguments"];
@@ -264,7 +295,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
         (&entry["name"], &entry["version"], &entry["licence"]),
         (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
     );
-    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&44.into(), &44.into()));
+    assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&57.into(), &57.into()));
     // `least` gets no added tests and no examples, because its argument, which uses a variable of a test, cannot be written
     // into another test.
     let added = entry["measured"]["added"].as_object().unwrap();
