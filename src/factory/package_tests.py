@@ -65,9 +65,9 @@ import time
 VENDORED = "autoexperiment_vendored" + os.sep
 PLAN = "autoexperiment_package_tests.json"
 RUNNER = "autoexperiment_package_tests.py"
-# Beginning of the names of test files that `inputs` makes.
+# Beginning of the names of the test files that the command `inputs` makes.
 ADDED = "test_autoexperiment_inputs"
-# Package that makes them.
+# Name of the package that contains the code of the command `inputs`.
 MORE_INPUTS = "autoexperiment_more_inputs"
 SETTINGS = {
     "PYTHONHASHSEED": "0",
@@ -542,7 +542,7 @@ RAISING = {"raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns"
 OTHER_ERRORS = ("BufferError", "BrokenPipeError", "RecursionError", "FloatingPointError", "ChildProcessError")
 OTHER_WARNINGS = ("BytesWarning", "ImportWarning", "UnicodeWarning")
 CHECKER = re.compile(r"_?(assert|check|verify|expect|compare|ensure|validate)", re.IGNORECASE)
-# Private name of pytest in transformed files, for the assertions that need it.
+# Name under which transformed test files import pytest, for code that is added to them.
 PYTEST = "_autoexperiment_pytest"
 
 
@@ -845,7 +845,7 @@ class Transformation(ast.NodeTransformer):
         variant = self.variants.get(name, PLAIN)
         for part in ast.walk(node):
             if isinstance(part, ast.Assert):
-                # A message may say what was expected.
+                # The message of an assertion may state the expected value.
                 part.msg = None
         way = self.chance.randrange(ALTERATIONS) if self.way is None else self.way
         alterations = Alterations(random.Random(f"{name} {way}"), self.imported)
@@ -865,7 +865,7 @@ class Transformation(ast.NodeTransformer):
         """Adds an assertion at the end, which is false if `wrong`."""
         one = self.chance.randrange(1000, 9999)
         test = ast.Compare(ast.Constant(one), [ast.Eq()], [ast.Constant(one + wrong * self.chance.randrange(1, 9))])
-        # Code after a `return` would not run.
+        # Insert the assertion before a `return` at the end: code after the `return` would not run.
         place = len(node.body) - isinstance(node.body[-1], ast.Return)
         node.body.insert(place, ast.Assert(test, None))
 
@@ -978,11 +978,11 @@ def unit_of(ident, units, classes):
 # Values that functions of the package return to the tests.
 
 MASK = (1 << 64) - 1
-# Limits of one test: returned values, parts of one value, and parts of all values.
+# Limits of the digest of one test: number of returned values, parts of one value, and parts of all values.
 MOST_VALUES = 400
 MOST_PARTS = 1500
 MOST_PARTS_IN_ALL = 20000
-# Largest size of a float in a sum.
+# Largest absolute value with which a float is added to a sum.
 HUGE = 1e150
 DEEPEST = 6
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
@@ -999,7 +999,8 @@ def mixed(place):
 
 class Summary:
     """A digest of values. Exact parts go to a hash. Floats go to three sums of positive terms, weighted by their
-    place: a small relative change of floats is a small relative change of the sums, and no permutation keeps them."""
+    place: a small relative change of floats is a small relative change of the sums, and no permutation keeps them.
+    0.0 and -0.0 are equal."""
 
     def __init__(self, private=()):
         self.hash, self.sums, self.floats, self.parts = hashlib.blake2b(digest_size=8), [0.0, 0.0, 0.0], 0, 0
@@ -1034,10 +1035,6 @@ class Summary:
             return self.mark("nan")
         if value in (math.inf, -math.inf):
             return self.mark("inf", value > 0)
-        if value == 0:
-            if math.copysign(1, value) < 0:
-                self.mark("-0")
-            value = 0.0
         self.floats += 1
         place = self.floats * 3
         weights = [0.5 + mixed(place + shift) / MASK for shift in range(3)]
@@ -1047,6 +1044,16 @@ class Summary:
             self.mark("huge", math.frexp(value)[1] // 8)
         self.sums[value < 0] += weights[value < 0] * size
         self.sums[2] += weights[2] * math.log1p(size * 1000)
+
+    def decimal(self, value):
+        """Adds a decimal number by its value: 1.0 and 1.00 are equal, and so are 0 and -0."""
+        sign, digits, exponent = value.as_tuple()
+        if type(exponent) is str:
+            return self.mark("Decimal", str(value))
+        digits = "".join(map(str, digits)).lstrip("0")
+        significant = digits.rstrip("0")
+        exponent += len(digits) - len(significant)
+        self.mark("Decimal", f"{'-' * sign}{significant}e{exponent}" if significant else "0")
 
     def text(self, value):
         for folder, name in self.private:
@@ -1130,9 +1137,10 @@ class Summary:
             return
         if library == "pandas" and self.pandas(value, kind, depth):
             return
-        if module in ("decimal", "fractions") and kind.__name__ in ("Decimal", "Fraction"):
-            self.mark(kind.__name__, str(value))
-            return
+        if module == "decimal" and kind.__name__ == "Decimal":
+            return self.decimal(value)
+        if module == "fractions" and kind.__name__ == "Fraction":
+            return self.mark("Fraction", str(value))
         if module == "datetime" and kind.__name__ in ("date", "datetime", "time", "timedelta", "timezone"):
             zone = getattr(value, "tzinfo", None)
             self.mark(kind.__name__, str(value if zone is None else value.replace(tzinfo=None)))
@@ -1156,7 +1164,7 @@ class Summary:
             if kind.__name__ in ("range", "slice"):
                 return self.mark(kind.__name__, repr(value) if kind is range else "")
             if kind.__name__ in ("function", "builtin_function_or_method"):
-                # A right function may give the functions inside of it other names.
+                # A correct solution may give the functions inside a function other names.
                 name = getattr(value, "__qualname__", "")
                 return self.mark("function", "" if "<locals>" in name else name)
             if kind.__name__ in ("dict_keys", "dict_values", "dict_items"):
@@ -1256,7 +1264,7 @@ class Summary:
         if kind != "f":
             return self.mark("array", hashlib.blake2b(flat.tobytes(), digest_size=8).hexdigest())
         flat = flat.astype("float64")
-        odd = ~numpy.isfinite(flat) | ((flat == 0) & numpy.signbit(flat))
+        odd = ~numpy.isfinite(flat)
         if odd.any():
             places = numpy.flatnonzero(odd)
             kinds = numpy.where(numpy.isnan(flat[places]), 2, numpy.sign(flat[places])).astype("int8")
@@ -1349,7 +1357,7 @@ class Watch:
     def __init__(self, folder, test_files, private, other_draws):
         self.folder, self.private = folder + os.sep, private
         self.test_files = {os.path.join(folder, file) for file in test_files}
-        # The words of each test file are read before any code runs that could change how files are read.
+        # Read the words of each test file now, before any code runs that could change how files are read.
         modules = [file for file in self.test_files if file.endswith(".py") and os.path.isfile(file)]
         self.words = {file: set(re.findall(r"\w+", read_text(file))) for file in modules}
         self.kinds, self.entered, self.summary = {}, set(), Summary(private)
@@ -1404,7 +1412,7 @@ class Watch:
         if file in self.test_files:
             return ""
         name = code.co_qualname.partition(".<locals>")[0] if COMPLETE_NAMES else self.find_name(code, file)
-        # The body of a module or class is entered, but is not a function.
+        # Names such as `<module>` and `<lambda>` get a `\0`, so that they are not reported as entered functions.
         return f"{os.path.relpath(file, self.folder)}::{name}" + ("\0" if name.startswith("<") else "")
 
     def on_start(self, code, offset):
@@ -1465,14 +1473,15 @@ class Watch:
         back = frame.f_back
         if back is None or self.kind(back.f_code) != "" or frame.f_code.co_name.startswith("<"):
             return
-        # A right function may return a `map` with a function of its own, which then runs while the test iterates. Functions
-        # that the test does not name are up to the solution.
+        # Leave out functions inside functions: a correct solution may return a `map` that calls one of them while the
+        # test iterates. Also leave out functions that the test does not name, because a solution need not call them.
         if frame.f_code.co_flags & NESTED or not self.is_named(frame.f_code.co_name, back.f_code.co_filename):
             return
-        # Hashes depend on addresses.
+        # A hash may depend on an address in memory, which may differ between runs.
         if frame.f_code.co_name == "__hash__":
             return
-        # A right function may return any kind of iterator: what comes out of it is for the tests to compare.
+        # Leave out iterators: a correct solution may return any kind of iterator, and the tests compare the values that
+        # it gives.
         if (
             frame.f_code.co_flags & GENERATOR
             or module_of(type(value)) == "builtins"
@@ -1493,9 +1502,9 @@ class Watch:
         return is_special or file not in self.words or function in self.words[file]
 
 
-# Flags of the code of generators, coroutines and asynchronous generators.
+# Flags in `co_flags` of generators, coroutines and asynchronous generators.
 GENERATOR = 0x20 | 0x80 | 0x200
-# Flag of the code of functions in functions.
+# Flag in `co_flags` of functions that are defined inside functions.
 NESTED = 0x10
 # Whether code objects know their qualified names: since Python 3.11.
 COMPLETE_NAMES = hasattr(read_text.__code__, "co_qualname")
@@ -1576,7 +1585,8 @@ class OtherDraws:
     def replace_numpy(self, module):
         State, default_rng = module.RandomState, module.default_rng
         other = State(1)
-        # numpy's generators are compiled, so a seed is changed where it is given.
+        # numpy's generators are compiled classes, whose methods cannot be replaced. So replace the functions and
+        # classes of `numpy.random` that take a seed, and change the seed there.
         seed = other.seed
         self.replace_globals(module, module.mtrand._rand, other)
         usual_seed = module.seed
@@ -1932,9 +1942,11 @@ def confine(folder):
     version = call(create, None, 0, 1)
     if version < 1:
         return False
-    # Writing, removing and making files; moving them between folders and truncating them in newer versions.
+    # The rights to write, remove and create files and, in newer versions of Landlock, to move them between folders and
+    # to truncate them.
     writes = 1 << 1 | sum(1 << bit for bit in range(4, 13)) | (version > 1) << 13 | (version > 2) << 14
-    # The last field denies signals and abstract sockets that leave the confined processes.
+    # The last field denies signals to other processes than this one and its children, and connections to their abstract
+    # sockets.
     attributes = struct.pack("QQQ", writes, 0, 3)[: 8 if version < 4 else 16 if version < 6 else 24]
     rules = call(create, attributes, len(attributes), 0)
     if rules < 0:
@@ -1998,7 +2010,7 @@ def serve(descriptor, libraries):
         try:
             importlib.import_module(name)
         except Exception:
-            # A test that needs it reports that it is missing.
+            # A test that needs the library reports that it cannot be imported.
             pass
     # Test files that are made to be run as scripts may call it when they are imported.
     unittest.main = lambda *_, **__: None
@@ -2153,9 +2165,9 @@ class Runner:
     def __init__(self, folder, layout, limit, other_draws=False, records_calls=False, recorder=None):
         # `limit` returns the limit of a test in seconds.
         self.folder, self.layout, self.limit, self.other_draws = folder, layout, limit, other_draws
-        # `records_calls` is never set for code that is not trusted, which could reach the plugin through the function that
-        # records calls. Neither is `recorder`: the code that makes inputs, with the functions to make them for or the file of
-        # calls to check.
+        # `records_calls` and `recorder` are set only for code that is trusted. Other code could reach the plugin
+        # through the function that records calls. `recorder` contains the code that makes inputs, and either the
+        # functions for which it makes inputs or the file of calls that it checks.
         self.records_calls, self.recorder = records_calls, recorder
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
@@ -2365,7 +2377,8 @@ def more_inputs(folder, request):
         calls, sequences = list(calls.values()), list(sequences.values())
         most = min(request["examples"], len(calls) // selection.CALLS_PER_EXAMPLE)
         examples, calls = selection.apart(calls, recorded, most)
-        # A solution that contradicts an example must fail.
+        # Also test the calls in examples, because a solution that contradicts an example must fail. Calls whose outcome
+        # may mean nothing (`is_arbitrary`) are not tested.
         calls = selection.chosen(calls) + [call for call in examples if not call["is_arbitrary"]]
         sequences = selection.chosen(sequences, selection.MOST_SEQUENCES, selection.MOST_SEQUENCES_WITHOUT)
         if not calls and not sequences:
@@ -2374,7 +2387,8 @@ def more_inputs(folder, request):
         one = {"wanted": (file, name), "module": module, "calls": calls, "sequences": sequences}
         one["examples only"] = [call for call in examples if call["is_arbitrary"]]
         selected.append({**one, "examples": {call["example"] for call in examples}})
-    # Guarded runs start several processes for each file, which read all of it. So write few files, but no large ones.
+    # For code that is not trusted, several processes are started for each test file, and each process reads the whole
+    # file. So write few files, but no large ones.
     texts, chunk, functions = [], [], []
     usable = set()
     for one in lasting(folder, selected, request):
@@ -2401,7 +2415,7 @@ def more_inputs(folder, request):
     return {
         "files": {path(number): text for number, text in enumerate(texts, 1)},
         "functions": functions,
-        # Other files of tests may call the same functions in a way that can be used.
+        # Do not count a function that was left out for one test file if the calls of another test file can be used.
         "left_out": {reason: len(names - usable) for reason, names in left_out.items() if names - usable},
     }
 
@@ -2447,7 +2461,8 @@ def check(folder, request):
     layout = Layout(folder, read_plan(folder))
     runner = Runner(folder, layout, lambda name: 60, recorder={"code": request["code"], "checked": request["checked"]})
     try:
-        # Run the calls in a process of tests, which can import what they need. One test is enough to start it.
+        # Check the calls in a process that runs tests, because such a process can import what the calls need. One test
+        # is enough to start the process.
         ids = [name for name in request["ids"] if file_of(name) in runner.texts][:1]
         for files, names in runner.processes(ids, False):
             return runner.run(files, names, runner.numbered(files), False, 3).inputs
@@ -2742,7 +2757,7 @@ class Trials:
             if self.request.get("whole"):
                 ends = lambda name, report: False
             elif is_doctest:
-                # The values of doctests are complete only after `add_examples`.
+                # Compare only the outcomes of doctests here: their values are complete only after `add_examples`.
                 ends = lambda name, report: report["outcome"] != "passed"
             else:
                 ends = self.notices
@@ -2797,7 +2812,7 @@ USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--ad
 def main(given):
     if given[:1] == ["--serve"]:
         return serve(int(given[1]), json.loads(given[2]))
-    # With other draws, sets have another order, too.
+    # With `--other-draws`, sets have another order, too. Their order depends on the seed of hashes.
     settings = {**SETTINGS, "PYTHONHASHSEED": "1"} if "--other-draws" in given else dict(SETTINGS)
     if "--hash-seed" in given[:-1]:
         settings["PYTHONHASHSEED"] = given[given.index("--hash-seed") + 1]

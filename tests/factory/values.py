@@ -2,6 +2,7 @@
 
 import collections.abc
 import datetime
+import decimal
 import enum
 import math
 import pathlib
@@ -93,7 +94,6 @@ def main():
         math.inf,
         -math.inf,
         0.0,
-        -0.0,
         1j,
         "",
         [],
@@ -106,6 +106,13 @@ def main():
         Point(2, 1),
         Liar("1"),
         Liar("2"),
+        decimal.Decimal(0),
+        decimal.Decimal("1.5"),
+        decimal.Decimal("-1.5"),
+        decimal.Decimal("15"),
+        decimal.Decimal("150"),
+        decimal.Decimal("nan"),
+        decimal.Decimal("-inf"),
         int,
         float,
         [[1], 2],
@@ -117,6 +124,9 @@ def main():
     found = [(digest(value)["exact"], tuple(digest(value)["numbers"])) for value in different]
     for place, value in enumerate(found):
         assert found.index(value) == place, f"{different[place]!r} has the digest of {different[found.index(value)]!r}"
+    assert digest(0.0) == digest(-0.0)
+    for one, other in (("1.5", "1.500"), ("-15e3", "-15000"), ("0", "-0.00")):
+        assert digest(decimal.Decimal(one)) == digest(decimal.Decimal(other))
     assert digest({1: "a", 2: "b"}) == digest({2: "b", 1: "a"})
     # A collection's digest depends on its members and public attributes, however it holds them.
     assert digest(Queue([1], [3, 2])) == digest(Queue([1, 2, 3], [])) != digest(Queue([1, 2], []))
@@ -135,6 +145,7 @@ def main():
         import numpy
     except ImportError:
         return
+    assert digest(numpy.array([0.0, 1.0])) == digest(numpy.array([-0.0, 1.0]))
     array = numpy.array([[1.5, -2.0], [math.nan, 0.0]])
     assert digest(array) != digest(array.ravel()) and digest(array) != digest(array.astype("float32"))
     assert digest(array)["exact"] == digest(numpy.where(numpy.isnan(array), array, array * 1.1))["exact"]
