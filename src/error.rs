@@ -148,15 +148,15 @@ impl Error {
         self
     }
 
-    /// Returns the hint. Without a hint, returns default advice if the cause is too many open files, a full disk or a
-    /// bad path.
+    /// Returns advice to the user. If the cause is too many open files, this is default advice even if there is a hint.
+    /// Otherwise, this is the hint or, without a hint, default advice about a full disk or a bad path.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
         let says = |what: fn(&str) -> bool| causes(self).any(|below| what(&below.to_string())) || what(&self.message);
         if says(says_too_many_files) {
             return Some(MORE_FILES);
         }
-        // The hint takes precedence, because it is more specific about the disk or file.
+        // A hint takes precedence over the default advice below, because it says more about the disk or the file.
         if self.hint.is_some() {
             return self.hint.as_deref();
         }

@@ -34,7 +34,7 @@ pub const FORMS: &str = "`full`, `window:K`, `summary:K` or `super`";
 
 impl History {
     /// Whether the next model call shows this observation of an earlier step in full. The last reply in `messages` is
-    /// the reply that is being carried out.
+    /// that of the current step.
     #[must_use]
     pub(super) fn still_shows(self, messages: &[Message], observation: &str) -> bool {
         let kept = match self {

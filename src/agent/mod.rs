@@ -72,7 +72,8 @@ pub trait Agent: Send + Sync {
     fn only(&self) -> Option<&'static str> {
         None
     }
-    /// Whether the agent carries out [`Task::forgery`], which only some families provide.
+    /// Whether the agent carries out the task's forged solution ([`Task::forgery`]), which cheats the published
+    /// measures. Only the tasks of some families have one.
     fn forges(&self) -> bool {
         false
     }

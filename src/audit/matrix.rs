@@ -55,10 +55,10 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Measures the matrix of a bench's paper.
+    /// Measures the dependency matrix of the paper whose trials `bench` runs.
     ///
     /// # Errors
-    /// One error for each experiment that does not give its gold, as for [`traced`]; or the error of a trial.
+    /// One error for each experiment that does not give its gold, as for [`traced`]; or the error of a masked run.
     pub async fn measure(
         bench: &Arc<Bench>,
         effort: MatrixMethod,
@@ -203,9 +203,9 @@ impl MatrixPlan {
         plan
     }
 
-    /// Adds pairs to run, to test the effects that traces predict: afterwards, each function and each experiment of the
-    /// pairs in `believed` is in at least one pair to run. For a function, prefers an experiment that no pair tests
-    /// yet, then the shortest one.
+    /// Chooses some of the effects that traces predict, to test them by running: `believed` has pairs of an experiment
+    /// and a function that affects it. Each experiment and each function in `believed` is in at least one chosen pair.
+    /// For a function, prefers an experiment that no pair tests yet, then the shortest one.
     fn test_beliefs(&mut self, seconds: &[f64]) {
         let mut by_function: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(experiment, function) in &self.believed {
@@ -230,7 +230,8 @@ impl MatrixPlan {
         }
     }
 
-    /// Runs these pairs and records their effects. Returns the experiments with a pair that contradicts the trace.
+    /// Runs the experiment of each pair with the pair's function masked, and records the effects. Returns the
+    /// experiments for which a masked run contradicts the trace.
     async fn make(
         &self,
         bench: &Arc<Bench>,
@@ -259,8 +260,8 @@ impl MatrixPlan {
     }
 }
 
-/// Whether the experiment ends with the traced process: there was only one process, the shell does nothing after it,
-/// and the trace is complete.
+/// Whether an error that ends the traced process also ends the experiment: there was only one process, the shell does
+/// nothing after it, and the trace is complete.
 fn believes(command: &str, trace: &Trace) -> bool {
     trace.blind.is_none() && trace.processes == 1 && is_plain(command)
 }

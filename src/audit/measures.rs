@@ -2,7 +2,8 @@
 
 use super::matrix::MatrixMethod;
 
-/// Seed that selects a function's mutants. A different number would change all evidence.
+/// Seed that selects a function's mutants. Another seed would select other mutants, so every `evidence.json` would
+/// change.
 pub const MUTANT_SEED: u64 = 0;
 
 /// Options for measuring a paper.

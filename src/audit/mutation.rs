@@ -156,7 +156,7 @@ enum MutantOutcome {
 ///
 /// # Errors
 /// Kind `Suite` if the manifest marks a mutant that a function does not have; `Baseline` if an experiment of the
-/// unchanged repo does not give its gold within a mutant's time limit; or the error of a trial.
+/// unchanged repo does not give its gold within a mutant's time limit. Also returns the errors of [`Bench::run`].
 pub async fn measure(
     bench: &Arc<Bench>,
     functions: &[usize],

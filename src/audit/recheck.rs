@@ -13,7 +13,7 @@ use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::suite::PaperEvidence;
 
-/// The part to measure again.
+/// Which part of the stored measurements to measure again.
 #[derive(Debug, Clone, Copy)]
 pub struct RecheckShare {
     /// Share of all pairs and mutants, 0 to 1; at least one pair and one mutant.

@@ -20,7 +20,8 @@ const TRACER: &str = include_str!("trace/sitecustomize.py");
 const SHIM: &str = include_str!("trace/python.sh");
 /// The tracer's folder in the workspace.
 const FOLDER: &str = ".autoexperiment-trace";
-/// Maximum CPU and wall seconds for a fork to end with its error.
+/// Maximum CPU seconds and maximum wall seconds of a fork in which a function raises the error. A fork that takes
+/// longer is killed, and its error counts as handled.
 const PATIENCE: &str = "0.5 5";
 /// Time limit of a traced experiment, as a multiple of its usual limit.
 const SLOWER: f64 = 3.0;

@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for (what, folder) in private {
         let Some(seen) = in_sight(&[folder]).pop() else { continue };
         talk!(
-            "warning: the {what} `{}` is in `{}`, which sandboxes show: they hide it if they can; \
+            "warning: the {what} `{}` is in `{}`, which sandboxes can read: they hide it if they can; \
              if not, no run starts; `autoexperiment doctor` says which",
             seen.hidden.display(),
             seen.shown.display()

@@ -49,9 +49,9 @@ enum ExportFormat {
     Traj,
     /// Tables of attempts and values as CSV.
     Csv,
-    /// The same tables as Parquet.
+    /// Tables of attempts and values as Parquet.
     Parquet,
-    /// The same tables as JSON lines.
+    /// Tables of attempts and values as JSON lines.
     Jsonl,
     /// Replies for training, one row each with token ids, log-probabilities and reward, as Parquet or JSON lines.
     Turns,

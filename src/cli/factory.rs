@@ -44,7 +44,7 @@ pub struct Arguments {
     /// Folder of the suite; an unfinished one is continued.
     #[arg(short, long, value_name = "DIR", required = true)]
     output: Option<PathBuf>,
-    /// Make the suite of this list again, without running anything.
+    /// Make the suite of this `factory.json` again, without running anything.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["most", "seed", "test_seconds", "tests", "least_score", "mutants", "doctests", "keep_examples", "documented", "examples"])]
     from: Option<PathBuf>,
     /// Maximum functions per package, drawn from different files and with different lengths.

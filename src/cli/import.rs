@@ -47,7 +47,7 @@ struct ResearchCodeBenchTasks {
     json: bool,
 }
 
-/// Import the completions of a stored run of ResearchCodeBench, as replies that the agent `replies:FILE` plays
+/// Import the completions of a stored run of ResearchCodeBench, as replies that the agent `replies:FILE` returns
 ///
 /// Writes one file for each model. Snippets that the suite does not have are left out and named.
 #[derive(clap::Args)]

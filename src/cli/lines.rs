@@ -50,7 +50,7 @@ pub enum EventPayload<'a> {
     Retried {
         /// The sample's id.
         sample: &'a str,
-        /// Reason for the loss.
+        /// Why the attempt was lost.
         why: &'a str,
     },
     /// An attempt ended and is stored.

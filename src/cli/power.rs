@@ -88,7 +88,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&power_console(&rows, aim, &assumed))
 }
 
-/// Returns the inputs for each n that follow from the options, and a sentence that lists these assumptions.
+/// Returns the inputs for each n, computed from the values that the options assume, and a sentence that lists these
+/// values.
 fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, String) {
     let of = |n: usize| {
         let spread = Spread::assumed(arguments.rate.powi(n as i32), arguments.alike);

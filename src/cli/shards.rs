@@ -40,7 +40,8 @@ impl ShardOptions {
         Ok(shard.map(|shard| Shards { shard, ..self.only() }))
     }
 
-    /// Whether sandboxes may give weaker or stronger protection than where the run began.
+    /// Whether this machine's sandboxes may give weaker or stronger protection than those of the machine that began the
+    /// run.
     pub(super) const fn is_mixed(&self) -> bool {
         self.mixed_sandboxes
     }

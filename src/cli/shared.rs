@@ -131,7 +131,7 @@ impl PlaceOptions {
         std::path::absolute(&folder).map_err(|error| Error::io("resolve", &folder, error))
     }
 
-    /// Returns the scratch folder, if it is named.
+    /// Returns the scratch folder that the user chose, if any.
     pub(super) fn named_scratch(&self) -> Option<PathBuf> {
         self.scratch.clone()
     }

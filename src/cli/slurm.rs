@@ -123,7 +123,7 @@ pub async fn submit(folder: &Path, job: SlurmJob) -> Result<ProgramExit> {
     follow(&array).await
 }
 
-/// Watches a run's job until it ends or the user leaves.
+/// Watches a run's job until the job ends, or until a signal such as Ctrl-C ends only the watching.
 async fn follow(array: &JobArray) -> Result<ProgramExit> {
     let mut tell = |told: WatchEvent<'_>| match told {
         WatchEvent::Progress(seen) => talk!("{}", line(seen)),

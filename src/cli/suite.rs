@@ -65,8 +65,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Returns the evidence, if it was measured on the repo as it is now. Removes an outdated dependency matrix or gold
-/// from the paper.
+/// Returns the measurements in `evidence.json`, if they were made on the repo as it is now. Removes the dependency
+/// matrix and the gold from `loaded` if they are outdated.
 fn measured_now(loaded: &mut LoadedPaper) -> Result<Option<PaperEvidence>> {
     let now = repo_digest(&loaded.repo_dir)?;
     let is_old = |repo: &str, file: &str| {
@@ -101,8 +101,8 @@ fn write_readme(path: &Path, table: &str) -> Result<()> {
     Ok(())
 }
 
-/// Replaces the lines between the marks [`BEGIN`] and [`END`]. The error is a fragment that says which mark is at
-/// fault.
+/// Replaces the lines between the marks [`BEGIN`] and [`END`]. The error is a message that says which mark is missing,
+/// repeated or in the wrong place.
 fn replaced(text: &str, table: &str) -> Result<String, String> {
     let place = |mark: &str| {
         let mut at = 0;

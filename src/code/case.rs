@@ -19,7 +19,7 @@ pub(crate) struct CasePoint {
     kind: CaseKind,
 }
 
-/// The kind of a [`CasePoint`]: the case that can occur there, or the two cases of a condition.
+/// What can happen when a function runs a [`CasePoint`]: one case, or for a condition two (true and false).
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CaseKind {
     /// A block runs. Its first statement has this indentation; `None` if that statement is on the same line as the

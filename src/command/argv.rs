@@ -1,5 +1,6 @@
-//! Programs started by a Bash script, with their arguments. A verdict compares them only if no calls of parsers or
-//! functions were recorded for the right program.
+//! Programs started by a Bash script, with their arguments. A verdict compares them with those that the right program
+//! started, but only if the right program's record has neither calls of the repo's parsers nor calls of functions that
+//! can be compared.
 //!
 //! Bash itself writes the commands that it runs, expanded, to a trace, and each Python process records the arguments
 //! that it received from the kernel. Programs other than Python that are started by something other than Bash, for

@@ -62,7 +62,8 @@ pub struct ExpectedCall {
     /// Arguments left at their defaults.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub left: Map<String, Value>,
-    /// Calls that this call makes itself, if it passes the constants on to them.
+    /// Recorded calls that this call makes itself. Only calls to which a constant of the program is passed, directly or
+    /// through their own inner calls, are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<ExpectedCall>,
     /// Whether another recorded call makes this one, as in [`FunctionCall::within`].
@@ -105,7 +106,8 @@ impl ExpectedCall {
         Value::Object(self.arguments().map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// Whether a recorded call matches this expected one in all arguments that are not free.
+    /// Whether a recorded call is of the same function as this expected call, and agrees with it in all arguments to
+    /// compare. Free arguments may have any value.
     fn covers(&self, call: &FunctionCall, free: Leeway<'_>) -> bool {
         self.function == call.function && self.arguments().all(|(name, _)| self.agrees(name, call, free))
     }
@@ -270,12 +272,12 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
 /// Comparison of a program's calls with the right program's.
 #[derive(Debug, Default)]
 pub struct CallComparison {
-    /// Verdicts on arguments: of each required call whose function was called, and of calls that the program makes itself
-    /// with wrong arguments.
+    /// A verdict on each required call that was made, with right or with other arguments, and a failed verdict on each
+    /// call with wrong arguments that the program makes itself.
     pub values: Vec<ValueVerdict>,
-    /// Number of expected calls that were made.
+    /// Number of required calls that were made.
     pub made: usize,
-    /// Expected calls whose functions were not called.
+    /// Required calls that the program neither made nor replaced by a call of the same function with other arguments.
     pub absent: Vec<ExpectedCall>,
 }
 
@@ -325,7 +327,8 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
         if call.is_construction() && !is_used && rights.iter().any(|one| one.is_required(free)) {
             continue;
         }
-        // A function's arguments count even if they make no difference, such as a seed for data that are never drawn.
+        // The creation of an object is also right if it makes the right object. The arguments of all other calls must
+        // be right even if they have no effect, such as a seed for data that are never drawn.
         let is_right = |one: &&ExpectedCall| {
             one.covers(call, free) || call.is_construction() && one.object.is_some() && one.object == call.object
         };

@@ -33,7 +33,8 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
             wrong("its right program is not of its kind".to_owned());
         }
         // ML-Bench's rule recognises a Bash program by the name of a `.sh` or `.py` file. If the manifest names no
-        // repo, programs run commands of installed packages, which have no such names, so don't check the kind.
+        // repo, programs run commands of installed packages, which have no such names. In this case, don't check by
+        // this rule whether the program is of its kind (Bash or Python).
         let shipped = shipped_check(&instruction.gold, &asked, instruction.kind);
         if !shipped.has_arguments() || (!shipped.kind && loaded.set.repo.is_some()) {
             wrong("its right program fails the published static checks".to_owned());

@@ -10,11 +10,12 @@ use super::manifest::Instruction;
 use crate::agent::retrieval::bm25::{Bm25, ranked};
 use crate::suite::sections;
 
-/// Number of sentences in a window. [`MOST`] is the maximum number of sentences searched.
+/// Number of sentences in each window of the documentation that BM25 ranks. Only the first [`MOST`] sentences are
+/// searched.
 const WINDOW: usize = 10;
 const MOST: usize = 1000;
 
-/// Names of the layers by n.
+/// Names of the layers of the axis of difficulty, with n as the index.
 pub(super) const LAYERS: [&str; 4] = ["oracle segment", "BM25 passage", "README", "instruction only"];
 
 /// The n at which the whole documentation is given, as text and as files.

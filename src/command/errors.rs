@@ -21,7 +21,7 @@ impl ErrorKind {
     /// All kinds of errors.
     pub const ALL: [Self; 4] = [Self::Syntax, Self::Hallucination, Self::LackOfKnowledge, Self::KnowledgeManipulation];
 
-    /// Name of the kind in measures.
+    /// Name of the kind, as in the measure `error_syntax`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::suite::EnvStamp;
 
-/// The only version of these files that this program writes and reads.
+/// Version of the format of gold files. No other version is written or read.
 pub const FORMAT: u32 = 3;
 
 /// The results of a repo's right programs.
@@ -51,7 +51,8 @@ pub struct GoldRun {
     /// The programs that the right program starts, if neither parsers nor functions are recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
-    /// The result of a run with an argument changed at run time, if such a change affects the result.
+    /// The result of running the right program while the recorder changes one of its arguments; `None` if no such
+    /// change affects the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<ShiftOutcome>,
     /// Result of the program.
@@ -59,8 +60,8 @@ pub struct GoldRun {
     pub outcome: Option<Value>,
     /// Wall seconds of each run.
     pub seconds: Vec<f64>,
-    /// Effect of changing each requested argument: `parsed`, `outcome`, or `failure` if the changed program does not
-    /// run.
+    /// For each requested argument, what shows that its value in the right program was changed: `arguments`, `outcome`,
+    /// or `failure` if the changed program fails.
     pub changes: BTreeMap<String, String>,
 }
 

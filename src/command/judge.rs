@@ -212,7 +212,8 @@ impl InstructionJudge<'_> {
         ExperimentVerdict { reason: reason.filter(|_| !verdict.pass), ..verdict }
     }
 
-    /// Scores the run in which the recorder changed an argument, if there was one.
+    /// Scores the run in which the recorder changed an argument of the program. Returns `None` if there was no such
+    /// run.
     fn shifted(&self, observed: &ProgramRecord) -> Option<ExperimentVerdict> {
         let (gold, got) = (self.gold.shift.as_ref()?, observed.shifted.as_ref()?);
         let verdict = score_outcome("changed outcome", &gold.outcome, got.as_ref().ok(), &self.instruction.expect);
@@ -270,9 +271,9 @@ impl InstructionJudge<'_> {
         values.collect()
     }
 
-    /// Converts the call of a command to one of the right program's command, if both are of one package. Arguments that
-    /// the called command does not know are taken from the right program. Returns `None` if it does not know all
-    /// arguments that the instruction asks for.
+    /// Converts a parser call of another command to a call of the right program's command. Arguments that the other
+    /// command does not have get the right program's values. Returns `None` if the commands are not in the same
+    /// package, or if the other command lacks a requested argument that the right program's command has.
     fn as_gold(&self, call: &ParserCall) -> Option<ParserCall> {
         let package = |file: &str| {
             let rest = file.strip_prefix("site-packages/")?;
@@ -343,7 +344,8 @@ impl InstructionJudge<'_> {
             .zip(text)
             .all(|(argument, &hit)| hit || argument.value.parse::<f64>().is_err() || is_passed(argument));
         let hits = self.asked.iter().zip(text).map(|(argument, &hit)| hit && !is_wrong(argument)).collect();
-        // Without a result, nothing shows that the replacement of a call has the same effect.
+        // If the program uses something else in place of an expected call, only a result can show that the effect is
+        // the same.
         let is_shown = self.instruction.expect.outcome || found.absent.is_empty();
         let pass = found.agrees() && written && kept && is_shown;
         let reason = "the calls are not those that were asked for";
@@ -415,7 +417,8 @@ impl InstructionJudge<'_> {
         let mut named = Vec::new();
         for (argument, &written) in self.asked.iter().zip(text) {
             let key = argument.name.replace('-', "_");
-            // Use the last call that knows the argument: the instruction is about a script's last command.
+            // Use the right program's last parser call that has the argument, because an instruction is about the last
+            // command of a script.
             let pair = pairs.iter().rev().find(|(gold, _)| gold.parsed.contains_key(&key));
             let right = pair.and_then(|(gold, _)| gold.parsed.get(&key));
             let call = pair.and_then(|(_, call)| *call);

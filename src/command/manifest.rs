@@ -40,11 +40,12 @@ pub struct CommandSet {
     /// files of other formats. Run after the program; attempts do not see it.
     #[serde(default)]
     pub probe: String,
-    /// Import names of installed packages whose functions are recorded, in addition to those of the repo.
+    /// Import names of installed packages. Calls of their functions are recorded, in addition to calls of the repo's
+    /// functions.
     #[serde(default)]
     pub packages: Vec<String>,
-    /// Functions whose calls are compared even if a script makes them only through a command line, such as
-    /// `site-packages/surprise/reader.py::Reader.__init__`.
+    /// Functions, such as `site-packages/surprise/reader.py::Reader.__init__`, whose calls are compared for Bash
+    /// scripts, too. A script makes such calls only through the programs that it starts.
     #[serde(default)]
     pub functions: Vec<String>,
     /// Arguments that may have any value, except in instructions that list them under [`Expect::parsed`]; each with the
@@ -118,11 +119,12 @@ pub struct Expect {
     /// Tolerance of numbers in the result, if two right programs may differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<LooseTolerance>,
-    /// Constants of the right program whose change may go unnoticed, each with the reason. `2#3` is the third `2`.
+    /// Constants of the right program that may be changed without making the program fail, each with the reason. `2#3`
+    /// is the third `2` in the program.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub harmless: BTreeMap<String, String>,
-    /// Replacement values of arguments, to show that changing them has an effect; by default numbers are increased and
-    /// texts lengthened.
+    /// Replacement values by the argument's name. They are put into the right program to show that a change of the
+    /// argument has an effect. By default, numbers are increased and texts lengthened.
     #[serde(default)]
     pub instead: BTreeMap<String, String>,
 }

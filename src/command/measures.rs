@@ -1,4 +1,4 @@
-//! The measures of the family's verdicts, for reports.
+//! The measures in verdicts of the family [`Commands`](super::Commands), for reports.
 
 use crate::run::family::MeasureFacts;
 

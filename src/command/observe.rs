@@ -149,11 +149,12 @@ enum RecordLine {
 #[derive(Deserialize)]
 struct ObjectDigest {
     digest: String,
-    /// Line number of the call that made or returned the object; `None` for an object that was passed to a call.
+    /// Line number, in the record, of the call that made or returned the object; `None` for an object that was passed
+    /// to a call.
     of: Option<usize>,
 }
 
-/// Runs a program as the instruction demands.
+/// Runs a program in the instruction's folder with the instruction's time limit, and records the run.
 ///
 /// # Errors
 /// [`Fault::Lost`] if the sandbox died.
@@ -253,7 +254,8 @@ pub async fn observe(
     })
 }
 
-/// Runs a program again with the plan's shift, if its record shows that the shift applies.
+/// Runs a program again, with the argument of `plan.shift` changed. Does nothing if the first run failed or did not
+/// have this argument.
 ///
 /// # Errors
 /// [`Fault::Lost`] if the sandbox died.

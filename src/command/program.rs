@@ -1,5 +1,5 @@
-//! Extracts the program from an answer: JSON that contains it or names its file, or a reply from which the published
-//! rule extracts code.
+//! Extracts the program from an answer: JSON that contains it or names its file, or text from which ML-Bench's
+//! published rule extracts code.
 
 use serde_json::Value;
 

@@ -137,7 +137,7 @@ impl ReadyCommands {
     }
 }
 
-/// The right program of an instruction.
+/// Returns the right program of an instruction, which is its gold program.
 pub fn right(instruction: &Instruction) -> Program {
     Program { code: instruction.gold.clone(), kind: instruction.kind }
 }

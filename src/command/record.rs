@@ -26,7 +26,7 @@ use crate::score::ml_bench::{Argument, ProgramKind};
 use crate::score::{Rule, check_gold};
 use crate::suite::EnvStamp;
 
-/// Maximum number of run-time changes of arguments to try until one of them changes the result.
+/// Maximum number of arguments whose values are changed at run time, one per run, until a change alters the result.
 const MOST_SHIFTS: usize = 4;
 
 /// Loads and prepares a repo of the suite.
@@ -133,7 +133,7 @@ fn gold_of(instruction: &Instruction, runs: &[ProgramRecord]) -> GoldRun {
     }
 }
 
-/// Finds the first run-time change of an argument that changes the result.
+/// Changes one argument per run while the right program runs, and returns the first change that alters the result.
 async fn shifted(
     ready: &ReadyCommands,
     instruction: &Instruction,

@@ -4,7 +4,7 @@ use super::context::LAYERS;
 use crate::run::AttemptRecord;
 use crate::run::soundness::{Soundness, why};
 
-/// The n used for the evidence: the instruction only.
+/// The n of the samples that are attempted: agents get the instruction only, without documentation.
 pub const LEAST: usize = LAYERS.len() - 1;
 
 /// Evaluates attempts by `gold`, `noop` and `forger` at a repo.

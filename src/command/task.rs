@@ -48,7 +48,8 @@ pub fn task(
     }
 }
 
-/// Describes the repo, the instruction, how the program is run, and the documentation of this n.
+/// Describes the task to agents: the repo, the instruction, how the program is run, and the documentation that an
+/// attempt with this n gets.
 pub(super) fn describe_task(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
     format!("You work with the repository of {}. {}", loaded.set.title, order(loaded, instruction, n))
 }

@@ -58,7 +58,7 @@ pub struct CurtailedPaper {
     /// Agreement over all pairs of a solution and an experiment for which there are both a full and a curtailed
     /// verdict.
     pub pairs: Agreement,
-    /// Agreement over solutions. A solution passes if it passes in all of its pairs.
+    /// Agreement over solutions. A solution passes, in full or curtailed, if it passes in all of its `pairs`.
     pub attempts: Agreement,
     /// CPU seconds that the search spent; cached results cost nothing.
     pub cpu: f64,

@@ -20,8 +20,8 @@ pub fn settings(experiment: &Experiment) -> Vec<Setting> {
         let current = parameters.curtailed.clone();
         return if current == parameters.full { Vec::new() } else { vec![current] };
     }
-    // The settings so far, each with the sum of its values' positions. The loop extends them by one parameter at a
-    // time.
+    // The settings so far, each with the sum of the positions that its values have in the lists of allowed values. Each
+    // pass of the loop varies one more parameter.
     let mut all: Vec<(usize, Setting)> = vec![(0, parameters.full.clone())];
     for (name, values) in &parameters.allowed {
         let mut longer = Vec::with_capacity(all.len() * values.len());

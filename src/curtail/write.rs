@@ -1,4 +1,5 @@
-//! Writes a setting found by the search to the manifest. The rest of the manifest is kept, including comments.
+//! Writes the curtailed parameters that the search has found to the manifest. The rest of the manifest is kept,
+//! including comments.
 
 use std::path::Path;
 

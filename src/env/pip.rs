@@ -172,8 +172,9 @@ pub(super) async fn solve(
     Ok(packages(&read_report(&report)?)?.into_iter().map(|(package, _)| package).collect())
 }
 
-/// Solves a requirements file for an environment that already contains packages. As with conda's pip, requirements that
-/// these packages satisfy are not installed again. Returns the packages to install, with the names of their files.
+/// Solves a requirements file for an environment that already contains packages. Requirements that these packages
+/// satisfy are not installed again; conda treats the pip packages of an `environment.yml` in the same way. Returns the
+/// packages to install, with the names of their files.
 #[cfg(feature = "conda")]
 pub(super) async fn solve_over(
     python: &Path,

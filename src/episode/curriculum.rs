@@ -15,8 +15,8 @@ use crate::run::CurriculumSettings;
 /// Samples compared for each episode.
 pub const CANDIDATES: u64 = 48;
 /// Step sizes of skill, slope and difficulties, in log-odds. After an episode, skill rises by its step size times the
-/// difference between the outcome (0 or 1) and the estimated chance of success. Difficulties fall by theirs times this
-/// difference, and the slope by n times as much.
+/// surprise, which is the outcome (0 or 1) minus the estimated chance of success. The difficulty of each masked
+/// function falls by its step size times the surprise, and the slope by its step size times n times the surprise.
 const SKILL_STEP: f64 = 0.25;
 const SLOPE_STEP: f64 = 0.02;
 const UNIT_STEP: f64 = 0.15;

@@ -55,7 +55,7 @@ pub struct EpisodeHost {
     jobs: usize,
     /// Maximum time that an episode waits for its client's next call.
     idle: Duration,
-    /// Number of the next attempt, by label and sample.
+    /// Number of the next attempt, by the client's label and the sample's id.
     numbers: Mutex<HashMap<String, HashMap<String, u32>>>,
     curriculum: Option<Arc<Mutex<Curriculum>>>,
     turns: AtomicU64,

@@ -1,4 +1,4 @@
-//! The reward of an episode, and the figures of its verdict that a learner may see.
+//! The reward of an episode, and the facts about the attempt that a learner may see.
 
 use serde_json::{Map, Value, json};
 
@@ -52,8 +52,8 @@ pub const fn is_truncated(end: End) -> bool {
     matches!(end, End::StepLimit | End::TimeLimit | End::CostLimit | End::TokenLimit | End::DiskLimit)
 }
 
-/// Figures of the record that a learner may see. They contain no gold values, and no reasons of failures, which could
-/// quote gold values.
+/// Returns the facts about an attempt that a learner may see. They contain no gold values, and no reasons of failures,
+/// which could quote gold values.
 #[must_use]
 pub fn figures(record: &AttemptRecord) -> Map<String, Value> {
     let mut figures = Map::new();

@@ -20,7 +20,7 @@ use crate::files::WholeFile;
 use crate::run::{AttemptRecord, measured};
 use crate::score::Verdict;
 
-/// A row of the table of attempts: one record of the store, including tries lost to infrastructure.
+/// A row of the table of attempts. Each record of the store is a row, also that of a try lost to infrastructure.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AttemptRow {
     /// The run's name.
@@ -51,7 +51,7 @@ pub struct AttemptRow {
     pub reported: Option<bool>,
     /// Whether the results of the attempt's code, run again, agree with gold; null if it was not run.
     pub verified: Option<bool>,
-    /// Whether the report is right but verification failed.
+    /// Whether the results that the agent reported are right but verification failed.
     pub unsupported: bool,
     /// Number of steps: model replies or, of an agent without a model, the calls that it made.
     pub steps: u64,

@@ -125,7 +125,8 @@ struct Gaps {
     first: Vec<String>,
 }
 
-/// Number of gaps that are named individually.
+/// Maximum number of replies that get a note of their own because their prompt does not continue an earlier one.
+/// Further replies are only counted.
 const NAMED: usize = 5;
 
 impl Gaps {

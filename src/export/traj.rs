@@ -121,7 +121,8 @@ fn history(lines: &[TimedEvent]) -> Vec<Value> {
     entries.collect()
 }
 
-/// An end in SWE-agent's terms. Its viewer fails on `submitted` without a submission.
+/// Returns SWE-agent's name for the way in which an attempt ended. SWE-agent's viewer fails on `submitted` without a
+/// submission.
 const fn exit_status(end: End, has_submission: bool) -> &'static str {
     match end {
         End::Answered if has_submission => "submitted",

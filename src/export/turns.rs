@@ -40,7 +40,7 @@ pub struct AgentAction<'a> {
     pub calls: Vec<TurnCall<'a>>,
     /// Number of model calls behind this action, including failed ones and those made by its tools; 0 without a model.
     pub model_calls: u32,
-    /// Tokens of these calls.
+    /// Tokens of all model calls behind this action.
     pub usage: Usage,
     /// Cost in dollars.
     pub cost: f64,

@@ -78,7 +78,8 @@ pub(super) fn licence(folder: &Path) -> Option<String> {
         let licence = table.get("project")?.get("license")?.clone();
         licence.as_str().or_else(|| licence.get("text")?.as_str()).map(str::to_owned)
     };
-    // In some packages, this field contains the licence's whole text; do not use it as the licence's name.
+    // In some packages, the field `License` contains the licence's whole text. Use the beginning of such a text only if
+    // nothing else names the licence.
     let name = |text: &String| text.chars().count() <= 80 && !text.to_lowercase().starts_with("copyright");
     let short = |text: String| text.lines().next().map(|line| line.chars().take(80).collect::<String>());
     let named = field("License-Expression:").or_else(|| field("License:").filter(name)).or_else(classifier);

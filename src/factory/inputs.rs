@@ -65,7 +65,7 @@ pub(super) fn added_tests_of_function(test: &str) -> Option<&str> {
     is_added(file_of(test)).then_some(of_function)
 }
 
-/// Added test files and examples, as the runner makes them.
+/// The added test files and the examples, as read from the output of the test runner.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct AddedInputs {
     /// Texts of the test files by path.
@@ -98,8 +98,9 @@ impl AddedInputs {
     }
 }
 
-/// Makes test files that call these functions, and up to `most_examples` examples of each, from calls that the plan's
-/// tests make. If the runner fails or takes too long, the result has no files, and gives this as the reason.
+/// Makes test files that call the functions in `candidates`, and up to `most_examples` examples of each function. The
+/// calls are derived from those that the tests in `plan` make. If the test runner fails or takes too long, the result
+/// has no files, and its `left_out` gives the reason.
 ///
 /// # Errors
 /// Kind `Infrastructure` if the sandbox is lost.

@@ -44,13 +44,13 @@ const NOT_MODULES: [&str; 8] =
 /// A package's place in its sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Name of the package in the index.
+    /// The package's name in the package index.
     pub(super) name: String,
     /// Version of the package; `0` if nothing states it.
     pub(super) version: String,
     /// Folder from which the package is imported, relative to the sources; empty for the root of the sources.
     pub(super) root: PathBuf,
-    /// Names of the packages and modules in that folder that belong to the package.
+    /// Names under which the package's modules are imported: top-level folders and files in `root`.
     pub(super) modules: Vec<String>,
     /// Whether the repo has requirements in [`VENDORED`].
     pub(super) has_vendored: bool,

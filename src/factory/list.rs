@@ -28,7 +28,7 @@ pub struct FactoryList {
     pub format: u32,
     /// Version of this program.
     pub program: String,
-    /// Settings that decide the result.
+    /// Settings that determine which tasks are made.
     pub settings: FactorySettings,
     /// Packages, in the order in which they were named.
     pub packages: Vec<PackageEntry>,
@@ -40,7 +40,7 @@ pub struct FactoryList {
 pub struct FactorySettings {
     /// Maximum functions per package.
     pub most: usize,
-    /// Seed of all draws.
+    /// Seed of all random choices.
     pub seed: u64,
     /// Time limit of a test in seconds.
     pub test_seconds: f64,
@@ -50,7 +50,7 @@ pub struct FactorySettings {
     pub least_score: f64,
     /// Mutants per function.
     pub mutants: usize,
-    /// Whether doctests count as tests; the examples of docstrings are then visible.
+    /// Whether doctests count as tests. If so, agents see the outputs of the examples in docstrings.
     pub doctests: bool,
     /// Whether the outputs of examples stay in documentation.
     pub keep_examples: bool,
@@ -134,9 +134,9 @@ pub struct Funnel {
     pub functions: usize,
     /// Functions that a kept test enters.
     pub entered: usize,
-    /// Entered functions worth masking.
+    /// Functions that a kept test enters and that are suitable tasks: neither trivial nor too long, for example.
     pub candidates: usize,
-    /// Candidates that were measured.
+    /// Functions among `candidates` that were masked or mutated to see whether their tests notice it.
     pub tried: usize,
     /// Functions that became maskable in the suite.
     pub kept: usize,
@@ -180,9 +180,9 @@ pub struct Measured {
     pub functions: Vec<ListedFunction>,
     /// Results of the unmasked repo.
     pub gold: Gold,
-    /// Which group needs which function.
+    /// For each group of tests, the functions that the group needs.
     pub dependencies: Dependencies,
-    /// Mutation scores and containment.
+    /// For each function, the results of its mutants, and the share of its body that agents see elsewhere.
     pub evidence: PaperEvidence,
 }
 
@@ -194,7 +194,7 @@ pub struct ListedFunction {
     pub at: String,
     /// The function's description, with examples of calls.
     pub description: String,
-    /// Headings of the sections of the text that describe the function.
+    /// Headings in the paper's text that contain the function's name.
     pub passages: Vec<String>,
     /// Date of the release that brought the function, if an older version was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]

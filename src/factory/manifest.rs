@@ -17,7 +17,7 @@ use crate::suite::PartialDate;
 /// contains sums of floating-point numbers; these sums need a tolerance.
 const TOLERANCE: (&str, &str) = ("1e-5", "1e-9");
 
-/// Input of a package's manifest.
+/// The data from which the manifest of a package's paper is written.
 pub(super) struct PackageManifest<'a> {
     /// Id of the paper, and of its repo and env.
     pub(super) id: &'a str,
@@ -44,9 +44,10 @@ pub(super) struct PackageManifest<'a> {
 /// File that tells the runner which tests to run.
 pub(super) const IDS: &str = "autoexperiment_ids.json";
 
-/// The command that runs each test listed in [`IDS`] once. Verification runs each test several times, also altered so
-/// that it must fail, because agents' code may cheat; the code here is trusted. If `altered`, each test also runs once for
-/// each way of altering the values that it expects; verification draws only one of these ways.
+/// The command that runs each test listed in [`IDS`] once, on trusted code. Agents' code may cheat, so verification
+/// runs each test several times, and alters it in some of these runs so that it must fail. If `altered`, this command
+/// also runs each test once for each way of altering the values that it expects; verification draws only one of these
+/// ways.
 pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
     let altered = if altered { " --altered" } else { "" };
     format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded{altered}", layout.exports())

@@ -29,8 +29,8 @@ use crate::suite::{LoadedPaper, PartialDate, Protocol, Suite};
 /// Configuration files that tests and builds share. They are protected, but never hidden.
 const SHARED: [&str; 6] = ["pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "PKG-INFO", "MANIFEST.in"];
 
-/// Maximum number of times that gold is recorded. Gold is recorded again whenever tests vary between its runs, because
-/// the plan then changes.
+/// Maximum number of times that gold is recorded. If tests vary between gold's runs, these tests or their values are
+/// left out, and gold is recorded again.
 const ROUNDS: usize = 6;
 
 impl Workshop {
@@ -141,8 +141,9 @@ impl Workshop {
         examine(&repo, &prepared.layout, &hidden, &entering(tests), earlier, documented)
     }
 
-    /// Makes tests with more inputs than those of the package: writes their files into the repo, and adds the tests
-    /// that can be trusted to `tests`. `surveyed` is the package as it was prepared for the survey of its own tests.
+    /// Makes tests with more inputs than the package's own tests have. Writes their files into the repo, and adds the
+    /// new tests with stable results to `tests`. `surveyed` is the package as it was prepared for the survey, the first
+    /// runs of its own tests.
     async fn add_inputs(
         &self,
         prepared: &Prepared,
@@ -250,7 +251,8 @@ fn over_budget() -> String {
     format!("more than {MOST_SECONDS} seconds of tests")
 }
 
-/// Plans the groups of these tests. `without_values` lists tests whose values are not compared.
+/// Returns the test runner's plan, which splits these tests into groups. `without_values` lists tests whose values are
+/// not compared.
 fn planned(tests: &BTreeMap<String, SurveyedTest>, without_values: &BTreeSet<String>) -> Plan {
     let seconds = |test: &SurveyedTest| (test.seconds * 1000.0).round() / 1000.0;
     Plan {

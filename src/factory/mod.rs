@@ -1,12 +1,13 @@
 //! Makes tasks from any Python package that has tests, without the work of a person or a model: the command
 //! `autoexperiment factory`.
 //!
-//! [`Factory::make`] takes packages and makes a suite; `workshop` has what they share. For each package (`package`), it
-//! gets the sources (`source`, `index`, `archive`), finds out what the tests need (`requirements`) and how the package
-//! is imported without being installed (`layout`), and writes the repo and env (`prepare`). It then (`measure`) runs
-//! the tests three times (`survey`), adds tests with more inputs (`inputs`), records gold of ten runs (`record`), finds
-//! functions that the tests enter (`functions`), drops those that a gate refuses (`choice`, `gates`), and writes a
-//! paper (`paper`, `manifest`, `documentation`, `examples`). Foreign code runs in the sandbox only.
+//! [`Factory::make`] takes packages and makes a suite; `workshop` has what the packages share. For each package
+//! (`package`), it gets the sources (`source`, `index`, `archive`), finds out what the tests need (`requirements`) and
+//! how the package is imported without being installed (`layout`), and writes the repo and env (`prepare`). It then
+//! (`measure`) runs the tests three times (`survey`), adds tests with more inputs (`inputs`), records gold of ten runs
+//! (`record`), finds functions that the tests enter (`functions`), drops functions that fail a check, for example
+//! because no test notices small changes of them (`choice`, `gates`), and writes a paper (`paper`, `manifest`,
+//! `documentation`, `examples`). Foreign code runs in the sandbox only.
 //!
 //! Every finished package is an entry of `factory.json` ([`FactoryList`]), which holds all that was measured: the same
 //! suite can be made from it without running anything ([`Factory::rebuild`]).

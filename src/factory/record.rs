@@ -20,12 +20,12 @@ use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
 /// Numbers of runs that are made in parallel.
 struct Step {
-    /// Guarded runs of each group, that is, runs as in verification: each test runs in several processes, in some of
-    /// them altered so that it must fail.
+    /// Number of guarded runs of each group. A guarded run is made as in verification: it runs each test in several
+    /// processes, and alters the test in some of them so that the test must fail.
     guarded: usize,
-    /// Runs of all tests without the guard: each test runs once.
+    /// Number of unguarded runs of all tests. An unguarded run runs each unaltered test once.
     unguarded: usize,
-    /// Number of unguarded runs that, in addition, run each test once for each way of altering its expectations.
+    /// Number of these unguarded runs that also run each test once for each way of altering the values that it expects.
     altered: usize,
 }
 
@@ -36,7 +36,7 @@ const STEPS: [Step; 2] = [Step { guarded: 1, unguarded: 2, altered: 1 }, Step { 
 /// Time limit in seconds of a run.
 const LIMIT: f64 = 600.0;
 
-/// Gold, or the tests that must leave the plan first.
+/// The outcome of [`record`]: gold, or the tests that must be removed from the plan before gold can be recorded.
 #[derive(Debug)]
 pub(super) enum Recorded {
     /// All runs agree.
@@ -50,7 +50,7 @@ pub(super) enum Recorded {
 struct Runs<'a> {
     /// Results and wall time in seconds of the guarded runs, by the group's index in the list of experiments.
     guarded: BTreeMap<usize, Vec<(Value, f64)>>,
-    /// For each test, a digest of the values that functions returned to it in the first run in which it passed. The digests
+    /// For each test, a digest of the values that functions returned to the test in its first passing run. The digests
     /// of later runs are compared with this digest.
     values: BTreeMap<&'a String, Value>,
     /// First outcome of each altered form of a test, with which later outcomes are compared.
@@ -89,7 +89,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Runs every group as verification does, and all tests without the guard, as often as [`STEPS`] says. The runs of a
+/// Makes the guarded runs of every group and the unguarded runs of all tests, as often as [`STEPS`] says. The runs of a
 /// step are made in parallel.
 ///
 /// # Errors

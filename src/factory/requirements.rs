@@ -137,8 +137,8 @@ impl Requirements {
     }
 
     /// Drops the requirements that an error of pip names, and returns them: requirements of the tests or, if the error
-    /// names none of these, of the package itself. Tests that need a dropped requirement fail in the survey and are
-    /// left out there.
+    /// names none of these, of the package itself. Tests that need a dropped requirement fail in the first runs of all
+    /// tests (`survey`) and are then left out.
     pub(super) fn drop_named(&mut self, message: &str) -> Vec<String> {
         let said = message.to_lowercase();
         let words: BTreeSet<String> = said

@@ -250,7 +250,7 @@ fn reason_of(outcome: &str, reason: &str) -> String {
     why.to_owned()
 }
 
-/// Whether two digests of values are equal up to rounding.
+/// Whether two summaries of recorded values (a hash and sums of numbers) are equal up to rounding of the sums.
 pub(super) fn is_close(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -296,7 +296,7 @@ impl Plan {
     }
 }
 
-/// Maximum number of groups, seconds of all tests, and number of tests that a suite keeps.
+/// Maximum number of groups of tests, maximum seconds of all kept tests together, and maximum number of kept tests.
 const MOST_GROUPS: usize = 8;
 pub(super) const MOST_SECONDS: f64 = 8.0;
 const MOST_TESTS: usize = 4000;

@@ -29,7 +29,7 @@ pub(super) struct Workshop {
     pub(super) envs: Semaphore,
     /// Sources of older versions, by the package that is compared with them.
     pub(super) earlier: OnceLock<BTreeMap<String, SourceRecord>>,
-    /// Ids that are taken, by the package that took them.
+    /// Maps each id that is taken in the suite to the package that took it.
     pub(super) ids: std::sync::Mutex<BTreeMap<String, String>>,
 }
 

@@ -16,8 +16,8 @@ pub enum WriteMoment {
     After,
 }
 
-/// The requested point: the end of the file's path, the moment, and the number of matching writes up to the kill,
-/// including the write that is killed.
+/// The point at which to kill the program: the end of the file's path, the moment of the write, and the number of
+/// matching writes that are left, including the write at which the program is killed.
 static ASKED: LazyLock<Option<(String, WriteMoment, AtomicU32)>> = LazyLock::new(|| {
     let asked = std::env::var("AUTOEXPERIMENT_KILL_AT").ok()?;
     let mut words = asked.rsplitn(3, ' ');

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 const LONGEST: usize = 220;
 /// Number of hex digits that are appended to distinguish names with the same beginning.
 const DIGITS: usize = 16;
-/// Separator between the beginning of a name and these digits.
+/// Separator between the beginning of a long name and the digits of its digest.
 const MARK: char = '~';
 
 /// Returns the name if it is short enough; otherwise its beginning, followed by a digest of the whole name.

@@ -79,9 +79,10 @@ fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTa
     faults
 }
 
-/// Removes the part of a document at position `at`. In a list that is the value of a top-level key, removes the element
-/// at `at` or, if `unknown` and this element is a table, only the table's key at `at`; then returns an empty text.
-/// Elsewhere, removes the top-level key with its value, and returns the key. Returns `None` if nothing is at `at`.
+/// Removes the part of a document that has an error at position `at`. If this position is in a list that is the value
+/// of a top-level key, removes only the list's element there, and returns an empty text. If that element is a table and
+/// the error is an unknown key (`unknown`), removes only this key of the table. Outside of such lists, removes the
+/// top-level key with its value, and returns the key. Returns `None` if nothing is at `at`.
 fn take_out(table: &mut DeTable<'_>, at: usize, unknown: bool) -> Option<String> {
     let key = key_at(table, at)?;
     if let Some(DeValue::Array(items)) = table.get_mut(key.as_str()).map(Spanned::get_mut)

@@ -2,9 +2,9 @@
 //! evidence.
 //!
 //! If only one function in the file has the published name, it is chosen, whatever the line numbers. Otherwise the
-//! candidates are compared with what was published about the function: its class; its source; words in its description
-//! and its passage of the paper that occur in only one candidate; and, if words do not decide, line numbers that fit a
-//! single candidate. If words and line numbers contradict each other, no candidate is chosen.
+//! candidates are compared with what was published about the function: its class; its source; the words in its
+//! description and its passage of the paper, except words that occur in all candidates; and, if words do not decide,
+//! line numbers that fit a single candidate. If words and line numbers contradict each other, no candidate is chosen.
 //!
 //! Line numbers are stronger evidence, and decide before source and words, if several functions with the same name and
 //! file were published and the lines of each fit a different function of that name. Outdated line numbers would hardly
@@ -161,7 +161,7 @@ fn place(
         let near = if near.is_empty() { String::new() } else { format!("; near names: {}", near.join(", ")) };
         return Ok(Err(format!("the file has no function of that name{near}")));
     }
-    // Prefer functions of the published class, if any candidate has it.
+    // If functions of this name exist in the published class, only they are candidates.
     let of_class: Vec<usize> =
         named.iter().copied().filter(|&at| ends_with(&module.functions()[at].name, &wanted)).collect();
     let candidates = if of_class.is_empty() || !wanted.contains('.') { named } else { of_class };
@@ -247,8 +247,8 @@ fn tell_apart(
     }
 }
 
-/// Returns the candidate that shares more words with the published description and passage than every other candidate.
-/// Words that all candidates contain do not count.
+/// Returns the candidate that shares more words than every other candidate with the published texts: the function's
+/// description and the paper's passage about it. Words that all candidates contain do not count.
 fn by_words(module: &Module, candidates: &[usize], function: &PublishedFunction) -> Option<usize> {
     let published = words(&format!("{} {}", function.description, function.passage));
     let of: Vec<BTreeSet<String>> = candidates
@@ -309,7 +309,8 @@ fn lines_agree(function: &Function, [header, _, end]: [usize; 3]) -> bool {
     header == function.first_line && ends_there(function, end)
 }
 
-/// Whether a published last line fits this function: it is the function's last line or the line after that.
+/// Whether `end`, published as the function's last line, fits the function: it must be the last line or the line after
+/// that.
 fn ends_there(function: &Function, end: usize) -> bool {
     (function.last_line..=function.last_line + 1).contains(&end)
 }

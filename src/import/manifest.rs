@@ -100,7 +100,8 @@ fn entry_scripts(sheet: &ImportedManifest<'_>) -> Vec<String> {
     files
 }
 
-/// Returns the headings of those sections that contain a long line of a published passage.
+/// Returns the headings of the sections of the paper's `text` that contain a long line of `passage`, a published
+/// passage.
 fn headings(passage: &str, text: &str) -> Vec<String> {
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = passage.lines().map(flat).filter(|line| line.chars().count() >= PASSAGE).collect();

@@ -34,7 +34,8 @@ pub use published::{PaperFolder, PublishedFolder, PublishedPaper};
 pub struct Decisions {
     /// Chosen selectors, by paper and published number of the function.
     pub at: BTreeMap<(String, String), String>,
-    /// Whether to leave out ambiguous functions. Otherwise the paper is rejected.
+    /// Whether to leave out functions that are missing or cannot be located for certain. If false, papers with such
+    /// functions are rejected.
     pub leave_out: bool,
 }
 

@@ -67,7 +67,8 @@ pub struct PublishedFunction {
     pub name: String,
     /// The function's class, if published.
     pub class: Option<String>,
-    /// Lines (from 1) of the `def`, the body's first line and the body's last line; often outdated.
+    /// Three line numbers (from 1): of the `def`, of the body's first line and of the body's last line. They are often
+    /// outdated.
     pub lines: Option<[usize; 3]>,
     /// The function's source code, if published.
     pub source: Option<String>,

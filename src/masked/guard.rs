@@ -28,8 +28,8 @@ pub struct Guard {
     library: BTreeSet<String>,
     /// Folders of Python code: the repo, the interpreter's library and the env.
     sources: Vec<PathBuf>,
-    /// Names that the code in `sources` imports although they may be missing. Computed when first needed, because an
-    /// env may be large.
+    /// Top-level names that the code in `sources` imports, whether or not such modules exist. They are collected when
+    /// first needed, because an env may be large.
     imported: OnceLock<BTreeSet<String>>,
 }
 

@@ -63,8 +63,8 @@ impl PaperJudge<'_> {
         Ok(score_answer(self.rule, &shown, answer, &runs(results).0))
     }
 
-    /// Scores the results of verification. For each experiment, by its id: `{"result": ...}` or `{"error": "..."}`; if
-    /// it ran several times, also `runs`, the list of all results.
+    /// Scores the results of verification. For each experiment, by its id, `results` has `{"result": ...}` or
+    /// `{"error": "..."}`. The entry of an experiment that ran several times also has `runs`, the list of all results.
     ///
     /// # Errors
     /// Same as [`PaperJudge::expected`].

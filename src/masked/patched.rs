@@ -25,7 +25,7 @@ pub(super) fn patched(patch: &str, path: &str, before: &str) -> Result<String, S
         if let Some(rest) = line.strip_prefix("@@ -") {
             let start =
                 rest.split([',', ' ']).next().and_then(|number| number.parse::<usize>().ok()).ok_or_else(other)?;
-            // For an empty range, the hunk's heading has the number of the line before it.
+            // If the hunk's old range is empty, the hunk's heading gives the number of the line before the range.
             let is_empty = rest.split(' ').next().is_some_and(|range| range.ends_with(",0"));
             let start = if is_empty { start } else { start.saturating_sub(1) };
             out.extend(old.get(at..start).ok_or_else(other)?.iter().copied());

@@ -47,7 +47,7 @@ pub fn question(loaded: &LoadedPaper, sample: &Sample, functions: &[usize]) -> Q
     }
 }
 
-/// Parses an answer into values by the keys of the sample's experiments.
+/// Parses an answer. Returns the results of the sample's experiments, by the experiments' keys.
 pub fn answered(loaded: &LoadedPaper, functions: &[usize], answer: Option<&str>) -> Map<String, Value> {
     placed_answer(&expected(loaded, functions), answer)
 }

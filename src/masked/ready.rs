@@ -129,7 +129,8 @@ impl ReadyPaper {
         Ok(measurements)
     }
 
-    /// The check of an experiment with the manifest's time limit, or else a limit generous enough for any machine.
+    /// The check of an experiment on the unmasked repo. If the manifest gives no time limit for this protocol, the
+    /// limit is long enough for any machine.
     #[must_use]
     pub(super) fn original_check(&self, place: usize, protocol: Protocol) -> Check {
         let given = given_limit(&self.loaded.paper.experiments[place], protocol);
@@ -181,8 +182,9 @@ impl ReadyPaper {
     }
 }
 
-/// The paper's experiments with commands and time limits. Limits not given in the manifest follow from the times of
-/// gold: ten times the slowest repeat, at least 20 seconds; [`ReadyPaper::allow`] raises them on a slower machine.
+/// The paper's experiments with commands and time limits. A time limit that the manifest does not give is ten times the
+/// time of gold's slowest repeat, but at least 20 seconds. [`ReadyPaper::allow`] raises time limits on a slower
+/// machine.
 pub fn task_experiments(loaded: &LoadedPaper, protocol: Protocol) -> Result<Vec<TaskExperiment>> {
     loaded
         .paper

@@ -3,8 +3,8 @@
 use crate::agent::{Replication, TaskExperiment, TaskFunction, TaskRegion};
 use crate::suite::{LoadedPaper, Piece};
 
-/// Builds the part for a sample that masks these functions, without hidden experiments. `experiments` are all
-/// experiments of the paper.
+/// Builds the masked replication part of the task for a sample that masks these functions. `experiments` are all
+/// experiments of the paper; the hidden ones are left out.
 #[must_use]
 pub fn replication(loaded: &LoadedPaper, experiments: &[TaskExperiment], functions: &[usize]) -> Replication {
     Replication {

@@ -25,7 +25,7 @@ const UNKNOWN_SERVER: u32 = 32_768;
 /// If the context's size is unknown, a refusal for length is plausible only for a prompt of at least this many tokens.
 const LONG_PROMPT: u64 = 4096;
 
-/// Maximum bytes per token of text that models read.
+/// Maximum average number of bytes per token in a prompt, for a low estimate of the prompt's number of tokens.
 const MOST_BYTES: u64 = 5;
 
 /// Known limits of one server's model; 0 if unknown.

@@ -113,8 +113,8 @@ impl FailedTry {
         Self { error, retry: false, wait: None, usage: Usage::default(), unknown_charge: false }
     }
 
-    /// Converts an error of `genai`. The key is removed from all quoted text. `first` says that this is an attempt's first
-    /// call and no external agent wrote it: if such a request is refused, the set-up is to blame.
+    /// Converts an error of `genai`. The key is removed from all quoted text. `first` is whether this is an attempt's
+    /// first call and this program wrote the request: if such a request is refused, the set-up is to blame.
     pub(super) fn from_genai(error: &genai::Error, key: Option<&str>, first: bool) -> Self {
         match error {
             genai::Error::WebModelCall { webc_error, .. } | genai::Error::WebAdapterCall { webc_error, .. } => {

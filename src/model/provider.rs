@@ -38,9 +38,9 @@ pub(super) struct ProviderSettings {
     pub(super) name: String,
     /// The model's name at the provider and its features.
     pub(super) target: ModelTarget,
-    /// Maximum tokens of a reply, as described by the user.
+    /// Maximum tokens of a reply; `None` if the user's description of the model (`--describe`) does not state it.
     pub(super) output: Option<u32>,
-    /// Maximum tokens of prompt and reply together, as described by the user.
+    /// Maximum tokens of prompt and reply together; `None` if the user's description of the model does not state it.
     pub(super) context: Option<u64>,
     /// A server used instead of the provider's; ends with a slash.
     pub(super) base_url: Option<String>,
@@ -156,8 +156,8 @@ impl Provider {
                 Lesson::Perhaps => Some(refused),
             };
             if bound == Some(refused) {
-                // A retry without a bound shows whether the bound was the reason. There is no such retry if the user or
-                // the agent asked for the bound.
+                // A retry without a bound shows whether the server refused the call because of its bound. The bound
+                // cannot be left out if the user or the agent asked for it.
                 if wanted.is_some() {
                     return self.explained(request, outcome);
                 }

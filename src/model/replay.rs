@@ -141,7 +141,7 @@ impl Model for Replay {
         self.model.as_deref()
     }
 
-    /// Quotes the cost of the most expensive recorded reply.
+    /// Returns the cost of the most expensive outcome that was recorded for this request, a reply or a failure.
     fn quote(&self, request: &Request) -> Quote {
         let recorded = self.calls.get(&recording::key(request));
         let costs = recorded.into_iter().flat_map(|recorded| &recorded.outcomes).map(|outcome| match outcome {

@@ -25,12 +25,12 @@ pub(super) fn beyond(target: &ModelTarget, sampling: &Sampling) -> u32 {
     budget.saturating_add(sampling.effort.map_or(0, thoughts))
 }
 
-/// Tokens that a reduced thinking budget leaves for text in a bounded reply. If half of the bound is less than this,
-/// half of the bound is left instead.
+/// Tokens of a reply's maximum length that are kept for text when the thinking budget is reduced. If this is more than
+/// half of the maximum length, half of the maximum length is kept instead.
 const LEAST_TEXT: u32 = 256;
 
-/// Reduces a thinking budget that is not less than the bound on the reply, so that [`LEAST_TEXT`] tokens are left for
-/// text. Removes the budget of an Anthropic model if it would fall below [`LEAST_OF_ANTHROPIC`].
+/// Reduces a thinking budget that is not less than the reply's maximum length, so that [`LEAST_TEXT`] tokens are left
+/// for text. Removes the budget of an Anthropic model if it would fall below [`LEAST_OF_ANTHROPIC`].
 pub(super) fn fit(target: &ModelTarget, options: &mut ChatOptions) {
     let (Some(most), Some(effort)) = (options.max_tokens, &options.reasoning_effort) else { return };
     let budget = match (target.kind, effort) {

@@ -212,7 +212,7 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
     let mut extra = Map::new();
     if let Some(effort) = sampling.effort {
         if target.kind == AdapterKind::OpenAI {
-            // The effort is sent even to servers whose models are unknown here.
+            // Send the effort to every server, even if this program does not know the server's models.
             extra.insert("reasoning_effort".to_owned(), json!(effort));
         } else {
             options = options.with_reasoning_effort(thinking::of_genai(effort));
@@ -314,7 +314,8 @@ fn parts(
     (texts, reply)
 }
 
-/// Attaches signatures to their Gemini call, and removes the copies that `genai` also gives as parts before the call.
+/// Links the signatures of a Gemini call to this call, and removes the copies of them that `genai` returned as separate
+/// parts before the call.
 fn own_signatures(kind: AdapterKind, call: &GenaiToolCall, thoughts: &mut Vec<Thought>) {
     if kind != AdapterKind::Gemini {
         return;
@@ -375,8 +376,8 @@ const MOST_WRITTEN: u64 = 1_000_000;
 /// Maximum tokens that a provider adds to a prompt, such as instructions for tool calls or its own system message.
 const MOST_ADDED: u64 = 100_000;
 
-/// Whether a call with this request can have used these tokens. No token is shorter than a byte, so the prompt's bytes
-/// limit the tokens read.
+/// Whether a call with this request can have used as many tokens as `usage` says. No token is shorter than a byte, so
+/// the prompt's bytes limit the tokens read.
 pub(super) fn is_possible(usage: &Usage, request: &Request) -> bool {
     let most_read = most_read(request).saturating_add(MOST_ADDED);
     let read = [usage.input, usage.cached, usage.cache_written];

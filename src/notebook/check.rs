@@ -87,7 +87,8 @@ fn files(task: &LoadedTask, found: &mut Vec<String>) {
     }
 }
 
-/// Checks that texts which an agent gets or can print contain neither gold values nor text that a landmark looks for.
+/// Checks that texts which an agent gets or can print contain neither gold values nor text that matches a landmark's
+/// pattern. A landmark is a pattern in the output that shows that a block is done.
 fn check_texts(task: &LoadedTask, found: &mut Vec<String>) {
     let manifest = &task.manifest;
     let patterns: Vec<(&str, Regex)> = manifest

@@ -1,4 +1,4 @@
-//! The family: its tasks and sample ids.
+//! The family of notebook tasks: its items and sample ids.
 
 use std::path::Path;
 use std::sync::Arc;

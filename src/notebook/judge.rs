@@ -14,22 +14,22 @@ use crate::run::family::ScoringInput;
 use crate::score::super_bench::{ExecutedCommand, landmarks_hit, shipped_accuracy, shipped_script};
 use crate::score::{ExperimentVerdict, Rule, ValueVerdict, Verdict, parse_answer};
 
-/// Id of the harness's own run of the command that gives the answer.
+/// Id of the check in which the harness itself runs the entry script, the command that gives the answer.
 pub const ENTRY: &str = "entry";
 /// Name of the check that the repo's program (the entry script and the code that it calls) is the original one, apart
 /// from permitted changes, and really ran.
 pub const PROGRAM: &str = "program";
-/// Id of the repetition of the agent's cells.
+/// Id of the check that runs the agent's cells again on the original repo.
 pub(super) const REPLAY: &str = "replay";
 
-/// Returns the id of a landmark's check.
+/// Returns the id of the check of a landmark, which is a sign of progress in the task.
 pub(super) fn landmark_id(id: &str) -> String {
     format!("landmark:{id}")
 }
 
-/// Applies the published rules to the agent's cells and, separately, to the prefix, that is, the cells executed before
-/// the agent began. Returns which landmarks' patterns match the cells' outputs, and whether the script counts as
-/// executed.
+/// Applies SUPER's published rules to the agent's cells and, separately, to the prefix, that is, the cells executed
+/// before the agent began. Returns which landmarks' patterns match the cells' outputs, and whether the entry script
+/// counts as executed.
 pub fn observed(task: &LoadedTask, cells: &[CellRecord]) -> Map<String, Value> {
     let patterns: Vec<String> = task.manifest.landmarks.iter().map(|landmark| landmark.pattern.clone()).collect();
     let of = |by: CellAuthor| cells.iter().filter(move |cell| cell.by == by);
@@ -98,8 +98,8 @@ pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<
 
 /// Returns the verdict with the harness's own measures. A value is right if it is right both in the submission and in
 /// the harness's own run of the entry script. The script counts as executed if this run gives what was submitted, right
-/// or wrong. A landmark is reached if its check succeeds. The work replays if every value is right, and the agent's
-/// cells, repeated on the original repo, end as before.
+/// or wrong. A landmark is reached if its check succeeds. The measure `replays` is 1 if every value is right and the
+/// agent's cells that succeeded also succeed when they are run again on the original repo.
 ///
 /// Passes if every value is right, the check [`PROGRAM`] passes, and every landmark of the withheld blocks is reached;
 /// with [`Rule::Reference`], if the published accuracy is 1.
@@ -161,7 +161,8 @@ pub fn verified(task: &LoadedTask, rule: Rule, withheld: &[usize], findings: &Sc
     Ok(Verdict { pass, score: Some(accuracy), measures, experiments, warnings, ..Verdict::default() })
 }
 
-/// Returns why the changes of a solution are forbidden, if so, from the outcome of [`CHANGES`].
+/// Returns the reason why the changes of a solution are forbidden; `None` if they are permitted. `changes` is the
+/// result with the id [`CHANGES`], which lists the changed parts.
 pub fn forbidden(task: &LoadedTask, changes: &Value) -> Option<String> {
     if let Some(error) = changes.get("error").and_then(Value::as_str) {
         return Some(error.to_owned());

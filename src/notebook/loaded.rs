@@ -45,7 +45,7 @@ pub struct LoadedTask {
     pub manifest: TaskManifest,
     /// The gold cells of each block.
     pub cells: Vec<Vec<String>>,
-    /// The text of each landmark's probe, if it has one.
+    /// For each landmark (sign of progress), the text of its probe, a script that checks it; `None` without a probe.
     pub probes: Vec<Option<String>>,
     /// The gold answer; `None` until it is recorded.
     pub answer: Option<Value>,
@@ -197,7 +197,8 @@ impl LoadedTask {
         self.answer.as_ref().ok_or_else(|| missing("gold answer"))
     }
 
-    /// Returns the cells of the blocks that a sample withholds (`inside`), or of the other blocks, in order.
+    /// Returns, in order, the cells of the blocks that a sample withholds or, if `inside` is false, of the other
+    /// blocks.
     #[must_use]
     pub(super) fn cells_of(&self, withheld: &[usize], inside: bool) -> Vec<String> {
         let blocks = self.cells.iter().enumerate();

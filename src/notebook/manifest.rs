@@ -190,9 +190,9 @@ pub struct Landmark {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum LandmarkCheck {
-    /// A script that prints `reached` as its last line and exits with 0.
+    /// Path of a script that prints `reached` as its last line and exits with 0 if the landmark was reached.
     Probe(String),
-    /// A regular expression that the output of the harness's own run must match.
+    /// A regular expression that must match the output of the answer's command when the harness runs this command.
     Entry(String),
 }
 

@@ -1,4 +1,4 @@
-//! The measures of the family's verdicts, for reports.
+//! Names and descriptions of the measures in verdicts on notebook tasks, for reports.
 
 use crate::run::family::MeasureFacts;
 

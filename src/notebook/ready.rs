@@ -73,8 +73,8 @@ impl ReadyTask {
         &self.item.loaded
     }
 
-    /// Returns the parts of the repo that a solution changed, and `left`, the changed files of packages whose changes
-    /// verification does not use; or an error if the solution's code contains gold values.
+    /// Returns the parts of the repo that a solution changed, together with `left`, or an error if the solution's code
+    /// contains gold values. `left` has the files of installed packages whose changes the task does not permit.
     fn changes(&self, evidence: &AttemptOutput<'_>, patches: &Map<String, Value>, left: &[String]) -> Measurement {
         let (task, tree) = (self.task(), self.snapshot.tree());
         let parts = changes::changed_parts(tree, evidence.changes, patches);
@@ -125,8 +125,8 @@ impl ReadyTask {
     }
 
     /// Runs the checks: first the probes, then the entry script with the calls of `packages` traced, then the search
-    /// for patterns in the script's output. `fails` is whether an earlier check has failed. If that or a probe fails,
-    /// the entry script is skipped for a trial solution, of which only the pass or fail matters.
+    /// for patterns in the script's output. `fails` is whether an earlier check has failed. For a `TrialSolution`, only
+    /// pass or fail matters, so the entry script is skipped after a failed check or probe.
     async fn check(
         &self,
         withheld: &[usize],
@@ -332,7 +332,8 @@ impl Ready for ReadyTask {
         }
     }
 
-    /// Whether to run the agent's cells again: only for a passing attempt with such cells, never for a trial solution.
+    /// Whether to run the agent's cells again: only if there are any and the attempt passes, and never for a
+    /// `TrialSolution`.
     fn repeats(&self, staged: &Staged<'_>, evidence: &AttemptOutput<'_>, results: &Map<String, Value>) -> bool {
         let findings = ScoringInput { answer: evidence.answer, observed: &evidence.work.observed, results };
         !self.item.is_trial()

@@ -23,7 +23,8 @@ use crate::workspace::repo_digest;
 /// Number of times that the gold cells must pass in full.
 pub const REPEATS: u32 = 3;
 
-/// Returns the family with solutions that are right except that they lack the first withheld block.
+/// Returns the notebook family with a solution that lacks one block: the gold cells of all withheld blocks except the
+/// first.
 pub fn incomplete_solutions() -> impl Family + 'static {
     NotebookWith(|loaded: LoadedTask, basis: ScoringBasis| {
         Ok(TaskItem { loaded: Arc::new(loaded), rule: basis.rule, solutions: Solutions::LeftOut })
@@ -213,8 +214,8 @@ fn measures(record: &AttemptRecord, ours: bool) -> impl Iterator<Item = (&str, f
     verdict.iter().flat_map(|verdict| verdict.measures.iter().map(|(name, &value)| (name.as_str(), value)))
 }
 
-/// Whether a landmark's pattern was in the output of the cells of `by`: `agent`, or `prefix` for those before the
-/// agent.
+/// Whether a landmark's pattern was in the output of cells: of the agent's cells if `by` is `agent`, of the cells run
+/// before the agent began if `by` is `prefix`.
 fn was_hit(record: &AttemptRecord, landmark: &str, by: &str) -> bool {
     let seen = record.observed.get("landmarks").and_then(|all| all.get(landmark)).and_then(|one| one.get(by));
     seen.and_then(serde_json::Value::as_bool).unwrap_or(false)

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::sample::{Sample, Units as _};
 use crate::score::Rule;
 
-/// A notebook task, as runs prepare, stage and judge it.
+/// A notebook task, with the rule and the solutions that a run uses for it.
 pub struct TaskItem {
     /// The task's files.
     pub loaded: Arc<LoadedTask>,
@@ -24,8 +24,8 @@ pub enum Solutions {
     Gold,
     /// The gold cells without the first withheld block, to check that the block matters.
     LeftOut,
-    /// A solution for each attempt, by the attempt's number. Only the pass or fail of a solution matters, so
-    /// verification skips the entry script if a landmark is missed.
+    /// A solution for each attempt, by the attempt's number. Only whether a solution passes matters, so verification
+    /// does not run the repo's main program (the entry script) if another check has already failed.
     Trials(Arc<Vec<TrialSolution>>),
 }
 
@@ -71,7 +71,7 @@ impl TaskItem {
         (cells, known.map(ToString::to_string))
     }
 
-    /// Whether the solutions are trials, of which only the pass or fail matters.
+    /// Whether the solutions are trials, for which it matters only whether each of them passes.
     pub(super) const fn is_trial(&self) -> bool {
         matches!(self.solutions, Solutions::Trials(_))
     }

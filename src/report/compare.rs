@@ -112,8 +112,8 @@ pub struct ContenderComparison {
     pub p: f64,
     /// `p` after Holm's adjustment for all comparisons made together.
     pub adjusted_p: f64,
-    /// McNemar's exact p-value over the samples' first attempts. With one attempt per sample it equals the `p` of a
-    /// test over samples.
+    /// McNemar's exact p-value over the samples' first attempts. With one attempt per sample it equals `p`, unless `p`
+    /// comes from a test over papers.
     pub mcnemar_p: f64,
 }
 

@@ -7,10 +7,10 @@ use super::clean;
 use super::terminal::{plain_table, trimmed};
 use crate::run::{CurriculumSettings, Outcome};
 
-/// Maximum rows of the table. In longer courses, a row covers several windows.
+/// Maximum number of rows of a course's table. If a course has more windows, each row covers several of them.
 const MOST_ROWS: usize = 20;
 
-/// Columns of the table of a course.
+/// Columns of the table that shows the course of a curriculum.
 pub(super) const COLUMNS: [&str; 4] = ["episodes", "success %", "mean n", "largest n"];
 
 /// A run with a curriculum.

@@ -26,7 +26,7 @@ pub struct ReportDocument<'a> {
     pub rows: &'a [SummaryRow],
     /// One row for each verifier and the attempts it chose among; empty without verifiers.
     pub verifiers: &'a [VerifierRow],
-    /// The course of each run of episodes that has a curriculum; left out without any.
+    /// The course of each run of episodes that has a curriculum; left out if no run has one.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub curricula: &'a [CurriculumCourse],
     /// Sentences about what is missing or was left out.

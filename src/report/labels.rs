@@ -19,7 +19,7 @@ pub struct Labels {
 #[derive(Debug, Clone)]
 pub struct Label {
     text: String,
-    /// Old and new name for each split at an equals sign.
+    /// The old and the new name for each equals sign at which the label can be split.
     ways: Vec<(String, String)>,
 }
 

@@ -52,8 +52,8 @@ pub struct ParityDescription {
     pub notes: String,
 }
 
-/// An entry of `parity_experiment.json`, with the field names that Harbor's validator reads. The author fills in the
-/// links.
+/// An entry of `parity_experiment.json`, with the field names that Harbor's validator reads. The fields for links are
+/// empty, for the adapter's author to fill in.
 #[derive(Debug, Serialize)]
 pub struct ParityExperiment {
     adapter_name: String,
@@ -83,8 +83,8 @@ struct ParityMetric {
 }
 
 /// Compares the records of two sides, each with one agent. Attempts that were lost or lack the value do not count. A
-/// side has as many runs as its largest number of attempts at a sample. If the sides have different numbers of runs, the
-/// smaller number is used for both. A sample is compared if each side has at least this many attempts at it.
+/// side has as many runs as its largest number of attempts at a sample. If the sides have different numbers of runs,
+/// the smaller number is used for both. A sample is compared if each side has at least this many attempts at it.
 ///
 /// # Errors
 /// Returns an error message that says what the sides lack.

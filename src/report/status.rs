@@ -114,7 +114,7 @@ impl Status {
         let planned = run
             .filter(|run| !run.planned.is_empty())
             .map(|run| run.planned.iter().map(|it| it.attempts).sum::<usize>());
-        // Measure the rate since the session began, but over no more than the window.
+        // Measure the rate since the session began, but at most over the last `WINDOW` seconds.
         let session = run.and_then(|run| run.sessions.last()).map(|session| session.started);
         let since = session.map_or(WINDOW, |at| now.duration_since(at).as_secs_f64().clamp(1.0, WINDOW));
         let age = |record: &Outcome| now.duration_since(ended(record)).as_secs_f64();

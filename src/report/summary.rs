@@ -36,7 +36,7 @@ pub struct SummaryOptions {
 }
 
 impl Default for SummaryOptions {
-    /// pass@1 only, without a plan.
+    /// Returns options for pass@1 only, with no planned attempts.
     fn default() -> Self {
         Self {
             ks: vec![1],

@@ -133,7 +133,7 @@ fn event(text: &mut String, at: f64, event: &Event, colour: Colour) {
             body(text, why.as_deref().unwrap_or_default(), None, colour);
         }
         Event::Forgotten { count, note, .. } => {
-            heading(LineKind::Heading, &format!("{count} messages left the conversation"));
+            heading(LineKind::Heading, &format!("{count} messages were dropped from the conversation"));
             body(text, note, Some(LineKind::Shown), colour);
         }
         Event::Shortened { message, .. } => {

@@ -42,7 +42,7 @@ pub struct MachineOptions {
     pub scratch: PathBuf,
     /// The kind of sandbox.
     pub sandbox: SandboxKind,
-    /// Graphics processors for containers, or for attempts.
+    /// The graphics processors that the user wants each container, or each attempt, to get.
     pub gpus: Option<Gpus>,
     /// Resource limits of each sandbox.
     pub limits: SandboxLimits,

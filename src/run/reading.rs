@@ -125,7 +125,7 @@ fn gather_on<T>(
 pub struct ReadableRuns {
     /// Runs that could be read, at least in part.
     pub readings: Vec<ReadableRun>,
-    /// Notes on the other runs, a sentence each.
+    /// Notes on the folders that could not be read, a sentence each.
     pub notes: Vec<String>,
 }
 

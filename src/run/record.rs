@@ -50,7 +50,7 @@ pub struct AttemptRecord {
     /// failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verdict>,
-    /// Data about the agent's work besides its answer, in families that score it.
+    /// Data about the agent's work, in families that score more than the answer.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub observed: serde_json::Map<String, serde_json::Value>,
     /// Results of verification by check, so that a stored run can be scored again.

@@ -146,7 +146,7 @@ impl RecordIndex {
         let of_records = self.records.iter().map(|record| (&*record.agent, record.model.as_deref()));
         let planned = self.run.iter().flat_map(|run| &run.planned);
         let of_plan = planned.map(|planned| (planned.agent.as_str(), planned.model.as_deref()));
-        // Collect references before cloning, because most of these names repeat.
+        // Many records have the same agent and model, so remove duplicates before cloning the names.
         let contenders: BTreeSet<_> = of_records.chain(of_plan).collect();
         contenders.into_iter().map(|(agent, model)| (agent.to_owned(), model.map(str::to_owned))).collect()
     }

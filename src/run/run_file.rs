@@ -54,7 +54,7 @@ pub struct SessionFacts {
     pub agents: BTreeMap<String, String>,
     /// Whether the baseline was checked: the unmasked repos reproduce their gold.
     pub baseline: bool,
-    /// Weaknesses of that machine's sandboxes, a sentence each.
+    /// Weaknesses of the sandboxes on the session's machine, a sentence each.
     pub warnings: Vec<String>,
     /// Accepted differences from the state in which the run was started.
     pub differences: Vec<String>,

@@ -57,7 +57,7 @@ const TOO_LONG: &str = "the conversation is too long";
 /// because the agent is then broken.
 const LEAST_REFUSED: usize = 5;
 
-/// The message once this process runs no attempt and waits for work or money that other processes hold.
+/// The warning that is shown when this process runs no attempt and waits for work or money that other processes hold.
 const WAITING: &str = "nothing is left to begin here: waiting for attempts that other processes hold, or for money that \
                        they may leave";
 

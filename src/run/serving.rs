@@ -16,7 +16,7 @@ pub struct Serving {
     pub reward: Reward,
     /// The tools that clients call.
     pub tools: ToolChoice,
-    /// Share of each paper's functions that only the test split masks.
+    /// Share of each paper's functions that are masked only in samples of the test split.
     pub held_out: f64,
     /// Keeps the success rate at a target by drawing easier or harder samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]

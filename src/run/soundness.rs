@@ -57,7 +57,7 @@ pub struct ConstantChanges {
 pub struct UnitProof {
     /// Name of the removed unit.
     pub unit: String,
-    /// The checks that fail without the unit.
+    /// Names of the checks that fail because the unit is removed.
     pub loses: Vec<String>,
 }
 

@@ -28,7 +28,8 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// A trajectory that counts for an attempt, identified by its path.
+/// The trajectory of an attempt, not of a lost try. Agent, sample and attempt are read from the file's path or, if the
+/// path shortens names, from the file's first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTrajectory {
     /// The agent's label.

@@ -92,7 +92,7 @@ impl RunContext {
                         last = Some(Error::new(FailureKind::Infrastructure, "no result").because(loss));
                     }
                     None if is_stopping(Instant::now(), cancel).await => return Err(stopped()),
-                    // Code that ends its own sandbox fails.
+                    // The machine did not fail, so the code ended its own sandbox. Its checks without a result fail.
                     None => {
                         let why = format!("{ENDED}: {}", with_causes(&error));
                         for check in &under.staged.checks {
@@ -284,7 +284,8 @@ fn lost(fault: Fault) -> Error {
     Error::new(FailureKind::Infrastructure, "no result").because(fault)
 }
 
-/// Converts an error in creating the workspace to a loss with evidence, because the attempt cannot have caused it.
+/// Converts a failure to create the workspace to an error that counts as a loss to infrastructure and contains the
+/// evidence. The attempt cannot have caused the failure.
 fn not_made(error: Error) -> Error {
     if !matches!(error.kind, FailureKind::Infrastructure | FailureKind::Machine | FailureKind::Place) {
         return error;

@@ -70,14 +70,15 @@ impl Nesting {
         })
     }
 
-    /// Number of allowed sets of `n` functions, exact, or `None` beyond u128.
+    /// Exact number of sets of `n` functions in which no function is nested in another; `None` if the number exceeds
+    /// u128.
     #[must_use]
     pub fn count(&self, n: usize) -> Option<u128> {
         self.count_of(n, |_| true)
     }
 
-    /// Returns the exact number of allowed sets of `n` functions, or `None` if it exceeds u128. Only functions for
-    /// whose index `may` is true are counted.
+    /// Returns the exact number of sets of `n` functions that [`Self::allows`] accepts, or `None` if the number exceeds
+    /// u128. Only sets of functions for whose index `may` is true are counted.
     ///
     /// Computed by generating polynomials: the coefficient of x^n in the product over the outermost functions of T(f) =
     /// x + product of T(g) over the functions g directly inside f, because within a tree either f alone is chosen or
@@ -100,7 +101,8 @@ impl Nesting {
     }
 }
 
-/// Product of the polynomials of these functions' trees, up to x^n.
+/// Product of the generating polynomials of these functions (see [`Nesting::count_of`]), up to x^n; `None` if a
+/// coefficient exceeds u128.
 fn product(functions: &[usize], children: &[Vec<usize>], n: usize, may: &impl Fn(usize) -> bool) -> Option<Vec<u128>> {
     let mut all = vec![1_u128];
     for &function in functions {

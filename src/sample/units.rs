@@ -9,12 +9,12 @@ use super::Nesting;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitChoice {
-    /// Functions; the regions of a paper that lists no functions
+    /// Functions, or regions if the paper lists no functions
     #[default]
     Functions,
     /// Regions
     Regions,
-    /// Both, also in one sample
+    /// Functions and regions, also together in one sample
     All,
 }
 

@@ -45,7 +45,8 @@ pub(super) struct InitConversation {
     watch: Option<DiskWatch>,
     /// Connections from processes inside to the harness; `None` before the first call of [`Self::listen`].
     relay: Option<HarnessRelay>,
-    /// Extra time for the running job, as last reported by the init, because other processes occupy the processors.
+    /// The extra time that the running job gets because other processes kept the processors busy, as last reported by
+    /// the init.
     later: Option<Duration>,
     /// The reason why no more jobs can be sent. Also set while a job is under way: if the caller drops the job's
     /// future, the value stays and no later job can be sent while the init still runs the abandoned one.
@@ -315,8 +316,9 @@ impl InitConversation {
         most: u64,
     ) -> Result<Vec<u8>, Fault> {
         let limits = ExecLimits { wall: FILE_WALL, patience: Duration::ZERO, grace: Duration::ZERO, output: 0 };
-        // Set the capture's limit to twice the longest output, so that the whole output fits into the first half, which
-        // a capture stores in one contiguous buffer.
+        // The init keeps the first half and the last half of an output up to a limit. Set the limit to twice the
+        // longest output, so that the whole output fits into the first half, which the init stores in one contiguous
+        // buffer.
         let output = usize::try_from(most.saturating_mul(2)).unwrap_or(usize::MAX >> 2).min(usize::MAX >> 2);
         let done = self.run(job, stdin, &limits, output).await?;
         let reason = match done.exit {

@@ -122,10 +122,10 @@ fn out_of_sight(found: &[ExposedFolder]) -> DoctorResult {
         name: "suite, cache and home are hidden",
         ok: refused.is_none(),
         detail: refused.or(found.first()).map_or_else(
-            || "none of them is in a folder that sandboxes show".into(),
+            || "none of them is in a folder that sandboxes can read".into(),
             |one| {
                 let what = if is_refused(&one) { "runs refuse to start" } else { "sandboxes cover it" };
-                format!("`{}` is in `{}`, which sandboxes show: {what}", one.hidden.display(), one.shown.display())
+                format!("`{}` is in `{}`, which sandboxes can read: {what}", one.hidden.display(), one.shown.display())
             },
         ),
         remedy: refused

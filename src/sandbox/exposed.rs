@@ -1,5 +1,5 @@
-//! Finds folders that must stay hidden but are inside folders that sandboxes show: a suite below `/usr/local/src`, a
-//! cache below an interpreter's prefix, this program in `/usr/local/bin`.
+//! Finds folders that must stay hidden but are inside folders that sandboxes can read: a suite below `/usr/local/src`,
+//! a cache below an interpreter's prefix, this program in `/usr/local/bin`.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -203,7 +203,7 @@ mod tests {
         assert!(is_known());
         nix::mount::umount(&point).unwrap();
         assert!(!is_known());
-        // Other programs may mount something at any time.
+        // Compare several times, because another program may mount something at any time.
         let is_the_same = |_| Arc::ptr_eq(&MountTable::current(), &MountTable::current());
         assert!((0..50).any(is_the_same), "read again without a change");
     }

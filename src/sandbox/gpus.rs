@@ -29,7 +29,7 @@ pub struct Gpu {
     pub visible: String,
     /// The device's name on the whole machine, as it is outside of a Slurm job.
     pub name: String,
-    /// The device files that programs need to use it.
+    /// The device files that programs need to use the graphics processor.
     pub devices: Vec<PathBuf>,
 }
 

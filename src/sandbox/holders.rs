@@ -53,7 +53,8 @@ fn found_below(folder: &Path) -> Vec<PathBuf> {
     }))
 }
 
-/// Returns the paths found by name, and the candidates that are programs with a bundled suite.
+/// Returns the paths that were recognised by their names, and those candidates that are copies of this program with a
+/// bundled suite.
 fn holders_in(searched: Searched) -> Vec<PathBuf> {
     let programs = searched.candidates.into_iter().filter(|file| is_program(file));
     let found: BTreeSet<PathBuf> = searched.found.into_iter().chain(programs).collect();

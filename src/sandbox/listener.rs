@@ -16,15 +16,15 @@ const BUFFER: usize = 64 << 10;
 /// connections that the harness has not accepted yet.
 const WAITING: usize = 64;
 
-/// A connection made by a process inside.
+/// A connection made by a process inside the sandbox.
 pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 
-/// The address at which processes inside can reach the harness while commands run.
+/// The address at which processes inside the sandbox can reach the harness while commands run.
 pub struct Listener {
-    /// The address as processes inside see it.
+    /// The address as processes inside the sandbox see it.
     pub address: SocketAddr,
-    /// Connections made by processes inside.
+    /// Connections made by processes inside the sandbox.
     pub connections: mpsc::Receiver<Box<dyn Connection>>,
     /// Cancelling this token ends the running command in the same way as the command's time limit. This works only
     /// once.
@@ -33,7 +33,7 @@ pub struct Listener {
     pub shared: bool,
 }
 
-/// The harness's end of the relay in an init.
+/// The harness's end of the relay of connections; the other end is in the sandbox's first process (init).
 pub(super) struct HarnessRelay {
     accepted: mpsc::Sender<Box<dyn Connection>>,
     connections: BTreeMap<u64, ConnectionEnds>,
@@ -44,15 +44,15 @@ pub(super) struct HarnessRelay {
 
 /// The relay's ends of the channels of one connection.
 struct ConnectionEnds {
-    /// Bytes from the process inside. The channel is unbounded, but the init sends at most [`RELAY_WINDOW`] bytes that
-    /// have not been acknowledged.
+    /// Bytes from the process inside the sandbox. The channel is unbounded, but the init sends at most [`RELAY_WINDOW`]
+    /// bytes that have not been acknowledged.
     inward: mpsc::UnboundedSender<Vec<u8>>,
     /// Number of bytes that may still be sent to the init before it acknowledges earlier ones.
     window: Arc<Semaphore>,
 }
 
 impl HarnessRelay {
-    /// Creates a relay and the listener that it feeds.
+    /// Creates a relay, and the listener that receives the relay's connections.
     pub(super) fn new(address: SocketAddr) -> (Self, Listener) {
         let (accepted, connections) = mpsc::channel(WAITING);
         let (outgoing, unsent) = mpsc::channel(WAITING);
@@ -118,7 +118,7 @@ async fn carry(
                 break;
             }
         }
-        // The process inside is gone and will not take any more bytes.
+        // The process inside the sandbox has stopped sending or is gone. In both cases, stop sending bytes to it.
         window.close();
         let _ = to.shutdown().await;
     };

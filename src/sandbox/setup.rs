@@ -1,4 +1,4 @@
-//! Conversions from a sandbox's specification to the setup messages of its init.
+//! Converts a sandbox's workspace and limits to the form in which they are sent to its init, the first process in it.
 
 use autoexperiment_init::wire::{InitLimits, WorkspaceSource};
 

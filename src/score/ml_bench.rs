@@ -187,7 +187,8 @@ fn ends_token(mut outside: impl Iterator<Item = char>, mut inside: impl Iterator
     }
 }
 
-/// Converts to lower case and reduces blanks to one, or none next to punctuation that separates values.
+/// Converts a text to lower case, and replaces each run of blanks by one blank. Blanks next to brackets, commas and
+/// colons are removed.
 fn squeezed(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let separates = |c: char| matches!(c, ',' | '(' | ')' | '[' | ']' | '{' | '}' | ':');

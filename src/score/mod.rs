@@ -44,7 +44,7 @@ pub enum Rule {
     /// Every value must be within its tolerance.
     #[default]
     Strict,
-    /// The published implementation's rule on the mean loss, faults included.
+    /// The published implementation's rule on the mean loss of the values, faults included.
     Reference,
 }
 

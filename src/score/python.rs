@@ -38,7 +38,8 @@ impl Literal {
     /// Parses one literal and nothing else.
     ///
     /// # Errors
-    /// A fragment with the fault and, unless it is at the end of the text, its character position (from 1).
+    /// Returns a phrase for an error message: the fault and, unless it is at the end of the text, its character
+    /// position (from 1).
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parser = tree_sitter::Parser::new();
         let is_ready = parser.set_language(&tree_sitter_python::LANGUAGE.into()).is_ok();
@@ -348,7 +349,7 @@ impl Source<'_> {
                 unescaped(content, is_bytes).map_err(|what| self.wrong(&what, *node))?
             };
             if is_bytes {
-                // The characters of bytes are below 256, see `unescaped`.
+                // The characters of a bytes literal are below 256 (see `unescaped`), so each of them fits into a byte.
                 bytes.get_or_insert_default().extend(content.chars().map(|c| c as u8));
             } else {
                 text.get_or_insert_default().push_str(&content);

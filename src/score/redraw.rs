@@ -65,7 +65,7 @@ struct RedrawComparison<'a> {
     with: Vec<&'a Value>,
     /// Further draws, used only to estimate the spread.
     more: Vec<&'a Value>,
-    /// Wording of a failure.
+    /// Beginning of the reason that is given for a value that fails.
     differs: String,
 }
 

@@ -12,7 +12,7 @@ use crate::suite::ResultRule;
 /// of a regular expression without a match is null. A result with a null is not accepted as gold.
 ///
 /// # Errors
-/// A fragment that says why there is no result at all.
+/// Returns a phrase for an error message: why there is no result at all.
 pub fn read_result(rule: &ResultRule, stdout: &[u8], file: Option<&[u8]>) -> Result<Value, String> {
     match rule {
         ResultRule::JsonFile(path) => {
@@ -63,7 +63,8 @@ fn last_json_block(stdout: &[u8]) -> Option<Value> {
     json::read(&String::from_utf8_lossy(&lines[start..=end].join(&b'\n'))).ok()
 }
 
-/// Converts the text of an expression's group to a number if the text is a finite number; otherwise keeps the text.
+/// Converts the text that a regular expression's group matched to a number if it is a finite number; otherwise keeps
+/// the text.
 fn read_group(text: &str) -> Value {
     match number_in(text) {
         Some(number) if number.is_finite() => text.trim().parse::<i64>().map_or(number.into(), Value::from),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::json::not_finite;
 
-/// Maximum number of an object's keys in a short shape, and of a list's items for the list to count as short.
+/// Maximum number of an object's keys that a short shape shows. Objects and lists with more entries count as long.
 const MOST: usize = 8;
 
 /// Returns the short shape of a result: its keys, with `x` for numbers. Long objects are cut, and of a list only the

@@ -12,8 +12,8 @@ use crate::tolerance::{NumberComparison, Tolerance};
 /// Each leaf of `gold` gets exactly one [`ValueVerdict`], in gold's order, whatever `got` looks like. Numbers may be
 /// written as strings. Leaves of gold that are not numbers (strings, booleans) must be equal. Extra metrics cause a
 /// warning; a list whose length differs from gold's fails the experiment. Gold that [`check_gold`] refuses never
-/// passes. With repeats in the tolerance, each number must be within their 95% prediction interval, CORE-Bench's
-/// published rule.
+/// passes. If the tolerance contains the results of gold's repeats, each number must be within the 95% prediction
+/// interval of these results, CORE-Bench's published rule.
 #[must_use]
 pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: &Tolerance) -> ExperimentVerdict {
     let mut walk = ValueComparison { tolerance, values: Vec::new(), warnings: Vec::new(), reason: None };
@@ -34,11 +34,11 @@ pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: 
     }
 }
 
-/// Checks that a result can serve as gold: at least one value, no empty object or list, no null, and numbers that are
-/// finite or written as a [marker](with_markers), but not markers alone.
+/// Checks that a result can serve as gold: it contains no empty object or list and no null, each number is finite or
+/// written as a [marker](with_markers), and at least one value is not a marker.
 ///
 /// # Errors
-/// A fragment with the fault and its path.
+/// A part of a sentence that names the fault and its path.
 pub fn check_gold(gold: &Value) -> Result<(), String> {
     check_gold_at("", gold)?;
     if is_only_markers(gold) { Err("the gold result has no finite value".to_owned()) } else { Ok(()) }
@@ -107,7 +107,8 @@ enum Counterpart<'a> {
     Value(&'a Value),
     /// The result has no value at this path.
     Missing,
-    /// A parent has the wrong shape; the reason.
+    /// The result has a value of another type where gold has an object or list that contains this path. Holds the
+    /// reason for the verdict.
     WrongShape(&'a str),
 }
 
@@ -215,7 +216,7 @@ fn score_leaf(path: String, gold: &Value, repeats: &[&Value], got: &Value, toler
 /// Reads a finite number, bare or in a string in plain decimal or scientific notation (`.5`, ` 1e-3 `).
 ///
 /// # Errors
-/// A fragment that says what the value is instead.
+/// A part of a sentence that says what the value is instead.
 pub(super) fn read_number(value: &Value) -> Result<f64, String> {
     let found = match value {
         Value::Number(number) => number.as_f64(),

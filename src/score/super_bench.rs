@@ -14,10 +14,11 @@ use serde_json::Value;
 
 use super::json::not_finite;
 
-/// Maximum difference of a number from gold by the published rule.
+/// By SUPER's published rule, a number is right if it differs from gold by less than this.
 pub const EPSILON: f64 = 0.01;
 
-/// By the published rule, a script counts as executed only if the command took at least this many seconds.
+/// By SUPER's published rule, a script counts as executed only if the command that names it took at least this many
+/// seconds.
 pub const SHORTEST_RUN: f64 = 10.0;
 
 /// A command of an attempt, with its output.
@@ -83,7 +84,8 @@ fn evaluate(predicted: &Value, gold: &Value) -> Result<f64, String> {
     }
 }
 
-/// Returns the number that Python takes a value for. Python computes with NaN and infinities.
+/// Returns the number that a value represents. Strings such as `NaN` and `Infinity` represent numbers, too, because
+/// Python's JSON has them as numbers.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),

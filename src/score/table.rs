@@ -7,7 +7,8 @@ use super::*;
 use crate::stats::Uniform;
 use crate::tolerance::FEWEST_REPEATS;
 
-/// Number of attempts for each kind of paper and each bias. They are spread over `GOLDS` simulated golds.
+/// Number of simulated attempts for each kind of paper and each bias (distance of the attempts' mean from the paper's).
+/// There are `GOLDS` simulated gold results, and an equal part of the attempts is compared with each of them.
 const ATTEMPTS: usize = 300;
 const GOLDS: usize = 30;
 
@@ -48,14 +49,14 @@ fn draw(kind: &str, random: &mut Uniform) -> Vec<Vec<f64>> {
 /// Numbers of attempts that pass, for one kind of paper.
 #[derive(Default)]
 struct Passed {
-    /// Numbers of passing attempts: of right ones, of ones with a bias of two standard deviations of the mean of gold's
-    /// repeats, and of ones with twice that bias.
+    /// Numbers of passing attempts, for biases of 0, two and four standard errors of the mean of gold's repeats.
     biased: [usize; 3],
-    /// Number of right attempts whose report is six standard deviations off.
+    /// Number of attempts without bias whose answer passes with the first value of each experiment six standard
+    /// deviations off.
     reported_far: usize,
 }
 
-/// Simulates `attempts` attempts at each of `golds` golds, for every bias.
+/// Simulates `golds` gold results and, for each of them and each bias, `attempts` attempts.
 fn simulate(kind: &str, golds: usize, attempts: usize) -> Passed {
     let mut random = Uniform::seeded(11);
     let mut passed = Passed::default();
@@ -133,8 +134,8 @@ fn simulates_the_table_of_pass_rates_for_experiments_that_vary() {
 
 #[test]
 fn right_varying_results_pass_and_reports_far_from_them_fail() {
-    // A right attempt fails with a probability of 3%, so 1.8 of 60 fail on average. The wrong report is six deviations
-    // off in the first value of each experiment.
+    // A right attempt fails with a probability of 3%, so 1.8 of 60 fail on average. The answers counted in
+    // `reported_far` are six standard deviations off in the first value of each experiment.
     for kind in ["1 normal", "12 experiments of 4 normal"] {
         let passed = simulate(kind, 6, 10);
         assert!(passed.biased[0] >= 52, "{kind}: {} of 60 right", passed.biased[0]);

@@ -28,7 +28,7 @@ fn numbered(count: usize, value: impl Fn(usize) -> Option<f64>) -> Value {
 }
 
 #[test]
-fn the_published_rule_passes_wrong_answers_and_fails_right_ones_as_measured_and_the_strict_rule_does_not() {
+fn the_published_rule_misjudges_as_many_answers_as_measured_and_the_strict_rule_misjudges_none() {
     let all = numbered(25, |_| Some(0.5));
     let one_missing = numbered(25, |i| (i != 7).then_some(0.5));
     let many = numbered(18, |_| Some(2.0));
@@ -69,14 +69,15 @@ fn the_reference_rule_behaves_like_the_published_python_code() {
         let one_missing = numbered(count, |i| (i != 7).then_some(0.5)).to_string();
         assert_eq!(reference(numbered(count, |_| Some(0.5)), &one_missing), passes, "{count} values");
     }
-    // Strings are read as JSON, then as integers.
+    // A string is read as JSON or, if it is not valid JSON, as a Python integer.
     for (answer, passes) in
         [(r#""7""#, true), (r#"" 007 ""#, true), (r#""+7""#, true), (r#""7_""#, false), (r#""seven""#, false)]
     {
         assert_eq!(reference(json!(7), answer), passes, "{answer}");
     }
     assert!(reference(json!({"a": [1, 2]}), r#"{"a": "[1, 2]"}"#));
-    // Infinity counts as a number. Its loss against a negative gold is negative, so it passes.
+    // Infinity counts as a number. The loss is divided by gold with its sign, so the loss is negative if gold is
+    // negative, and infinity passes.
     assert!(reference(json!(-1), "Infinity") && reference(json!(-1), "1e999"));
     assert!(!reference(json!(1), "Infinity") && !reference(json!(1), "NaN") && !reference(json!(1), "null"));
     // The last of two equal keys counts, and keys must be exact.
@@ -195,8 +196,8 @@ fn five_percent_is_inclusive_and_nothing_beyond_it_passes() {
 fn five_percent_in_decimal_passes_and_the_next_decimal_fails_for_every_gold() {
     let decimal = |digits: i64| format!("{digits}e-5").parse::<f64>().unwrap();
     for gold in (1..100_000_i64).step_by(7) {
-        // Gold has two decimals, so gold plus or minus 5% has at most four. The next number tried has five and lies
-        // just beyond.
+        // Gold has two decimals, so its bounds (gold plus or minus 5%) have at most four. A number must fail if it is
+        // beyond a bound by 1 in the fifth decimal.
         let (digits, five_percent) = (gold * 1000, gold * 50);
         for sign in [1, -1] {
             let score = |got: i64| strict(decimal(sign * digits).into(), decimal(sign * got).into()).pass;

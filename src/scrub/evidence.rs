@@ -1,8 +1,9 @@
 //! Weighs the words around a number as evidence for a result or for a setting.
 //!
 //! Numbers joined by commas, "and", "to", ±, brackets and units form a group with a single decision. For each group,
-//! the nearest word of each sort counts, less with distance and less again beyond the end of a clause; the form of the
-//! numbers and the section of the text contribute a little. A total above zero means a result.
+//! the nearest word of each sort counts. The weight of a word falls with its distance from the group, and falls again
+//! if a clause ends in between. The form of the numbers and the section of the text contribute a little. A total above
+//! zero means a result.
 
 use super::ScrubRule;
 use super::prose::Prose;
@@ -152,7 +153,7 @@ struct Scale<'a> {
     spoken: f64,
     /// Whether a metric precedes the group in the same clause.
     measured: bool,
-    /// Whether a claim precedes the group in the same clause.
+    /// Whether a [`Claim`](WordSense::Claim), such as "improves", precedes the group in the same clause.
     claimed: bool,
     cue: Option<String>,
 }
@@ -182,7 +183,8 @@ impl Scale<'_> {
         self.words_before(first);
         self.words_behind(last, decisions);
         self.neighbours(first, last, setting.section, decisions);
-        // In sections of results, the form of a number can suffice; elsewhere some word must support it.
+        // In sections of results, the form of a number can be enough to make it a result. In other sections, a word or
+        // sign must also indicate a result.
         if setting.section != SectionKind::Results && self.spoken < LEAST_SPOKEN {
             self.total = self.total.min(0.0);
         }
@@ -234,7 +236,8 @@ impl Scale<'_> {
             }
             if self.prose.is_number(at) {
                 factor = f64::max(factor * 0.8, 0.2);
-                // Words before another number belong to that number, especially if it is next to the group.
+                // Words before another number describe that number rather than the group, especially if the number
+                // directly precedes the group.
                 passed = if distance < 1.0 { 0.1 } else { f64::min(passed, 0.6) };
             }
             let word = self.prose.word(at).to_owned();
@@ -466,7 +469,7 @@ impl Scale<'_> {
         if prose.word(sentence) == "Of" && (sentence + 1..sentence + 4).any(|at| prose.is_number(at) && at < first) {
             self.add(3.0, "Of");
         }
-        // The whole alone, as in "of the 100 runs".
+        // The size of a whole after its part, such as 100 in "94 of the 100 runs".
         if prose.word(back(1)) == "of" || (prose.word(back(2)) == "of" && prose.word(back(1)) == "the") {
             let part = (back(6).min(first)..first).any(|at| prose.is_number(at));
             if part && !self.is_decimal() {

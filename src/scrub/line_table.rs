@@ -57,7 +57,8 @@ fn pipe_cells(line: &TextLine<'_>) -> Vec<TableCell> {
                 cells.push(cell(line, begun..place));
                 begun = place + 1;
             }
-            // A formula may contain bars, but an unclosed one must not swallow the row.
+            // A formula may contain bars. A `$` begins a formula only if another `$` follows: otherwise, none of the
+            // remaining bars would separate cells.
             '$' if !escaped => formula = !formula && text[place + 1..].contains('$'),
             _ => {}
         }
@@ -137,7 +138,7 @@ fn is_dashes(text: &str) -> bool {
     text.bytes().filter(|byte| *byte == b'-').count() >= 5 && text.bytes().all(|byte| matches!(byte, b'-' | b' '))
 }
 
-/// Ranges of the runs of dashes, in characters, which equal bytes here.
+/// Returns the ranges of the runs of dashes in characters. In a line of dashes and blanks, each character is one byte.
 fn runs(text: &str) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (place, byte) in text.bytes().enumerate() {

@@ -128,7 +128,7 @@ pub enum ScrubRule {
     Statistic,
     /// Removed: nearby words indicate a result.
     ResultWords,
-    /// Kept: nearby words indicate a setting or a size, or nothing.
+    /// Kept: nearby words indicate a setting or a size, or no word indicates anything.
     SettingWords,
     /// Kept: header of a table.
     TableHeader,
@@ -161,7 +161,7 @@ struct NumberDecision {
     range: Range<usize>,
     remove: bool,
     rule: ScrubRule,
-    /// The word with the largest weight.
+    /// The word nearby that counted most for this decision.
     cue: Option<String>,
     /// Context of the number, which determines its replacement.
     place: MarkerContext,

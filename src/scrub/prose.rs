@@ -182,8 +182,8 @@ impl Prose<'_> {
                 TokenKind::Word if matches!(self.str(previous), "and" | "to" | "or" | "p") && previous > 0 => {}
                 TokenKind::Word => {
                     let form = self.form(at).unwrap_or_default();
-                    // Decimals are accepted only in a number directly after the word, and at most two; thousands
-                    // separators and exponents never are.
+                    // A number directly after the reference word may have one or two decimals, as in "Table 2.15";
+                    // other numbers must be whole. No number may have thousands separators or an exponent.
                     let most_decimals = if previous + 1 == at { 2 } else { 0 };
                     return words::is_reference(self.str(previous)) && form.decimals <= most_decimals && !form.grouped;
                 }

@@ -29,7 +29,7 @@ pub struct SeenNumber {
     pub column: usize,
     /// The number as written.
     pub text: String,
-    /// Whether it was removed.
+    /// Whether the number was removed.
     pub removed: bool,
     /// The rule that decided.
     pub rule: ScrubRule,

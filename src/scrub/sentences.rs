@@ -1,4 +1,5 @@
-//! Judges numbers in sentences: fixed rules settle unambiguous ones, nearby words decide on the others.
+//! Decides which numbers in sentences are results. Fixed rules decide on clear cases, and the words near a number on
+//! the others.
 
 use std::ops::Range;
 
@@ -8,7 +9,7 @@ use super::token::{TokenKind, split};
 use super::words::SectionKind;
 use super::{MarkerContext, MarkupFormat, NumberDecision, ScrubRule, keep_all};
 
-/// Judges the numbers of a stretch of prose.
+/// Decides for each number in a range of prose whether to remove it, and adds the decisions to `judged`.
 pub(super) fn judge(
     text: &str,
     range: Range<usize>,

@@ -116,7 +116,7 @@ impl Prose<'_> {
             }
         }
         let word = self.word(place);
-        // R² and χ² are recognised by their square.
+        // `R`, `χ` and `η` name a statistic only together with the `²`, so the symbol includes it.
         if place < at && self.sign(at) == Some('²') && matches!(word, "R" | "χ" | "η") {
             return Some(match word {
                 "R" => "R²",
@@ -133,7 +133,8 @@ impl Prose<'_> {
         let from = (0..at).rev().find(|&before| !within(&self.tokens[before])).map_or(0, |before| before + 1);
         let to = (at..self.tokens.len()).find(|&behind| !within(&self.tokens[behind])).unwrap_or(self.tokens.len());
         let relation = (from..to).find(|&place| self.sign(place).is_some_and(|sign| "=<>≈".contains(sign)));
-        // The number after `kappa =` is judged as a value; everything before it is a formula.
+        // After `kappa =`, only the text behind the sign decides: the name of a statistic does not make its value a
+        // part of a formula.
         let from = relation
             .filter(|&relation| relation < at && relation > 0)
             .filter(|&relation| self.symbol(relation - 1).is_some_and(words::is_statistic) || self.is_plus_minus(at))

@@ -71,8 +71,9 @@ impl TableReader<'_> {
         &self.text[token.start..token.end]
     }
 
-    /// Judges one cell: by `rule` if there is one. Otherwise, prose in the cell is judged like other sentences, and the
-    /// numbers of any other cell are results, except unambiguous ones such as parts of names.
+    /// Judges one cell. If there is a `rule`, all numbers are kept by this rule. Otherwise, a cell with prose is judged
+    /// like other sentences. In any other cell, numbers are results, except numbers that are kept in any context, such
+    /// as parts of names.
     fn cell(&self, cell: &TableCell, rule: Option<ScrubRule>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
         if let Some(rule) = rule {
             judged.extend(keep_all(self.text, cell.range.clone(), rule));
@@ -126,9 +127,10 @@ impl TableReader<'_> {
         columns
     }
 
-    /// Corrects the classification by the columns' values. A column of values with their spread, such as `2.61 (0.03)`,
-    /// is measured, whatever its name. A column that is next to the labels or to settings and has an unspecific header
-    /// is a setting if its values repeat, or are integers in order.
+    /// Uses the columns' values to correct the classification by header. A column whose header names a setting contains
+    /// results if at least half of its values have a spread, such as `2.61 (0.03)`. A column whose header indicates
+    /// nothing contains settings if its values repeat or are integers in order, and if all columns between the row
+    /// labels and this column contain settings.
     fn by_values(&self, columns: &mut [ContentHint]) {
         let mut beside = true;
         for (column, says) in columns.iter_mut().enumerate().skip(1) {
@@ -181,8 +183,8 @@ impl TableReader<'_> {
     fn content_hint(&self, tokens: &[TextToken], header: bool) -> ContentHint {
         let words: Vec<&str> =
             tokens.iter().filter(|token| token.kind == TokenKind::Word).map(|token| self.str(token)).collect();
-        // A quantity per time is a measurement, and so is a quantity with a unit of time in the column's header or in
-        // the row's label.
+        // A column's header or a row's label indicates results if it contains a rate (`/` before a unit of time),
+        // another unit of time (except `s`), or the word "time".
         let rate = tokens
             .windows(2)
             .any(|pair| pair[0].kind == TokenKind::Sign('/') && words::is_time_unit(self.str(&pair[1])));

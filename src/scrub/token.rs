@@ -97,7 +97,7 @@ impl Splitter<'_> {
             '{' | '}' if self.format == MarkupFormat::Latex || self.formula.is_some() => at + 1,
             '*' | '~' | '\u{200b}' => at + first.len_utf8(),
             '%' if self.format == MarkupFormat::Latex => {
-                // A comment; its text is judged like everything else.
+                // Only the sign that begins a comment becomes a break. The comment's text is split like all other text.
                 self.push(TokenKind::Break, at, at + 1);
                 at + 1
             }
@@ -162,7 +162,8 @@ impl Splitter<'_> {
         at + length
     }
 
-    /// Reads a link or a tag as opaque; the text of a comment is judged.
+    /// Reads a `<`. A link or an HTML tag becomes one opaque token. The `<!--` of a comment becomes a break, and the
+    /// comment's text is split like all other text.
     fn angle(&mut self, at: usize) -> usize {
         let rest = &self.text[at..self.end];
         if rest.starts_with("<!--") {

@@ -47,7 +47,7 @@ pub(super) struct OpenedRun {
     pub(super) run: RunFile,
     /// Writer for a single process; `None` if several share the run.
     pub(super) writer: Option<Writer>,
-    /// Accepted changes since the run was planned.
+    /// Changes since the run was planned, for example of the suite or the prompts, which the user has accepted.
     pub(super) differences: Vec<String>,
 }
 
@@ -76,7 +76,8 @@ impl RunLocation {
         }
     }
 
-    /// Fails for a stored run whose digests differ from the current ones.
+    /// Fails for a stored run if its suite, envs or anything else that its results depend on has changed. `now`
+    /// computes the current digests.
     ///
     /// # Errors
     /// Kind `Suite`, and the errors of `now`.
@@ -139,7 +140,8 @@ impl RunLocation {
     }
 }
 
-/// Reports and returns the changes since a run was started. Fails if there are changes that are not accepted.
+/// Compares the current digests with those of the run. Reports and returns the differences, or fails if there are some
+/// and `accept_changes` is false.
 fn unchanged(run: &RunFile, now: &Digests, accept_changes: bool, observer: &dyn Observer) -> Result<Vec<String>> {
     let differences = run.digests.differences(now);
     if let Some(first) = differences.first().filter(|_| !accept_changes) {

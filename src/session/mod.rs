@@ -463,8 +463,8 @@ async fn make_part<'a>(
     }
 }
 
-/// Lets the run's verifiers choose at the samples whose attempts are complete. A choice among fewer attempts would have
-/// to be repeated later.
+/// Lets the run's verifiers choose one attempt at each sample of which all attempts are recorded. A choice among fewer
+/// attempts would have to be repeated later.
 async fn choose(
     store: &Store,
     ledger: &Arc<Ledger>,
@@ -541,7 +541,7 @@ mod tests {
         let lost = || RunOutcome::Lost(vec!["why".to_owned()]);
         assert_eq!(after_choosing(RunOutcome::Complete, error(FailureKind::Interrupted)).0, RunOutcome::Interrupted);
         assert_eq!(after_choosing(RunOutcome::Complete, error(FailureKind::CostLimit)).0, RunOutcome::CostLimit);
-        // Lost attempts take precedence over missing choices.
+        // The outcome of lost attempts takes precedence over a cost limit that stopped the verifiers.
         assert_eq!(after_choosing(lost(), error(FailureKind::CostLimit)).0, lost());
         let (outcome, unverified) = after_choosing(RunOutcome::Complete, error(FailureKind::Model));
         assert_eq!((outcome, unverified.unwrap().kind), (RunOutcome::Complete, FailureKind::Model));

@@ -25,7 +25,7 @@ pub struct RunPlan {
     pub worst: f64,
     /// Whether verifiers use a model too, at additional cost.
     pub verifiers_ask: bool,
-    /// Seconds of the baseline, one experiment after another; `None` if unknown.
+    /// Seconds that the baseline takes if experiments run one after another; `None` if some were not measured.
     pub baseline: Option<f64>,
     /// Mean seconds of verifying one attempt.
     pub checks: Option<f64>,

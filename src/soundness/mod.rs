@@ -57,14 +57,14 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
     }
 }
 
-/// The parts of a proof to make.
+/// Which attempts to run in order to check whether an item is sound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SoundnessScope {
-    /// Everything except solutions written by the user.
+    /// All attempts except those with solutions written by the user.
     Everything,
-    /// Only changes of constants in the gold solution.
+    /// Only attempts with a changed constant in the gold solution.
     Constants,
-    /// Only the solutions in this folder.
+    /// Only attempts with the user's solutions in this folder.
     Solutions(PathBuf),
 }
 

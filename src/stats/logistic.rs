@@ -130,7 +130,8 @@ impl Logistic {
     /// Estimates the correlation of tries at one sample, given the correlation used in this fit. Also returns the
     /// residual degrees of freedom.
     fn correlation(&self, tried: &[TryCounts], fitted: f64) -> (f64, usize) {
-        // For each sample: tries, Pearson's term, and its expectation, both without correlation.
+        // For each sample: the number of tries, Pearson's term for independent tries, and 1 minus the leverage. The
+        // latter is the expectation of the term once `excess` has corrected the term for the correlation.
         let (mut terms, mut left) = (Vec::new(), 0.0);
         for one in tried {
             let log_odds: f64 = one.terms.iter().map(|&(place, weight)| weight * self.effects[place]).sum();

@@ -55,12 +55,13 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// The interval of a mean difference over paired samples. Each value, in [-1, 1], is the second run's rate minus the
 /// first's at a sample, and each rate is based on `trials` attempts.
 ///
-/// The interval is Student's t with the mean's degrees of freedom, after adding two samples with opposite differences
-/// as large as those seen (root mean square of the nonzero ones, at least that of a single attempt). The two leave the
-/// mean unchanged and prevent a few samples that happen to agree from giving a spread of zero (for single attempts:
-/// Agresti and Min, "Effects and non-effects of paired identical observations in comparing proportions with binary
-/// matched-pairs data", 2004). If all differences are equal, the interval extends on both sides by the upper bound of
-/// the interval of a share with no success among this many samples.
+/// The interval is Student's t with the mean's degrees of freedom, computed after two samples are added. Their
+/// differences have opposite signs, so the mean does not change. Each is as large as the root mean square of the
+/// nonzero differences, and at least 1 / sqrt(a), where a is the number of attempts behind a difference. Without the
+/// two samples, a few samples that happen to agree would have a spread of zero (for single attempts: Agresti and Min,
+/// "Effects and non-effects of paired identical observations in comparing proportions with binary matched-pairs data",
+/// 2004). If all differences are equal, both bounds are at a distance h from the mean, where h is the upper bound of a
+/// share's interval for no success in this many samples.
 ///
 /// Whether 0 is inside is decided by [`sign_flip`] at the same level, so that interval and p never contradict each
 /// other. If the test doesn't reject 0 but Student's interval excludes it, the interval is extended to 0. If the test
@@ -185,13 +186,14 @@ pub fn sign_flip(differences: &[f64]) -> f64 {
     let signed: Vec<i64> = differences.iter().map(|difference| (difference * parts).round() as i64).collect();
     let counts: Vec<usize> = signed.iter().map(|count| count.unsigned_abs() as usize).filter(|&it| it > 0).collect();
     let seen = signed.iter().sum::<i64>().unsigned_abs() as usize;
-    // Sums further out have a total probability below 1e-17 (Hoeffding, 1963).
+    // Sums further from 0 than `far` have a total probability below 1e-17 (Hoeffding, 1963).
     let far = 9.0 * counts.iter().map(|&count| (count as f64).powi(2)).sum::<f64>().sqrt();
     let reach = counts.iter().sum::<usize>().min(far.ceil() as usize);
     if seen == 0 {
         return 1.0;
     }
-    // Surround the chances of the sums from -reach to reach with zeros, so that no neighbour is out of bounds.
+    // `chances` has the probability of each sum from -reach to reach. The zeros before and after them are read as the
+    // probabilities of sums beyond this range.
     let margin = counts.iter().copied().max().unwrap_or(0);
     let sums = 2 * reach + 1;
     let mut chances = vec![0.0; sums + 2 * margin];
@@ -209,7 +211,8 @@ pub fn sign_flip(differences: &[f64]) -> f64 {
     (2.0 * beyond).clamp(1e-17, 1.0)
 }
 
-/// The smallest denominator for which all values are integers, at most [`MOST_PARTS`].
+/// Returns the smallest d below [`MOST_PARTS`] for which every value is an integer multiple of 1 / d, otherwise
+/// `MOST_PARTS`.
 fn parts(values: &[f64]) -> f64 {
     let whole = |parts: &f64| values.iter().all(|value| ((value * parts).round() - value * parts).abs() < 1e-7);
     (1..MOST_PARTS).map(f64::from).find(whole).unwrap_or(f64::from(MOST_PARTS))

@@ -141,8 +141,8 @@ const LOWEST_RATE: f64 = 0.75;
 
 /// The interval of a share of successes among a number of trials, which may be fractional.
 pub(super) fn share_interval(share: f64, trials: f64, level: f64) -> Interval {
-    // With few trials there are few possible outcomes, and at some true rates too many of these outcomes give intervals
-    // without the true rate, by both methods.
+    // With few trials, few outcomes are possible. At some true rates, the intervals of both methods then miss the true
+    // rate too often, so lower the error rate of the exact test.
     let error_rate = (1.0 - level) * (trials / (trials + FEW_TRIALS)).max(LOWEST_RATE);
     let exact = mid_p(share, trials, 1.0 - error_rate);
     let score = wilson(share * trials, trials, level).unwrap_or(exact);
@@ -228,8 +228,9 @@ mod tests {
 
     #[test]
     fn single_attempts_at_one_papers_samples_have_a_binomial_interval() {
-        // Mid-p computed in Python by summing the binomial terms, with error rates of 0.0375, 0.05 * 10 / 13 and 0.05 *
-        // 263 / 266; Wilson as published.
+        // The last upper bound is that of Wilson's interval, as published. All other bounds are those of the mid-p
+        // interval, computed in Python by summing the binomial terms, with error rates of 0.0375, 0.05 * 10 / 13 and
+        // 0.05 * 263 / 266.
         for (passed, total, low, high) in [(3, 8, 0.0950, 0.7399), (8, 10, 0.4624, 0.9695), (81, 263, 0.2543, 0.3662)] {
             let values: Vec<f64> = (0..total).map(|at| f64::from(u8::from(at < passed))).collect();
             let interval = suite(&rates("a", &values), 1.0);
@@ -297,14 +298,15 @@ mod tests {
         let within: f64 = (1..9).map(|p| f64::from(p) / 10.0).map(|rate| rate * (1.0 - rate) * 50.0).sum();
         let narrow = suite(&samples, 1.0);
         assert!((narrow.high - narrow.low - 2.0 * 1.96 * within.sqrt() / 400.0).abs() < 0.006, "{narrow:?}");
-        // The same samples, as eight values of n in one paper instead of eight papers.
+        // Assign the same samples to one paper with eight values of n, instead of to eight papers.
         let ns: Vec<SampleValue<'_>> =
             samples.iter().enumerate().map(|(at, sample)| SampleValue { paper: "a", n: at / 50, ..*sample }).collect();
         let same = suite(&ns, 1.0);
         assert!((same.low - narrow.low).abs() < 1e-12 && (same.high - narrow.high).abs() < 1e-12, "{same:?}");
         let papers = Intervals { population: Population::Papers, ..Intervals::default() };
-        // The papers' rates have a standard deviation of 0.2449, so their mean has a variance of 0.0075; the prior's is
-        // 0.2 * 0.2475 / 8 + 0.0006, with 6 of 13 degrees of freedom, for which t is 2.160.
+        // The papers' rates have a standard deviation of 0.2449, so their mean has a variance of 0.0075. The prior
+        // assumption gives a variance of 0.2 * 0.2475 / 8 + 0.0006. Weighted by 7 and 6 degrees of freedom, the two
+        // variances give 0.00718. With 13 degrees of freedom, t is 2.160.
         let wide = rate_interval(&samples, 1.0, papers).unwrap();
         assert!((wide.high - wide.low - 2.0 * 2.160 * 0.00718_f64.sqrt()).abs() < 0.02, "{wide:?}");
         assert_eq!(rate_interval(&samples[..50], 1.0, papers), None, "one paper says nothing about others");

@@ -11,7 +11,8 @@ use super::{normal, student};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Population {
-    /// These papers: the rate over all their possible samples. Samples vary within each paper and n.
+    /// These papers: the rate over all their possible samples. Its error comes from how samples of the same paper and n
+    /// differ.
     #[default]
     Suite,
     /// Papers like these: the rate on other papers. Whole papers vary, because the samples of a paper share its

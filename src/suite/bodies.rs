@@ -22,10 +22,11 @@ pub struct Bodies {
     tables: Vec<ShingleTable>,
 }
 
-/// The shingles of all bodies, for one way of comparing.
+/// The shingles of all bodies, for one of the ways of comparing names in [`WAYS`].
 struct ShingleTable {
     way: usize,
-    /// The functions that have each shingle, with the shingle's number in each of them.
+    /// By the hash of a shingle: the functions whose bodies contain the shingle, each with the shingle's number in the
+    /// body.
     index: HashMap<u64, Vec<(usize, usize)>>,
     /// A bitmap of some bits of each shingle's hash. With it, nearly all shingles of a long file are skipped without a
     /// lookup in `index`.
@@ -37,7 +38,7 @@ struct ShingleTable {
 pub struct ShingleOccurrence {
     /// The function's index in the manifest.
     pub function: usize,
-    /// The way of comparing: an index in [`WAYS`].
+    /// The way of comparing names, as an index in [`WAYS`].
     pub way: usize,
     /// The shingle's number in the body.
     pub shingle: usize,

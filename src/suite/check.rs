@@ -18,7 +18,7 @@ pub fn check(loaded: &LoadedPaper, protocol: Protocol) -> Vec<Problem> {
     problems
 }
 
-/// Returns the problems that [`check`] finds, except parts that are still to be written.
+/// Returns the problems that [`check`] finds, except for placeholders that a person must still fill in.
 #[must_use]
 pub fn contradictions(loaded: &LoadedPaper, protocol: Protocol) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -82,7 +82,8 @@ fn functions(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Checks that each function and region names passages, and that each passage is a heading of the paper's text.
+/// Checks that the manifest names passages of the paper for each function or region to mask, and that each passage is a
+/// heading of the paper's text.
 fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let headings: BTreeSet<&str> = loaded
         .text

@@ -194,7 +194,8 @@ fn own_names(loaded: &LoadedPaper) -> BTreeSet<String> {
             }
         }
     }
-    // Add the packages that have no `__init__.py` but contain masked functions.
+    // Also add the names of the packages that contain masked functions, because a package need not have an
+    // `__init__.py`.
     for place in 0..loaded.paper.units.len() {
         let path = loaded.source(place).path();
         let path = ["src", "lib", "python"].iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);

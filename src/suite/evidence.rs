@@ -23,7 +23,8 @@ pub struct PaperEvidence {
     /// mutants.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
-    /// Number of kinds of mutants known when they were drawn; absent in files written by early versions of the program.
+    /// Number of kinds of mutants that the program knew when it drew the mutants; absent in files written by early
+    /// versions of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<usize>,
     /// Digest of everything that the measurements depend on, if they found no faults: while the digest stays the same,
@@ -42,13 +43,15 @@ pub struct FunctionEvidence {
     pub mutants: usize,
     /// Number of mutants that made an experiment fail or changed its result.
     pub killed: usize,
-    /// Number of other mutants that the manifest marks as equivalent, with a reason.
+    /// Number of mutants that were not killed and that the manifest marks as equivalent, with a reason.
     pub equivalent: usize,
-    /// Ids of the remaining mutants, which no experiment distinguishes from the original.
+    /// Ids of the mutants that were neither killed nor marked as equivalent: no experiment distinguishes them from the
+    /// original.
     pub survivors: Vec<String>,
     /// Largest share of the function's body that is in one other place that agents see, 0 to 1, by 12-token shingles.
     pub containment: f64,
-    /// The place that contains this share: a selector or a file; empty if the share is 0.
+    /// Where the found part of the body is: the selector of a function that contains at least half of that part, or
+    /// otherwise `file:line` or a file; empty if `containment` is 0.
     pub contained_in: String,
 }
 

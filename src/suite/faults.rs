@@ -71,7 +71,7 @@ fn faults(paper: &Paper) -> Vec<ManifestFault> {
     faults
 }
 
-/// Lists the faults in how the repo's compiled code is built, a fragment each.
+/// Lists the faults in how the repo's compiled code is built, each as the text of a message.
 fn build(paper: &Paper) -> Vec<String> {
     let mut faults = Vec::new();
     if paper.build.as_ref().is_some_and(|build| build.trim().is_empty()) {
@@ -116,7 +116,7 @@ fn marks(paper: &Paper, place: usize, unit: &Unit) -> Vec<ManifestFault> {
     faults
 }
 
-/// Lists the faults of one experiment, a fragment each.
+/// Lists the faults of one experiment, each as a text to put after the experiment's id in a message.
 fn experiment(one: &Experiment) -> Vec<String> {
     let mut faults = one.declared_tolerance().faults();
     if one.time_limit.is_some_and(|limit| !(limit > 0.0 && limit.is_finite())) {

@@ -96,7 +96,7 @@ pub struct ManifestRegion {
     pub name: String,
     /// The function, as in [`ManifestFunction::at`]; or only a file, for statements outside of functions, and for tags.
     pub at: String,
-    /// Beginning of the first statement.
+    /// Beginning of the text of the region's first statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
     /// Beginning of the last statement, in the same block; if absent, the region is the first statement only.
@@ -398,7 +398,7 @@ impl Experiment {
     /// Fills the protocol's parameters into the command.
     ///
     /// # Errors
-    /// A fragment that names a parameter that is missing, unused, or not a plain value.
+    /// Returns a phrase for an error message: which parameter is missing, unused, or not a plain value.
     pub fn command_line(&self, protocol: Protocol) -> Result<String, String> {
         let values = match protocol {
             Protocol::Curtailed => &self.parameters.curtailed,
@@ -415,7 +415,7 @@ impl Experiment {
     /// Fills these values into the command.
     ///
     /// # Errors
-    /// A fragment that names a parameter that is unused, or not a plain value.
+    /// Returns a phrase for an error message: which parameter is unused, or not a plain value.
     pub fn command_with(&self, values: &BTreeMap<String, toml::Value>) -> Result<String, String> {
         let mut line = self.command.clone();
         for (name, value) in values {

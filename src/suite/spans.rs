@@ -10,7 +10,8 @@ use crate::error::line_at;
 pub(super) enum ManifestPart {
     /// A function.
     Function(usize),
-    /// A function's mutant that is marked as equivalent: function, mutant.
+    /// A function's mutant that is marked as equivalent: the index of the function, and the index of the mutant in the
+    /// function's list `equivalent`.
     Mutant(usize, usize),
     /// A region.
     Region(usize),

@@ -261,13 +261,15 @@ pub fn roundings<'found, 'text>(
     hits
 }
 
-/// Returns the expected number of values with which numbers of this precision agree by chance.
+/// Returns how many of the values are expected to agree by chance with a number of this precision. `others` are the
+/// text's numbers of this precision that agree with no value.
 fn expected(values: &[(f64, usize)], others: &[f64], precision: i32) -> f64 {
     let mut last_cell = None;
     let mut sum = 0.0;
     for &(value, _) in values {
         let width = if precision == CAPPED { 2.0 * capped_reach() * value.abs() } else { 10_f64.powi(precision) };
-        // A number that agrees with one of several values with the same rounding agrees with all, so count them once.
+        // A number that agrees with one of several values with the same rounding agrees with all of these values, so
+        // count such values only once.
         let cell = (value / width).round();
         if value == 0.0 || (precision != CAPPED && last_cell.replace(cell) == Some(cell)) {
             continue;

@@ -30,7 +30,7 @@ pub(crate) const fn default_absolute() -> f64 {
     1e-9
 }
 
-/// The rule for an experiment's measured reals, as a manifest declares it.
+/// The rule for the real numbers in an experiment's result, as a manifest declares it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a tolerance is a number between 0 and 1, or \"stochastic\"")]
 pub enum ToleranceRule {
@@ -101,7 +101,7 @@ impl ToleranceRule {
 /// All tolerances that a manifest declares for an experiment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DeclaredTolerance {
-    /// The rule for measured reals.
+    /// The rule for real numbers.
     pub rule: ToleranceRule,
     /// Relative tolerance of whole numbers.
     pub counts: f64,
@@ -232,7 +232,7 @@ fn distance(gold: f64, got: f64, relative: f64, absolute: f64) -> (f64, bool) {
     }
 }
 
-/// Four units in the last place: the most by which rounding shifts a difference of two decimals and its bound.
+/// Four units in the last place. Rounding shifts the difference of two decimals and its bound by at most this much.
 const SLACK: f64 = 4.0 * f64::EPSILON;
 
 /// Whether a number is inside an interval, bounds included, with the same allowance for rounding as for a tolerance.

@@ -184,7 +184,7 @@ async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
         assert!(choice.chosen.is_some() && choice.reason.starts_with("1 of 2 votes"), "{choice:?}");
         assert!((choice.cost - 0.75).abs() < 1e-12, "{choice:?}");
         assert_eq!((kept.len(), &kept[0].named, &kept[0].said), (2, &VoteOutcome::Failed, &said));
-        // With a single order there is no vote, and the choice gives the reason.
+        // With a single order, the only call fails, so there is no vote. The reason of the choice says so.
         let (choice, kept) = choose(FailingAt(0, error), 1).await;
         let choice = choice.unwrap();
         assert_eq!((choice.chosen, choice.reason), (Some(0), format!("no vote ({said}); chose the first attempt")));

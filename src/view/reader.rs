@@ -188,8 +188,8 @@ impl RunReader {
             let fresh = gathered.material.records[from..].iter();
             let tried = fresh.map(|record| (&*record.family, &*record.sample));
             let tried = tried.chain(begun.iter().map(|begun| (family, begun.sample.as_str())));
-            // Include samples that another run already has: for each run, check whether their items have changed since
-            // it was started.
+            // Include samples that another run already has, because `facts_of` also checks for each run whether the
+            // samples' items have changed since that run was started.
             let tried: BTreeSet<(&str, &str)> = tried.collect();
             let tried: Vec<Sample> = tried.into_iter().filter_map(|(family, id)| self.sample(family, id)).collect();
             for sample in tried {
@@ -226,7 +226,7 @@ impl RunReader {
         self.families.get(family).ok()?.sample(id).ok()
     }
 
-    /// Adds a sample's facts, and loads its item if needed.
+    /// Adds what the page shows about a sample and its item. Loads the item if it has not been loaded yet.
     fn facts_of(&mut self, (place, run): (usize, Option<&RunFile>), sample: &Sample, gathered: &mut GatheredRuns) {
         let Ok(family) = self.families.get(sample.family()) else { return };
         let item = sample.item().to_owned();

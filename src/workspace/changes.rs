@@ -40,8 +40,8 @@ pub(super) struct Base<'a> {
 }
 
 impl Base<'_> {
-    /// Returns git's mode and the bytes of a file or link, of a snapshot's file only the first `limit` bytes; `None`
-    /// for folders and missing paths.
+    /// Returns git's mode and the bytes of a file or link; `None` for folders and missing paths. Of a file that comes
+    /// from the snapshot, only the first `limit` bytes are returned.
     fn content(&self, path: &str, limit: u64) -> io::Result<Option<(u32, Vec<u8>)>> {
         if let Some(laid) = self.overrides.get(path) {
             return Ok(Some((FILE_MODE | file_mode(laid.executable), laid.bytes.clone())));
@@ -182,7 +182,8 @@ impl ChangeWalk<'_> {
             // Only an upper layer has overlay attributes; in a copy, all attributes were set by the attempt.
             let has = |attribute| self.view == View::Upper && below.overlay_attribute(attribute);
             if has("redirect") {
-                // Sandboxes mount with `redirect_dir=off`, so the attempt must have set this attribute.
+                // Sandboxes mount overlays with `redirect_dir=off`, so the kernel does not set the attribute
+                // `redirect`: the attempt must have set it.
                 self.skip(path.to_owned());
                 return Ok(());
             }

@@ -58,7 +58,7 @@ pub enum Layers {
     },
     /// A container that runs on an image of the snapshot.
     Image {
-        /// The snapshot's folder. The image is made from it if it does not exist yet.
+        /// The snapshot's folder. The snapshot's image is made from this folder, unless the image exists already.
         tree: PathBuf,
         /// The snapshot's digest, which identifies its image.
         digest: String,

@@ -50,7 +50,7 @@ fn run_by(lab: &Lab, settings: &str, replies: &[Value], start: impl Fn(&[&str]) 
 }
 
 #[test]
-fn the_python_session_of_super_is_kept_between_calls() {
+fn super_bench_agents_keep_one_python_session_between_calls() {
     crate::support::session::assert_lives(&run("tools=super", &crate::support::session::replies(BODY, ANSWER)));
 }
 

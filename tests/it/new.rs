@@ -76,7 +76,7 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     , in papers/walk and repos/walk:
     [ ] paper.toml: title, authors, year and url
     [ ] paper.md: 2 of 4 numbers were removed as results: see them with `autoexperiment scrub found/paper.tex --gold papers/walk/gold.json`, and read the text once more
-    [ ] paper.toml: describe walks, without docstrings
+    [ ] paper.toml: describe walks, which the code does not describe
     [ ] paper.toml: say what is measured in distance, visited, text
     [ ] the env is locked for this machine only: `autoexperiment env lock --env venv walk` solves it for others
     [ ] paper.toml: name the passages for the 4 functions; delete those that the paper does not describe

@@ -29,7 +29,7 @@ fn an_agent_cannot_read_gold_of_a_suite_below_a_folder_that_sandboxes_show() {
     assert!(trajectory.contains("0\\n/usr/local/src"), "{trajectory}");
     let gold = lab.records("r").into_iter().find(|record| record["agent"] == "gold").unwrap();
     assert_eq!(gold["pass"], true, "{gold:#}");
-    // `check` and `doctor` report before anything runs that the suite is in a folder that sandboxes show.
+    // `check` and `doctor` report before anything runs that the suite is in a folder that sandboxes can read.
     let said = lab.run(&["check", "tiny"]).stderr;
     assert!(said.contains("is in `/usr`"), "{said}");
     let said = lab.run(&["doctor"]).stdout;

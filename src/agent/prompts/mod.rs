@@ -139,7 +139,7 @@ fn task_values(task: &Replication, limits: &Limits) -> Value {
     }
 }
 
-/// Returns the template values that describe a task of another family.
+/// Returns the template values that describe a task of a family other than masked replication.
 fn general_values(task: &Task, limits: &Limits) -> Value {
     context! { instructions => task.instructions.trim(), form => &task.answer, ..limit_values(limits) }
 }

@@ -44,7 +44,8 @@ pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<ParsedCall>, String> {
     let anywhere = super::calls(text, &[], &|name| tools.get(name).is_some());
     anywhere.map_err(|what| {
         let what = trouble.unwrap_or_else(|| what.replace("tool call", "code fence with a call"));
-        // Small models often show code in a reply instead of writing it to a file; the error then says so.
+        // Small models often show code in a reply instead of writing it to a file. The error then says that such code
+        // is not written to any file.
         let has_code = fences(text).iter().any(|fence| PYTHON.contains(&fence.label.as_str()));
         if has_code && what.ends_with("no code fence with a call") {
             return format!("{what}, and code in a reply is not written to any file");
@@ -98,7 +99,7 @@ fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, Strin
         let Some(schema) = properties.get(name).filter(|_| !given.contains_key(name)) else { break };
         rest = rest.split_once('\n').map_or("", |(_, after)| after);
         if value.trim().is_empty() && schema["type"] == "string" {
-            // This line names the long argument, whose value is the rest of the text.
+            // A text argument without a value on its line is the long argument: its value is the rest of the fence.
             given.insert(name.to_owned(), Value::from(std::mem::take(&mut rest)));
         } else {
             given.insert(name.to_owned(), typed(schema, value.trim()));

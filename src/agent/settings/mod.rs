@@ -125,7 +125,7 @@ pub struct Settings {
     pub reach: MlAgentLimits,
 }
 
-/// Default number of rounds that follow feedback.
+/// Default of [`Settings::rounds`]: how many rounds may follow the first one, each after feedback.
 const ROUNDS: u32 = 3;
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

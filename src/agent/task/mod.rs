@@ -21,10 +21,10 @@ pub struct Task {
     pub instructions: String,
     /// The form of the answer, as part of a sentence: "one JSON object with the key `number`".
     pub answer: String,
-    /// The solution that `gold` carries out. It stays on the host, and no other agent may use it.
+    /// The solution that the agent `gold` carries out. It stays on the host, and no other agent may use it.
     pub solution: Solution,
-    /// The cheat that `forger` carries out. It satisfies every measure that does not re-run the agent's code, but does
-    /// not do the task. It stays on the host, too.
+    /// The cheat that the agent `forger` carries out. It satisfies every measure that does not re-run the agent's code,
+    /// but does not do the task. It stays on the host, too.
     pub forgery: Option<Solution>,
     /// Data of the task that is specific to its family, for agents made for that family.
     pub part: Option<Arc<dyn Any + Send + Sync>>,

@@ -128,10 +128,10 @@ async fn a_repeated_result_is_abbreviated_only_while_the_first_is_visible() {
         ("full", long, [false, true, true, true]),
         // Only the newest step is shown, so no output can be replaced by "same as before".
         ("window:1", long, [false, false, false, false]),
-        // Only the newest two steps are shown.
+        // Only the newest two steps are shown, so an output is replaced only if the output before it is shown in full.
         ("window:2", long, [false, true, false, true]),
         ("summary:1", long, [false, false, false, false]),
-        // Only the end of an older observation is shown.
+        // Only the end of an older long observation is shown, so no long output can be replaced.
         ("super", long, [false, false, false, false]),
         ("super", "echo short", [false, true, true, true]),
     ] {

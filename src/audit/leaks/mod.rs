@@ -48,11 +48,12 @@ pub struct FunctionLeak {
     pub at: String,
     /// Largest share of the body found in one other file, 0 to 1: the larger of `kept` and `normalised`.
     pub containment: f64,
-    /// The place with the largest part of that share: a selector, or `file:line`; empty if the share is 0.
+    /// Where the found part of the body is: the selector of a function that contains at least half of that part, or
+    /// otherwise `file:line` or a file; empty if `containment` is 0.
     pub place: String,
-    /// Largest share if names are compared unchanged.
+    /// Largest share of the body found in one other file if names are compared unchanged.
     pub kept: f64,
-    /// Largest share if all names are treated as equal.
+    /// Largest share of the body found in one other file if all names are treated as equal.
     pub normalised: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Searches everything that agents see for bodies, file by file, and records how much of each body is found where.
+//! Searches everything that agents see for the bodies of maskable functions and regions, file by file. Records how much
+//! of each body is found where.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -44,8 +45,8 @@ impl<'a> Visible<'a> {
     }
 }
 
-/// A shingle (sequence of tokens) that was found: its index among the shingles of its body, and its position in the
-/// file if known.
+/// A shingle (sequence of tokens) of a unit's body that was found in a file: its index among the body's shingles, and
+/// its position in the file if known.
 type ShingleHit = (usize, Option<Range<usize>>);
 
 /// The results so far.
@@ -96,7 +97,7 @@ impl<'a> LeakSearch<'a> {
         Self { bodies, functions: functions.collect(), between: BTreeMap::new() }
     }
 
-    /// Searches one text for all bodies.
+    /// Searches one text for the bodies of all units.
     pub fn look(&mut self, visible: &Visible<'_>) {
         let mut found: BTreeMap<(usize, usize), Vec<ShingleHit>> = BTreeMap::new();
         for reading in visible.readings() {
@@ -134,7 +135,7 @@ impl<'a> LeakSearch<'a> {
         }
     }
 
-    /// Returns the results for each function, and the pairs.
+    /// Returns the result for each unit, and the pairs of units with similar bodies.
     pub fn finish(self) -> (Vec<FunctionLeak>, Vec<SimilarPair>) {
         let part = |of: usize, within: usize| self.between.get(&(of, within)).copied().unwrap_or(0.0);
         let mut pairs = Vec::new();
@@ -160,7 +161,7 @@ impl SearchedUnit {
     }
 }
 
-/// Returns a share rounded to four decimals, to keep files short.
+/// Returns a share rounded to four decimals, to keep stored results short.
 fn share(part: usize, whole: usize) -> f64 {
     (1e4 * part as f64 / whole.max(1) as f64).round() / 1e4
 }

@@ -16,7 +16,7 @@ const BODY: &str = r"    out = []
     return out
 ";
 
-/// The same body with other names.
+/// The code of `BODY` with other variable names.
 const RENAMED: &str = r"    res = []
     for i in range(len(xs)):
         a = max(0, i - h)
@@ -26,7 +26,7 @@ const RENAMED: &str = r"    res = []
     return res
 ";
 
-/// Code of similar length that does something else.
+/// Code that is about as long as `BODY` but does something else.
 const OTHER: &str = r#"    while values and values[-1] != width:
         head, *values = sorted(values, key=lambda item: (item % 7, -item))
         if head > 3 or not values:

@@ -34,7 +34,7 @@ impl DraftEnvPlan {
 }
 
 impl Arguments {
-    /// Decides on env and build, and adds the file of a new env to the draft.
+    /// Decides on the env and on the command that builds the repo's extensions. Adds the env to the draft.
     pub(super) async fn plan_env(&self, draft: &mut Draft) -> Result<DraftEnvPlan> {
         let repo = draft.suite().repo_dir(draft.id());
         let found = self.extension(&repo);

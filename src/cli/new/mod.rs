@@ -475,7 +475,7 @@ impl DraftFindings {
             .map(|function| function.selector.name.as_str())
             .collect();
         if !undescribed.is_empty() {
-            todo.push(format!("paper.toml: describe {}, without docstrings", undescribed.join(", ")));
+            todo.push(format!("paper.toml: describe {}, which the code does not describe", undescribed.join(", ")));
         }
         let unexplained: Vec<&str> = self
             .experiments

@@ -10,8 +10,8 @@ use super::{Mutant, MutantKind};
 /// no others are left.
 ///
 /// The order depends only on `seed` and the ids. The next mutant is always the one whose kind was chosen least often so
-/// far; among these, the one whose line was chosen least often; among these, the one with the first hash. So the choice
-/// for a smaller count is always a prefix of the choice for a larger one.
+/// far; among these, the one whose line was chosen least often; among these, the one whose hash (of seed and id) is
+/// smallest. So the choice for a smaller count is always a prefix of the choice for a larger one.
 #[must_use]
 pub fn choose(mutants: &[Mutant], count: usize, seed: u64) -> Vec<&Mutant> {
     let mut left: Vec<(&Mutant, [u8; 32])> = mutants.iter().map(|mutant| (mutant, hash(seed, &mutant.id))).collect();

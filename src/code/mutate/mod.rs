@@ -64,7 +64,7 @@ pub enum MutantKind {
     Name,
     /// The last of several equal values taken instead of the first.
     Tie,
-    /// A value equal to an edge counted on the wrong side: `side="right"` for `side="left"`.
+    /// A value that equals an edge, put on the wrong side of the edge: `side="right"` for `side="left"`.
     Side,
     /// A count n replaced by n - 1, for example by adding `ddof=1`.
     Degree,

@@ -61,7 +61,8 @@ impl Module {
             let distance = |it: &&StatementRange<'_>| (it.lines as f64 - wanted).abs();
             let mut near: Vec<&StatementRange<'_>> =
                 candidates.iter().filter(|it| 2.0 * distance(it) <= wanted).collect();
-            // The sort is stable, so among equally near regions the first and outermost is used.
+            // The sort is stable, so among regions whose sizes are equally near the wanted size, the first and
+            // outermost is used.
             near.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
             let named = near.into_iter().filter_map(|candidate| self.named(function, share, candidate, &readable));
             let mut fitting = named.filter(|it| found.iter().all(|other| fits(&it.region.range, &other.region.range)));

@@ -329,7 +329,8 @@ fn parsed(text: &str) -> Result<(Module, Tree), String> {
 fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Result<usize, Option<String>> {
     let fits = |function: &Function| {
         if function.name == old.name {
-            // If the file has several functions of that name, prefer the one in the reply that has the same number.
+            // Functions of the same name are numbered within a file. Prefer the function with the old function's
+            // number.
             return if function.number.is_some() && function.number == old.number { 5 } else { 4 };
         }
         match (&function.class, &old.class, function.parent) {

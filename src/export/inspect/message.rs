@@ -119,7 +119,7 @@ impl<'a> MessagePool<'a> {
         }
     }
 
-    /// Adds the newest message of the conversation.
+    /// Adds to the pool the first message of the current conversation that is not in the pool yet.
     fn add(&mut self, reasoning: Option<&'a str>, is_rest: bool) {
         let place = self.places.len();
         if let Some(message) = self.live.get(place).cloned() {

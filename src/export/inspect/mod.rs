@@ -66,7 +66,7 @@ pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
             "the run has {} combinations of agent and model, but an Inspect log holds only one",
             groups.len()
         ))
-        .hint("give a folder with `-o`, which gets one log for each"));
+        .hint("give a folder with `-o`; it gets one log for each combination"));
     }
     let mut written = Vec::new();
     for ((agent, asked), attempts) in groups {

@@ -21,12 +21,14 @@ from .sources import NoSource, by_place, is_lasting, is_short, source_of, type_o
 # Maximum numbers of calls that are tried, and of calls that are kept to choose from; and number of tried calls after which a
 # function is given up if none of them is kept.
 MOST_TRIED, MOST_FOUND, TRIED_IN_VAIN = 5000, 1000, 200
-# An option with at most this many recorded values also gets values of options of the same name in other functions.
+# A parameter with a default and at most this many known values also gets values of parameters of the same name in other
+# functions.
 FEW_VALUES = 2
 # Time limits in seconds of all calls of a function, and of all calls of its mutants, and maximum number of calls of mutants.
 # Unless calls take long, `MOST_TRIED` and this number are reached before the time limits.
 CALLS_SECONDS, MUTANT_SECONDS, MOST_MUTANT_CALLS = 3.0, 3.0, 20000
-# Maximum number of a function's recorded calls whose outcomes are compared before and after the new calls of each function.
+# Maximum number of recorded calls of each function that are run again after the new calls of any function, to check
+# that the new calls do not change the outcomes of other calls.
 MOST_COMPARED = 3
 # Longest line that shows an example, in characters; and number of calls among which examples are chosen.
 LONGEST_EXAMPLE, MOST_ABLE = 700, 200
@@ -90,10 +92,10 @@ def share_options(functions):
                 inputs.other_values[place] = others
 
 
-# Stands for a place in a `FreeChange`: no recorded call has arguments of these types.
+# Used as the `place` of a `FreeChange` if no recorded call has arguments of the same types as the new call.
 UNUSUAL_TYPES = "unusual types"
-# The place of an argument that was changed without regard to recorded values, and whether it has become foreign, see
-# `Changes.changed`.
+# A change of an argument without regard to recorded values: the argument's place, and whether its text has become
+# unlike all recorded texts (foreign), see `Changes.changed`.
 FreeChange = collections.namedtuple("FreeChange", "place is_foreign")
 
 
@@ -267,7 +269,8 @@ class Inputs:
             outcomes.setdefault(made, set()).add(found)
         for call, (made, found) in zip(calls, shown):
             line = f"{made} {found}"
-            # Calls with different outcomes are no examples if they look equal, because their objects are not shown in full.
+            # Calls that are written in the same way may have different outcomes, because objects are not shown in full.
+            # Such calls are no examples.
             is_clear = made and len(outcomes[made]) == 1 and is_lasting(line, [made])
             if is_clear and len(line) <= LONGEST_EXAMPLE and not re.search(r"[\n`]|<lambda>", line):
                 call["example"], call["words"] = line, sorted(words_in(found) & source)
@@ -275,7 +278,7 @@ class Inputs:
     def example(self, call):
         try:
             return example(self.called, *self.arguments(call))
-        # An object of the package may fail in any way.
+        # Methods of the package's objects, such as `__repr__`, may raise any exception.
         except Exception:
             return "", ""
 
@@ -330,7 +333,8 @@ class Inputs:
                 if is_short(source):
                     arguments[place] = source
                     free += [FreeChange(place, is_foreign)] if is_free else []
-            # Do not check the types of values that come from other functions' calls: they are allowed, too.
+            # Values from calls of other functions may have types that are new for this function. Leave such values out
+            # of the check for unusual types.
             usual = {place: source for place, source in arguments.items() if place not in others}
             if not self.are_usual(self.types(usual)):
                 free.append(FreeChange(UNUSUAL_TYPES, False))
@@ -372,7 +376,8 @@ class Inputs:
             sys.settrace(None)
         if result is None and equal(before, after):
             return None
-        # Besides returning a result, a right function may store anything in its objects, so such changes are not compared.
+        # If the function returns a result and also changes objects, the changes are not compared, because a right
+        # solution may store other values in the objects.
         given = [*positional, *named.values()]
         changes_objects = any(not is_container(value) and not equal(*states) for value, *states in zip(given, before, after))
         try:

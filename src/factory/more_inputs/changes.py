@@ -18,20 +18,22 @@ import re
 
 from .mutants import tree_of
 
-# Maximum number of a module's constants of one type that are added to those in the source of a function that uses them.
+# Constants of a function are those in its source and those of its module that it uses. From the module, at most this
+# many of each type are taken.
 MOST_CONSTANTS = 40
 # Longest text in a function's source that is put into arguments, and longest argument that is made by repetition, in
 # characters.
 LONGEST_PIECE, LONGEST_TEXT = 8, 400
 # The words of a text, and what is between them.
 WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-# Letters for foreign texts: recorded texts often do not contain them.
+# Letters that recorded texts often do not contain. A text becomes foreign (see `changed`) if one is put into it.
 OTHER_LETTERS = "bgkqxzBGKQXZ"
 # Numbers at which rules about digits, times, years and bytes often change.
 SPECIAL_NUMBERS = (0, 1, 2, 7, 10, 11, 12, 19, 20, 21, 23, 24, 31, 59, 60, 99, 100, 101, 110, 200, 255, 256, 365, 366, 999)
 SPECIAL_NUMBERS += (1000, 1001, 1024, 1100, 1900, 2000, 2001, 2024, 2100, 2400, 9999, 10000, 65536, 100000, 999999, 1000000)
-# Numbers up to this one may have a bound, such as months, percentages, bytes and degrees have. If a bound of the recorded
-# numbers is larger, new ones may exceed it by a tenth.
+# Numbers up to this one may have fixed bounds, as months, percentages, bytes and degrees have. New numbers may lie
+# beyond the smallest or the largest recorded number, by at most a tenth, only if that recorded number is above this
+# one.
 LARGEST_BOUND = 366
 SPECIAL_YEARS = (1900, 1996, 2000, 2023, 2024, 2100)
 
@@ -67,10 +69,10 @@ class Changes:
     """Changes values of the arguments of one function."""
 
     def __init__(self, called, chance):
-        # Whether the value that is being changed has become foreign, see `changed`.
+        # `is_foreign` is whether the current changes have made a text foreign, see `changed`.
         self.chance, self.is_foreign = chance, False
         numbers, texts = constants_of(called)
-        # The function may do something else at the numbers that it uses, and next to them.
+        # The function's behaviour may change at the numbers that it uses, or directly below or above them.
         self.numbers = sorted({number + beside for number in numbers for beside in (-1, 0, 1)})
         self.texts = sorted(text for text in texts if 0 < len(text) <= LONGEST_PIECE)
         self.lengths = [number for number in self.numbers if 0 < number <= LONGEST_TEXT]
@@ -250,7 +252,8 @@ class Changes:
         place = self.chance.randrange(len(value))
         inner = self.changed_once(value[place], members, is_free)
         changes = [value[:place] + [inner] + value[place + 1 :]] * 3
-        # If all lists have the same length, members at different places may mean different things.
+        # If all recorded lists have the same length, members at different places may mean different things. So only
+        # free changes move, add or remove members of such lists.
         if is_free or len(set(map(len, alike))) > 1:
             changes += [
                 value + other,

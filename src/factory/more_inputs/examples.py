@@ -60,7 +60,7 @@ def example(called, positional, named):
         more = [f"{rest[0]}[{place}]" for place in range(len(positional) - count)] if len(positional) > count else []
         names = [*code.co_varnames[: min(count, len(positional))], *more, *named]
         if is_new:
-            # The object's `repr` may leave out attributes.
+            # Show the attributes of the new object if it has any, because its `repr` may leave some of them out.
             new = positional[0]
             return made, f"makes {with_attributes(new) if attributes(new) else readable(new)}"
         states = zip(names, [*positional, *named.values()], before, after)

@@ -1,6 +1,6 @@
 """Calls with more inputs than the package's own tests have, and what the original code gives."""
 
-# The expressions that make arguments need some of these modules.
+# Some of these modules are needed only by the expressions in the tests that create the arguments of calls.
 import base64
 import collections.abc
 import contextlib
@@ -80,7 +80,7 @@ def plain(value, depth=0):
         for key, part in members:
             if not str(key).startswith("__"):
                 found.setdefault(repr(key), []).append(plain(part, depth + 1))
-        # Different keys may look equal.
+        # Different keys may be given the same literal. The values of such keys are listed in one entry.
         return {key: parts[0] if len(parts) == 1 else sorted(parts, key=repr) for key, parts in found.items()}
     if issubclass(kind, list):
         return [plain(part, depth + 1) for part in list.__iter__(value)]
@@ -89,7 +89,7 @@ def plain(value, depth=0):
     if kind is slice:
         return [plain(part, depth + 1) for part in (value.start, value.stop, value.step)]
     if kind.__module__ in ("decimal", "fractions"):
-        # Like other numbers, these are compared without their type.
+        # Decimals and fractions are compared without their type, like other numbers.
         return plain(float(value), depth)
     if kind.__module__ == "numpy" and hasattr(value, "tolist"):
         return plain(value.tolist(), depth + 1)

@@ -10,10 +10,11 @@ import signal
 import time
 import traceback
 
-# Time limit of one call in seconds. Limits of calls are processor time, so that a busy machine keeps the same calls; the limit
-# in wall time is `SLOWER` times as long.
+# Time limit of one call in seconds. It limits processor time, so that the same calls exceed it on a busy machine. The
+# limit of wall time is `SLOWER` times as long.
 CALL_SECONDS, SLOWER = 0.3, 4
-# Time limit of a process that makes the calls of a function, in seconds; shorter than the runner waits for a message.
+# Time limit in seconds of a process that makes the calls of a function. It must be less than `COLLECTION_SECONDS`, the
+# time for which the runner waits for a message.
 FORK_SECONDS = 45
 
 

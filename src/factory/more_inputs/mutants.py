@@ -22,7 +22,7 @@ def tree_of(called):
 def mutants_of(called, chance):
     """Mutants of a function; none if its source makes another function when it is compiled alone."""
     tree = tree_of(called)
-    # Functions that call `super()` refer to their class.
+    # `__class__` is a free variable of each function that calls `super()`. Other free variables are not supported.
     if set(called.__code__.co_freevars) - {"__class__"} or not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
         return []
     tree.body[0].decorator_list = []

@@ -15,8 +15,8 @@ from .limits import Failed, in_fork
 from .sequences import Recording, Sequences, Steps
 from .sources import ASYNCHRONOUS, SURROUNDINGS, arguments_of, digest, kind_of, source_of
 
-# Maximum number of recorded calls of a function, and of combinations of argument types of which a call is recorded even if
-# it is a late one.
+# Maximum number of recorded calls of a function. A call with a new combination of argument types is recorded even
+# beyond this number, until the function has `MOST_COMBINATIONS` combinations.
 MOST_RECORDED, MOST_COMBINATIONS = 60, 20
 # Time limit in seconds of recording the calls of one test.
 RECORDING_SECONDS = 3
@@ -40,10 +40,12 @@ class Recorder:
         self.by_file, self.folder, self.until = {}, folder + os.sep, until
         for file, name in wanted:
             self.by_file.setdefault(os.path.join(folder, file), []).append((file, name))
-        # The wanted functions by the addresses of their code objects, which are kept so that no other one gets the address.
+        # `codes` has, by the address of each code object, the object and its wanted function, or `None`. The object is
+        # kept so that no other object gets its address. `modules` has the module's name for each wanted function.
         self.codes, self.modules = {}, {}
         self.calls, self.counts, self.types = {}, {}, {}
-        # Sequences of calls by the function that they enter, and names of called functions.
+        # `sequences` has the sequences of calls that enter each wanted function. `names` has the names of called
+        # functions by the addresses of their code objects.
         self.sequences, self.names = {}, {}
         self.recording, self.recording_until = None, 0
 
@@ -77,7 +79,7 @@ class Recorder:
         if is_new or count <= MOST_RECORDED // 2 or count & (count - 1) == 0 or count % 97 == 0:
             calls = self.calls.setdefault(wanted, {})
             if len(calls) < MOST_RECORDED or is_new:
-                # Objects of the package may fail in any way while they are written.
+                # Writing an object as a source may run code of the package, which may raise any exception.
                 with contextlib.suppress(Exception):
                     calls.setdefault(arguments_of(frame, source_of))
 
@@ -86,7 +88,7 @@ class Recorder:
         known = self.types.setdefault(wanted, set())
         if len(known) >= MOST_COMBINATIONS:
             return False
-        # A generator that goes on may have deleted an argument.
+        # A generator is also traced when it resumes, and may have deleted an argument by then.
         names, values = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], frame.f_locals
         found = tuple(kind_of(values.get(name)) for name in names)
         if found in known:
@@ -164,7 +166,8 @@ class Recorder:
             yield self.without(wanted, ENDED if is_ended else NOTHING if inputs.calls else UNWRITTEN)
             return
         calls, longer = calls or [], longer or []
-        # Often only the calls, or only the sequences, change what others share.
+        # If calls and sequences together change outcomes of other functions, often only one of the two does. So try
+        # both together, then the calls alone, then the sequences alone.
         parts = [(calls, longer), (calls, []), ([], longer)] if calls and longer else [(calls, longer)]
         for kept, many in parts:
             yield None
@@ -185,7 +188,8 @@ class RecordedOutcomes:
     """Outcomes of recorded calls of all functions, which the calls of no function may change."""
 
     def __init__(self, inputs):
-        # The functions' inputs, the outcomes in the beginning, and the places of those that do not change anyway, as times do.
+        # `inputs` has the inputs of each function, and `usual` the outcomes as first measured. `steady` has the indices
+        # of the outcomes that are compared: outcomes that are found to vary by themselves, such as times, are left out.
         self.inputs, self.usual, self.steady = inputs, [], []
 
     def now(self):

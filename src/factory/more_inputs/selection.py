@@ -6,9 +6,11 @@ import re
 from .limits import time_limit
 from .sources import digest
 
-# Maximum numbers of calls of a function that are kept, of its sequences, and of sequences that notice no mutant.
+# Maximum numbers for one function: of calls that are kept, of sequences of calls that are kept, and of kept sequences
+# that notice no mutant.
 MOST_KEPT, MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT = 120, 40, 16
-# Longest text of all examples of a function, in characters, and minimum number of its calls per example.
+# Maximum length of all examples of a function together, in characters; and minimum number of the function's calls for
+# each of its examples.
 LONGEST_EXAMPLES, CALLS_PER_EXAMPLE = 2500, 2
 
 
@@ -21,7 +23,7 @@ def noticing(calls, mutants, notices, chance, most, seconds):
     found, order, is_over, left = {}, list(calls), time_limit(seconds), most
     for mutant in mutants:
         chance.shuffle(order)
-        # Unselected calls keep their drawn order.
+        # The sort is stable, so calls that were selected equally often keep their shuffled order.
         for turn, often_first in enumerate((True, False)):
             order.sort(key=lambda call: found.get(call, [0])[0], reverse=often_first)
             for call in order:

@@ -47,14 +47,14 @@ class Recording:
     the name of the type that it makes. An argument that an earlier step has made is written `made[0]`."""
 
     def __init__(self, folder, names):
-        # `names` are those of functions that earlier tests called, see `name`.
+        # `names` has the names of functions that earlier tests called, as found by the method `name`.
         self.folder, self.names = folder, names
         self.done = []
         self.begin()
 
     def begin(self):
-        # Places of the steps that made objects, by the objects' addresses. Objects are kept so that no other one gets its
-        # address, and frames for the same reason.
+        # `places` has the index of the step that made each object, by the object's address. `kept` has these objects
+        # and the calls' frames, so that no new object gets the address of one of them.
         self.steps, self.places, self.kept = [], {}, []
         # The steps that enter each wanted function.
         self.entered = {}
@@ -102,7 +102,7 @@ class Recording:
         if len(self.steps) >= MOST_STEPS:
             self.end()
             self.kept.append(frame)
-        # Objects of the package may fail in any way while they are written.
+        # Code of the package may raise any exception while its objects are converted to source text.
         try:
             return self.step(frame, code)
         except Exception:
@@ -122,7 +122,8 @@ class Recording:
             named = self.name(frame, code, first)
         if named is None:
             return None
-        # The object itself cannot be written before it is made.
+        # In the arguments of its own `__init__`, an object is written as `self`: it has no other source before it is
+        # made.
         written = lambda value: "self" if is_new and value is first else self.source(value)
         positional, keywords = arguments_of(frame, written)
         place = len(self.steps)
@@ -189,8 +190,9 @@ class Steps:
     """The steps of all recorded sequences."""
 
     def __init__(self, sequences):
-        # `further` has all steps that can be added to a sequence, each with the types of the objects that it needs. `pools` has
-        # the sources of the arguments in each place, and `values` their values.
+        # `further` has all steps that can be added to a sequence, each with the types of the objects that the step
+        # needs. `pools` has the source texts recorded for each argument of each function, and `values` the values of
+        # these source texts.
         self.further, self.pools, self.values = {}, {}, {}
         for steps in dict.fromkeys(sequences):
             for module, name, positional, named, made in steps:
@@ -285,7 +287,8 @@ class Sequences:
                 if lines is not None:
                     sys.settrace(traced_lines(code, lines))
                 for step in steps:
-                    # A change may have given an object that the step needs another type.
+                    # After a change of an earlier step, an object that this step needs may have another type than in
+                    # the recording.
                     if any(type_name(made[place]) != steps[place][4] for place in needed(step)):
                         return None
                     try:
@@ -484,7 +487,8 @@ def called_in(made, step):
 
 def is_comparable(outcome, step):
     """Whether tests can compare the outcome of a step."""
-    # A call that returns nothing is compared if the function has a `return` with a value, which it could have returned.
+    # A call that returned nothing is compared if the function has a `return` with a value, because a wrong function
+    # could have returned this value.
     return says_anything(outcome) or type(outcome) is list and returns_values(*step[:2])
 
 

@@ -44,7 +44,8 @@ def source_of(value, depth=0):
     if depth < 6 and kind in (list, tuple, set, frozenset, dict):
         with contextlib.suppress(NoSource):
             source = written_container(value, kind, lambda part: source_of(part, depth + 1))
-            # Members that need pickling are pickled together, so that they still share objects.
+            # If a member must be pickled, the whole container (except a dict) is pickled, so that its members still
+            # share objects.
             if kind is dict or "loaded(" not in source:
                 return source
     if kind is slice:
@@ -135,14 +136,15 @@ def lambda_of(value):
     return None
 
 
-# Sources of functions by `essence_of` their code: a function that was made from such a source has no file to read it from.
+# Sources of functions, as `lambda_of` returns them, by the result of `essence_of`. They are kept because a function
+# that is evaluated from such a source has no file from which the source could be read again.
 LAMBDAS = {}
 
 
 def essence_of(code):
     """What a function's code does, without its name and place."""
     constants = [repr(one) for one in code.co_consts if one is not None]
-    # A function in a function has one more flag.
+    # Ignore the flag of functions that are defined inside other functions: it does not change what they do.
     counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & ~inspect.CO_NESTED
     return (code.co_code, code.co_varnames, code.co_names, counts, *constants)
 
@@ -213,7 +215,7 @@ def type_of(source):
     """The type of a source's value, with that of an array's members; "number" for all numbers; `None` if it cannot be made."""
     try:
         kind = kind_of(value_of(source))
-    # Not each changed value can be made again.
+    # Evaluating the source of a changed value may raise any exception.
     except Exception:
         return None
     return "number" if kind in (int, float, complex) else kind

@@ -6,7 +6,7 @@ import re
 from . import helpers
 from .sources import LONGEST_LITERAL
 
-# Calls, and sequences of calls, in one test.
+# Maximum number of calls in one test, and of sequences of calls in one test.
 CALLS_PER_TEST, SEQUENCES_PER_TEST = 20, 8
 PICKLE = re.compile(r"loaded\(('[A-Za-z0-9+/=]*')\)")
 

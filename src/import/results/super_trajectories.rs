@@ -50,7 +50,7 @@ pub struct RescoredMeans {
 /// Numbers of stored values that were computed again.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct RecomputedValues {
-    /// Number of values `submitted`.
+    /// Number of values of `submitted` that were computed.
     pub submitted: usize,
     /// Number of accuracies that were computed from gold and a submission.
     pub accuracy: usize,

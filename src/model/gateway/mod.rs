@@ -156,7 +156,7 @@ enum ToolForm {
     Function,
     /// A tool that takes free text.
     Custom,
-    /// The agent's own search for more tools.
+    /// The tool `tool_search` of the Responses API, with which the agent itself searches for more tools.
     Search,
 }
 

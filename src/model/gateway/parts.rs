@@ -15,7 +15,7 @@ const SHOWN: usize = 80;
 /// Collects the parts of a request that are not passed on.
 #[derive(Debug, Default)]
 pub(super) struct RequestReader {
-    /// Descriptions of these parts, without duplicates.
+    /// Descriptions of the parts that are not passed on, without duplicates.
     pub(super) left_out: Vec<String>,
 }
 

@@ -23,16 +23,16 @@ const MOST_STOPS: usize = 16;
 /// State shared by all connections.
 pub(super) struct GatewayState {
     pub(super) asks: mpsc::Sender<GatewayRequest>,
-    /// Permits one request at a time to be parsed and handed over, because a parsed request takes many times the memory
-    /// of its text.
+    /// Permits only one request at a time to be parsed and handed over to the harness, because a parsed request takes
+    /// many times the memory of its text.
     pub(super) parsing: Semaphore,
     /// The key that every call must have; `None` if no key is needed, because only the agent can connect.
     pub(super) key: Option<String>,
-    /// The only model listed.
+    /// The only model in the gateway's list of models.
     pub(super) model: ListedModel,
     pub(super) calls: AtomicU64,
     pub(super) broken: PanicFlag,
-    /// The model's thoughts, by the tokens that the agent got in their place.
+    /// The model's thoughts, by the placeholder texts (tokens) that the agent got in their place.
     pub(super) thoughts: Mutex<thoughts::ThoughtStore>,
 }
 

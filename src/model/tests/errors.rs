@@ -171,7 +171,7 @@ async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_s
 }
 
 #[tokio::test]
-async fn a_reply_that_a_filter_withheld_is_refused_and_charged() {
+async fn a_reply_withheld_by_a_filter_is_reported_as_a_refusal_and_charged() {
     let openai = json!({
         "choices": [{"index": 0, "finish_reason": "content_filter", "message": {"role": "assistant", "content": null}}],
         "usage": {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
@@ -246,7 +246,7 @@ async fn the_tokens_of_a_server_that_reports_none_are_estimated_unless_it_costs_
 }
 
 #[tokio::test]
-async fn a_prompt_that_gemini_blocks_is_refused() {
+async fn a_prompt_blocked_by_gemini_is_reported_as_a_refusal() {
     let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 1000}});
     let server = TestServer::start(vec![CannedAnswer::ok(blocked.clone())]).await;
     let error = open_here("gemini:m", &options(&server.url)).query(&request()).await.unwrap_err();
@@ -254,7 +254,8 @@ async fn a_prompt_that_gemini_blocks_is_refused() {
     assert_eq!((error.usage.input, error.cost), (1000, 0.001));
     assert_eq!(server.requests().len(), 1);
 
-    // The same refusal in a stream, where `genai` does not report why there is no reply.
+    // A stream gives the same error for the blocked prompt, although `genai` does not report there why a reply is
+    // missing.
     let event = super::providers::events(&[&format!("data: {blocked}")]);
     let server = TestServer::start(vec![event, CannedAnswer::ok(blocked)]).await;
     let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };

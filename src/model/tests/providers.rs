@@ -311,7 +311,8 @@ async fn a_broken_stream_is_retried_unless_part_of_it_was_already_passed_on() {
     assert_eq!((text.as_str(), tries), ("", 4), "after an empty stream the whole reply is requested, which fails here");
     let (reply, text, tries) = asked(vec![limited(), CannedAnswer::Close, good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 3));
-    // No piece was passed on, so the call is retried, and the broken try's pieces are dropped.
+    // When the stream breaks off, no piece of it has been passed on yet. So the call is retried, and the broken try's
+    // pieces are dropped.
     let (reply, text, tries) = asked(vec![broken(), good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 2));
     // Refusals in a stream are classified like those of whole answers.

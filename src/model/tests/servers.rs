@@ -343,10 +343,10 @@ async fn geminis_thoughts_never_take_more_than_the_reply_may_have() {
         let config = server.requests()[0].body["generationConfig"].clone();
         (config["thinkingConfig"]["thinkingBudget"].as_u64().unwrap(), config["maxOutputTokens"].as_u64().unwrap())
     };
-    // Thinking is added to the bound that the user asked for.
+    // The tokens for thinking are added to the reply limit that the user set.
     assert_eq!(sent("gemini:gemini-2.5-pro", Some(2000), 100, false, None).await, (2000, 2100));
     assert_eq!(sent("gemini:gemini-2.5-pro", None, 4096, false, None).await, (24_000, 28_096));
-    // Thinking is part of a bound set by an external agent or by the money.
+    // If an external agent or the remaining money limits the reply, the limit includes the tokens for thinking.
     assert_eq!(sent("gemini:gemini-2.5-pro", Some(24_000), 8192, true, None).await, (8192 - 256, 8192));
     assert_eq!(sent("gemini:gemini-2.5-pro", None, 4096, false, Some(3000)).await, (3000 - 256, 3000));
 }

@@ -1,4 +1,4 @@
-//! Declines and difficulties as tables for the console.
+//! Formats the fall of pass rates with n, and the difficulties of functions, as tables for the console.
 
 use super::{Decline, Difficulty, DifficultyPoint};
 use crate::report::clean::{clean, short};
@@ -9,7 +9,7 @@ use crate::run::family::Words;
 /// Maximum number of functions that the table lists.
 const SHOWN: usize = 15;
 
-/// Formats declines and the hardest functions as tables of at most 100 columns.
+/// Formats the fall of pass rates with n, and the hardest functions, as tables of at most 100 columns.
 #[must_use]
 pub fn difficulty_console(found: &Difficulty) -> String {
     let percent = 100.0 * found.level;

@@ -97,7 +97,7 @@ pub struct FunctionDifficulty {
     pub interval: Interval,
     /// Attempts at samples in which the function is masked.
     pub attempts: usize,
-    /// Share of these attempts that pass.
+    /// Share of the attempts counted in `attempts` that pass.
     pub rate: f64,
 }
 

@@ -42,7 +42,7 @@ fn in_inches(svg: &str) -> String {
     let mut out = svg.to_owned();
     for side in ["width", "height"] {
         let begin = format!("{side}=\"");
-        // The first attribute of this name is in the root element.
+        // The first `width` or `height` attribute in the text is the root element's.
         let Some(start) = out.find(&begin).map(|at| at + begin.len()) else { continue };
         let Some(end) = out[start..].find('"').map(|length| start + length) else { continue };
         if let Ok(units) = out[start..end].parse::<f32>() {

@@ -96,8 +96,8 @@ impl NumberTable {
 pub struct Condition {
     /// The agent's label without its run and its reasoning setting; the same for all points of a curve.
     pub base: String,
-    /// The context of paper and code in the prompt, such as `paper bm25, code agent`; `None` for agents that get
-    /// neither.
+    /// The agent's settings `paper` and `code`, which say what the prompt contains of each. An example is
+    /// `paper bm25, code agent`. `None` for agents without these settings.
     pub context: Option<String>,
     /// Requested tokens of reasoning; 0 if no amount was requested.
     pub reasoning_tokens: u32,
@@ -154,7 +154,7 @@ pub fn figures(source: &FigureInput<'_>) -> Vec<Figure> {
     all
 }
 
-/// Caption sentence on the sample sizes and the whiskers.
+/// Returns the end of a caption, which gives the number of samples and says what the whiskers show.
 fn whiskers(source: &FigureInput<'_>) -> String {
     let (level, over) = (100.0 * source.summary.level, source.summary.intervals().legend());
     let counting = source.records.iter().filter(|record| !record.is_infrastructure());
@@ -244,7 +244,7 @@ fn pass_at_k(source: &FigureInput<'_>) -> Figure {
     figure("pass-at-k", "One attempt, a chosen one, the best of k", caption, table, drawn)
 }
 
-/// Pass rate by n, one line per kind of context.
+/// Draws the pass rate by n, one line for each contender and [`Condition::context`].
 fn contexts(source: &FigureInput<'_>) -> Figure {
     let mut series: Vec<Series> = Vec::new();
     let mut table = NumberTable {

@@ -57,7 +57,7 @@ struct Scaling {
     nothing: &'static str,
     spent: fn(&Outcome) -> u64,
     limit: fn(&Condition) -> Option<u64>,
-    /// Settings shared by agents that differ only in the limit.
+    /// Returns an agent's settings apart from the limit. Agents for which these are equal differ only in the limit.
     same: fn(&Condition) -> (String, u64),
 }
 

@@ -201,7 +201,7 @@ pub struct Index {
     /// changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<String>,
-    /// Folder of the files next to a page.
+    /// Name of the folder next to the page with the data that is not in the page; absent if all data is in the page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
 }

@@ -91,7 +91,7 @@ pub struct SampleFacts {
     pub cluster: String,
     /// The sample's value on the difficulty axis.
     pub n: usize,
-    /// The value on the axis in words.
+    /// The value of [`Self::n`] in words, such as "1 withheld layer".
     pub extent: String,
     /// Indexes of the withheld units, in families that withhold units of an item.
     pub units: Vec<usize>,
@@ -105,7 +105,7 @@ pub struct SampleDetails {
     /// The question that the agent was asked, if [`Self::functions`] doesn't contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// Heading of the parts.
+    /// Heading above the parts in [`Self::functions`], such as "Masked functions".
     pub heading: String,
     /// Parts to be written, such as masked functions; empty if the item can't be read.
     pub functions: Vec<WrittenPart>,

@@ -1,4 +1,4 @@
-//! The families' own measures of attempts, by n, and the meanings of the values of n.
+//! The page's section on the measures that families define for attempts, by n, and what the values of n mean.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,9 +19,9 @@ const SCORE: MeasureFacts = MeasureFacts::share(CREDIT, "the share of the task t
 /// The section on measures.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct MeasuresSection {
-    /// Shares in percent with their intervals, a row per measure and contender.
+    /// Measures that are shares, in percent with intervals: one row per measure and contender (agent and model).
     shares: NumberTable,
-    /// Means of counts, a row per measure and contender.
+    /// Measures that are counts, as means: one row per measure and contender (agent and model).
     counts: NumberTable,
     /// Each measure with its meaning.
     meanings: Vec<(String, String)>,

@@ -39,10 +39,11 @@ fn prose(text: &str) -> Value {
 
 /// Characters after which a long name may continue on the next line.
 const JOINTS: [char; 8] = ['/', '_', ':', '+', '=', '@', '-', '|'];
-/// A name may also be broken after this many characters without a joint.
+/// A name may also continue on the next line after this many characters without one of [`JOINTS`].
 const LONGEST_PART: usize = 32;
 
-/// Escapes a name and lets it break after its joints, so that no word in it is broken unless it is very long.
+/// Escapes a name and marks where it may continue on the next line: after one of [`JOINTS`] that precedes a letter, or
+/// after [`LONGEST_PART`] characters without such a place.
 fn breakable(text: &str) -> Value {
     let text = without_deceiving(text);
     let (mut html, mut length) = (String::new(), 0);

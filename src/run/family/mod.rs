@@ -159,7 +159,7 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Kind `Usage` if there are too many samples to count.
     fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>>;
-    /// Rejects a sample that the item does not have.
+    /// Returns an error if this item (a paper or task) has no such sample.
     ///
     /// # Errors
     /// Kind `Usage`.

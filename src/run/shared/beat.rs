@@ -138,8 +138,8 @@ pub(super) struct PeerWatch {
 struct PeerBeat {
     text: Vec<u8>,
     looked: Instant,
-    /// Time for which the text has not changed. The time between two looks counts for at most a [`LOOKS`]th of the
-    /// timeout.
+    /// Time for which the file's text has not changed. Of the time between two reads of the file, at most a [`LOOKS`]th
+    /// of the timeout counts.
     unchanged: Duration,
     /// Whether the file's text has ever changed. It never changes if the process died before the first look.
     has_changed: bool,
@@ -152,7 +152,7 @@ impl PeerWatch {
         Self { folder: folder.to_owned(), timeout, seen: HashMap::new() }
     }
 
-    /// Looks at one process.
+    /// Reads the heartbeat file of a process and decides whether the process is alive.
     pub fn look(&mut self, name: &str) -> Liveness {
         let text = std::fs::read(file(&self.folder, name)).unwrap_or_default();
         self.looked(name, text, Instant::now())
@@ -273,7 +273,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, buried) = (file(folder.path(), "a"), folder.path().join("of-a.0"));
         let timeout = Duration::from_millis(120);
-        // The beat file is missing, as while a file server is unavailable.
+        // The heartbeat file is missing, as it would be while a file server is unavailable.
         let beat = Heartbeat::start(&path, timeout, buried.clone()).unwrap();
         std::thread::sleep(4 * timeout);
         assert!(!beat.lapsed().is_cancelled());

@@ -49,7 +49,8 @@ impl Sharing {
     }
 }
 
-/// Folder of the shards' sessions and signs of life.
+/// Returns the folder with two files of each shard: the facts about its session, and the counter that shows that it is
+/// alive.
 #[must_use]
 pub fn shards(run: &Path) -> PathBuf {
     run.join("shards")

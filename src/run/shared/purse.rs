@@ -25,7 +25,7 @@ const LOOKS: u32 = 600;
 struct SpendingLimit {
     writer: String,
     dollars: f64,
-    /// Whether the shard has spent its total and runs nothing.
+    /// Whether the shard runs nothing at the moment, so that `dollars` is what it has spent.
     #[serde(default)]
     idle: bool,
 }
@@ -66,7 +66,8 @@ impl Purse {
         self.last.values().filter(|entry| entry.writer != self.writer && !entry.idle).map(|entry| entry.writer.as_str())
     }
 
-    /// Raises this process's total to `dollars`, if the run's money suffices; returns whether it does.
+    /// Raises the total that this process may spend to `dollars`, if the run's money suffices. Returns whether it
+    /// suffices.
     ///
     /// # Errors
     /// If the folder cannot be read or written.

@@ -17,10 +17,10 @@ use crate::run::scheduler::{Affordability, AttemptQueue, NextJob};
 use crate::run::store::write_failed;
 use crate::run::{AttemptRecord, Configuration, Store, TryRecord as _, interrupted_attempts};
 
-/// Name of the claim of the process that runs the verifiers.
+/// Name of the claim to run the verifiers, which only one live process may hold.
 const CHOICES: &str = "choices";
 
-/// Name of the claim of the process that stays until everything is done, in case the last workers die.
+/// Name of the claim to wait until all attempts are finished. Its holder takes over attempts if other processes die.
 const KEEPER: &str = "keeper";
 
 /// One process's view of the remaining work of a run.
@@ -44,9 +44,11 @@ pub struct SharedQueue<'a> {
     free: VecDeque<usize>,
     /// Whether `free` includes the attempts of other shards.
     of_others: bool,
-    /// Attempts claimed but not finished by other processes, with the generation of each claim.
+    /// Attempts that other processes have claimed and not finished, with the number of times that each claim was taken
+    /// over (its generation).
     held: BTreeMap<usize, u32>,
-    /// Attempts claimed by this process, with the generation of each claim.
+    /// Attempts that this process has claimed, with the number of times that each claim was taken over (its
+    /// generation).
     own: HashMap<usize, u32>,
     /// Dead processes whose remains have been cleaned up.
     cleared: Vec<String>,
@@ -57,7 +59,7 @@ pub struct SharedQueue<'a> {
 }
 
 impl<'a> SharedQueue<'a> {
-    /// Prepares the work of one member of the run. `label` returns the agent's label of a job.
+    /// Creates the queue of one process of a shared run. `label` returns the label of a job's agent.
     ///
     /// # Errors
     /// Kind `Store` if the run's folder cannot be read.
@@ -349,7 +351,8 @@ impl<'a> SharedQueue<'a> {
         for name in busy {
             match self.watch.look(&name) {
                 Liveness::Dead => self.clear_up(&name)?,
-                // A process that has just ended has entered its final total into the purse, which may have freed money.
+                // A process that has just ended has stored how much it spent in total, so money that it did not spend
+                // may be free.
                 Liveness::Alive | Liveness::Ended => any = true,
             }
         }

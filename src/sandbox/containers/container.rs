@@ -35,7 +35,8 @@ const SETUP: Duration = Duration::from_mins(1);
 const REMOVAL: Duration = Duration::from_secs(20);
 /// Maximum number of processes in all of podman's containers together.
 const PROCESSES: u64 = 32_768;
-/// Maximum bytes of a list of the whole workspace: the size at which a list is cut, and its last entry and end mark.
+/// Maximum bytes of a list of the whole workspace: the size at which the list is cut, plus its last entry and the mark
+/// at its end.
 const SURVEY: u64 = (tree::LISTING + 2 * tree::ENTRY) as u64;
 /// Maximum bytes of standard error that are kept from a container whose init fails.
 const LAST_WORDS: usize = 2000;
@@ -162,7 +163,8 @@ fn devices(own: Option<&Gpu>, gpus: Option<Gpus>) -> Option<DeviceRequest> {
         (None, None) => return None,
         (None, Some(Gpus::All)) => (Some(-1), None),
         (None, Some(Gpus::Count(count))) => (Some(i64::from(count)), None),
-        // Containers outside of attempts, such as canaries, get any one graphics processor.
+        // Containers outside of attempts, such as those that test whether the machine works, get any one graphics
+        // processor.
         (None, Some(Gpus::Each(_))) => (Some(1), None),
     };
     let capabilities = Some(vec![vec!["gpu".to_owned()]]);
@@ -244,7 +246,7 @@ impl Container {
     async fn bring_back(&mut self, job: &InitJob, to: &Path) -> Result<(), Fault> {
         let here = Path::new(WORKDIR);
         let lost = |error: io::Error| Fault::Lost(Loss::new("failed to read the workspace").because(error));
-        // A workspace that cannot be read is a lost sandbox, not an observation for the model.
+        // If the workspace cannot be read, treat the sandbox as lost, and do not report the fault to the model.
         let gone = |fault: Fault| match fault {
             Fault::Refused(why) => Fault::lost(why),
             lost @ Fault::Lost(_) => lost,

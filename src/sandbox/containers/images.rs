@@ -46,7 +46,7 @@ impl EngineImages {
         Self { engine, known: Cells::default() }
     }
 
-    /// Forgets the names that were found, so that the engine is asked again.
+    /// Forgets which images this process has found, so that the engine is asked for the images again.
     pub(super) fn forget(&self) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

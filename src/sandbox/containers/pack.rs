@@ -173,7 +173,7 @@ impl TarArchive {
     }
 }
 
-/// Returns a path in the form of archives, relative to the root.
+/// Returns a path in the form in which archives contain it: relative to the root.
 fn inner(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
 }

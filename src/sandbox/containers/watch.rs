@@ -37,7 +37,7 @@ pub(super) struct EngineWatch {
 struct SeenEvents {
     /// Time at which the stream of events last broke.
     broken: Option<Instant>,
-    /// The last of [`ACTIONS`] for each container, by container id.
+    /// The last action, one of [`ACTIONS`], on each container, by container id.
     stopped: HashMap<String, String>,
 }
 

@@ -217,7 +217,8 @@ const LONGEST_KILL: Duration = Duration::from_mins(1);
 fn kill_all(folders: &[PathBuf]) {
     let begun = Instant::now();
     for folder in folders {
-        // Some groups and some cgroup versions lack one of these files.
+        // Ignore errors, because groups that do not limit processes have no `pids.max`, and version 1 and old kernels
+        // have no `cgroup.kill`.
         let _ = fs::write(folder.join("pids.max"), "0");
         let _ = fs::write(folder.join("cgroup.kill"), "1");
     }

@@ -250,8 +250,8 @@ impl Sandbox for LocalSandbox {
             drop(leftovers);
             disk.map_or(Ok(()), |disk| Ok(rustix::fs::syncfs(disk)?))
         });
-        // The sync fails if the host's disk, which stores the image, was full, so that data could not be written to the
-        // image.
+        // `disk` is a file system in an image file on the host's disk. The sync fails if the host's disk was full, so
+        // that data could not be written to the image file.
         let written: io::Result<()> = written.await.unwrap_or(Ok(()));
         written.map_err(|error| Fault::Lost(Loss::new(OUT_OF_ROOM).because(error)))
     }

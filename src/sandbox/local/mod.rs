@@ -35,7 +35,7 @@ pub use unconfined::Unconfined;
 /// User id of a sandbox's processes when the harness is root: a number that no user of the machine has.
 const NOBODY_ELSE: u32 = 1_978_000_000;
 
-/// Time limit of a canary, see [`canary::examine`].
+/// Time limit of a canary: a fresh sandbox that shows whether the machine still works, see [`canary::examine`].
 const CANARY: Duration = Duration::from_secs(10);
 
 /// The way in which sandboxes are confined.
@@ -249,7 +249,8 @@ fn orphaned(pid: i32) -> Option<String> {
 }
 
 impl LocalBackend {
-    /// Returns the folders to cover. Fails if a hidden folder is a whole shown folder.
+    /// Returns the hidden folders that sandboxes would show, so that they can be covered. Fails if a hidden folder is
+    /// itself a shown folder, because covering it would hide all of that folder.
     fn masks(shown: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<Exposure>> {
         let found =
             exposures(shown.iter().map(PathBuf::as_path).chain(system().map(|folder| -> &Path { folder })), hidden);

@@ -25,7 +25,7 @@ pub struct MachineReport {
     pub landlock_abi: i32,
     /// Whether system calls can be filtered.
     pub seccomp: bool,
-    /// Which versions of cgroups can be written, as text for users.
+    /// For memory, processes and CPU time: the version of cgroups that can limit them, or `no`; as text for users.
     pub cgroups: String,
     /// Whether memory can be limited for a sandbox as a whole.
     pub memory_cgroup: bool,
@@ -64,7 +64,8 @@ impl MachineReport {
 /// Returns the version of landlock that the kernel offers; 0 if it has no landlock.
 pub(super) fn landlock_abi() -> i32 {
     const VERSION: u32 = 1;
-    // SAFETY: with this flag the call reads no attributes and returns the version.
+    // SAFETY: with the flag `VERSION`, the system call does not read the attributes (null here) and returns the
+    // version.
     let abi =
         unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0_usize, VERSION) };
     abi.max(0) as i32

@@ -108,14 +108,17 @@ pub(super) enum Estimand {
     Any(usize),
     /// pass^k.
     All(usize),
-    /// pass@1 on papers like these. Each paper has a mean probability from a beta distribution whose parameters have
-    /// this sum (a larger sum makes papers more alike), and its samples vary around that mean.
+    /// pass@1 on the population of papers. The mean probabilities of papers have a beta distribution whose parameters
+    /// have this sum; a larger sum makes papers more alike. The probabilities of a paper's samples equal the paper's
+    /// mean or vary around it.
     Papers(f64),
-    /// pass@1 on these papers, with means as in [`Estimand::Papers`]; the true value is the mean over these papers.
+    /// pass@1 on the papers of the run, whose means are drawn as in [`Estimand::Papers`]. The true value is the mean of
+    /// these papers' means, weighted by their numbers of samples.
     Correlated(f64),
     /// The difference to a second contender with these probabilities.
     Difference(Chances, Pairing),
-    /// The difference on papers like these.
+    /// The difference to a second contender with these probabilities on the population of papers. The number is as in
+    /// [`Estimand::Papers`].
     PapersDifference(f64, Chances),
     /// The share of the gap between pass@1 and pass@k that a verifier closes. The verifier finds a passing attempt with
     /// this probability if there is one, and otherwise chooses at random.
@@ -181,9 +184,9 @@ fn of_papers(alike: f64, shape: Shape, mean: f64, uniform: &mut Uniform) -> Vec<
     (0..shape.papers).map(chance).collect()
 }
 
-/// Simulates papers with different means, and counts the intervals that contain the true value. With `are_these`, the
-/// intervals are for these papers, and the true value is the mean over these papers. Otherwise the intervals are for
-/// papers like these, and the true value is the overall mean.
+/// Simulates papers with different means, and counts whether the interval contains the true value. With `are_these`,
+/// the interval is for the simulated papers, and the true value is the mean of their means, weighted by their numbers
+/// of samples. Otherwise the interval is for the population of papers, and the true value is the population's mean.
 fn papers(
     alike: f64,
     shape: Shape,
@@ -262,7 +265,7 @@ fn gap(finds: f64, shape: Shape, chances: Chances, uniform: &mut Uniform, tally:
         (sample, [single, chosen, best])
     };
     let samples: Vec<_> = shape.samples().map(measure).collect();
-    // Without a gap there is nothing to estimate.
+    // If no sample has a gap between pass@1 and pass@k, there is nothing to estimate.
     if let Some((_, interval)) = gap_closed(&samples, Intervals::default()) {
         tally.count(interval, finds);
     }

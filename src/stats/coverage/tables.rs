@@ -21,7 +21,9 @@ struct Measure {
     papers: usize,
 }
 
-/// Distributions with the given means: equal, varying, skewed or U-shaped, and all-or-nothing.
+/// Returns named distributions of the samples' pass probabilities: equal and varying ones with the means `means`, beta
+/// distributions with the parameters `further`, and ones in which the shares `always` of the samples always pass and
+/// the other samples never pass.
 fn chances(means: &[f64], further: &[(f64, f64)], always: &[f64]) -> Vec<(String, Chances)> {
     let same = means.iter().map(|&mean| (format!("{mean}"), Chances::Same(mean)));
     let varying = means.iter().map(|&mean| (format!("~{mean}"), Chances::varying(mean)));
@@ -237,7 +239,7 @@ fn simulates_the_coverage_tables_of_the_docs() {
         let all = shapes(&[1, 2, 3, 6, 20], &[2, 3, 4, 8, 24, 100]);
         print("The grid", &measures(&grid, &[1, 3, 5], &[5.0]), &all, runs);
     }
-    // The method of the intervals was chosen without these settings.
+    // These are held-out distributions: they were not used when the method of the intervals was chosen.
     let other = chances(&[0.05, 0.2, 0.7, 0.95], &[(0.5, 0.5), (2.0, 8.0)], &[0.3, 0.8]);
     if is_asked("held") {
         let sizes = shapes(&[1, 2, 4, 10], &[2, 5, 6, 12, 40]);
@@ -277,8 +279,8 @@ fn print_exact() {
     }
 }
 
-/// Prints how often the interval of a difference and p contradict each other: for Student's interval alone, and for the
-/// interval of reports.
+/// Prints how often the interval of a difference and p contradict each other: for Student's interval, and for the
+/// interval that reports show.
 fn print_agreement(runs: usize) {
     println!("\nIntervals that exclude 0 at p >= 0.05, and that contain it at p < 0.05, in percent; coverage; width\n");
     for samples in [8, 48] {

@@ -138,7 +138,7 @@ pub fn files(root: &Path) -> BTreeMap<String, (bool, Vec<u8>)> {
         .collect()
 }
 
-/// Formats each change as `A path`, `M path`, `R path` or `S path`.
+/// Formats each change as a letter and a path: `A` for added, `M` for modified, `R` for removed, `S` for skipped.
 pub fn lines(changes: &Changes) -> Vec<String> {
     let letter = |kind| match kind {
         ChangeKind::Added => 'A',

@@ -80,7 +80,7 @@ enum ManifestLocation {
 }
 
 impl ExternalAgent {
-    /// Opens the agent that the spec names or whose folder it gives, in the spec's mode.
+    /// Opens the agent whose name or folder the user gave, in the mode that the user chose.
     ///
     /// # Errors
     /// Kind `Usage` for a name, folder or mode that does not exist, and `Suite` for an invalid manifest.

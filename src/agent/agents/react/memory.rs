@@ -32,7 +32,7 @@ pub(super) struct ConversationMemory {
     context: Option<u64>,
     /// Number of leading messages that are never removed: those before the first step, such as system prompt and task.
     head: usize,
-    /// Length in bytes of the last of these leading messages, without the note or summary that is appended to the
+    /// Length in bytes of the last message that is never removed, without the note or summary that is appended to the
     /// message when steps are removed.
     keep: usize,
     /// Bytes sent with every call in addition to the messages, such as tool descriptions.

@@ -115,7 +115,8 @@ impl React {
         }
     }
 
-    /// Decides what follows a step: if the agent answered and gets feedback, another round begins.
+    /// Decides what follows a step. If the agent has answered and gets feedback on the answer, the attempt goes on with
+    /// another step.
     async fn reviewed(
         &self,
         next: AfterStep,
@@ -243,13 +244,15 @@ impl Agent for React {
         true
     }
 
-    /// Retrieval depends on masked functions, and feedback on experiments; both exist only in masked replication.
+    /// Retrieval needs masked functions, and feedback needs experiments. Only the family masked replication has them,
+    /// so an agent with one of these settings cannot attempt samples of other families.
     fn only(&self) -> Option<&'static str> {
         let by_code = !matches!(self.retriever.code, CodeChoice::Agent | CodeChoice::None);
         (self.retriever.paper != PaperChoice::None || by_code || self.settings.feedback.is_some()).then_some(MASKED)
     }
 
-    /// Returns the digest of the preset's prompts, which are not part of the digest of all prompts.
+    /// Returns the digest of the prompt of the preset `super`. The run's digest of prompts does not include the prompts
+    /// of presets.
     fn digest(&self) -> Option<String> {
         (self.settings.preset == Preset::Super).then(|| prompts::preset_digest("super_task"))
     }

@@ -16,9 +16,9 @@ use crate::error::{Error, Result};
 /// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::env) enum Priority {
-    /// No package of that name from the lower-priority channel.
+    /// None: a package is taken only from the highest-priority channel that has a package of its name.
     Strict,
-    /// Any package of that name from either channel, as if channels had no order.
+    /// All: the order of channels is ignored.
     Disabled,
 }
 

@@ -95,7 +95,8 @@ async fn steps(
     }
 }
 
-/// Runs an action. The returned observation is cleaned and cut.
+/// Runs an action. Progress bars and compiler messages are removed from the returned observation. If the observation is
+/// too long, only its end is kept.
 async fn run(
     tools: &ToolSet,
     name: String,
