@@ -187,7 +187,8 @@ async fn confirm(bench: &Bench, experiment: usize, task: &TaskExperiment) -> Res
             return Ok(());
         }
         if differences(bench.ready()).is_empty() {
-            return Err(wrong("its result varies: it is not its gold now".to_owned()).hint(VARIES));
+            return Err(wrong("its result varies: two runs agree with each other, but not with its gold".to_owned())
+                .hint(VARIES));
         }
         return Err(wrong("it does not reproduce its gold result here".to_owned())
             .hint(format!("record gold for this repo and machine with `autoexperiment gold {paper}`")));

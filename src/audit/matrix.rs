@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn enough_predicted_pairs_are_run_to_cover_their_functions_and_experiments() {
+    fn every_function_and_experiment_with_a_predicted_effect_is_in_at_least_one_tested_pair() {
         let believed: BTreeSet<ExperimentAndFunction> = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)].into();
         let mut plan = MatrixPlan { predicted: Vec::new(), believed, pairs: [(3, 3)].into(), notes: Vec::new() };
         plan.test_beliefs(&[1.0, 2.0, 3.0, 4.0]);

@@ -83,7 +83,10 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let experiments = chosen(&loaded.paper, &arguments.experiments)?;
     let runs = arguments.from.iter().map(|run| run_folder(run, &arguments.runs)).collect::<Result<Vec<_>>>()?;
     if loaded.dependencies.is_none() {
-        talk!("warning: which experiment needs which function is not measured: `autoexperiment verify {}`", paper);
+        talk!(
+            "warning: it is not measured which experiment needs which function: run `autoexperiment verify {}`",
+            paper
+        );
     }
     let machine = Arc::new(arguments.machine.open(&arguments.env.options(), suite.root()).await?);
     let progress = ProgressDisplay::new(false);
@@ -172,7 +175,7 @@ fn show(found: &CurtailedPaper) -> Result<()> {
             let given_up = experiment.given_up;
             let what = if chosen.reached { "reaches the goal" } else { "does not reach the goal" };
             print(&format!(
-                "{}: the setting {} {what}; of those tried, {given_up} cannot reach it\n",
+                "{}: the setting {} {what}; {given_up} of the settings tried cannot reach it\n",
                 experiment.id,
                 written(&chosen.setting)
             ))?;

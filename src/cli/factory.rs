@@ -75,7 +75,8 @@ pub struct Arguments {
     /// which does not always say what they must do.
     #[arg(long)]
     documented: bool,
-    /// Maximum example calls per function, with their results, in the text that agents get. No test makes these calls.
+    /// Maximum example calls per function, with their results, in the text that agents get. The package's own tests do not
+    /// make these calls.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(..=60))]
     examples: u32,
     #[command(flatten)]
@@ -227,7 +228,7 @@ fn talk_of(entry: &PackageEntry) {
                 None => String::new(),
             };
             talk!(
-                "{}: {} functions{fresh}, of {} entered by {} tests and {} added ones, in {:.1} minutes",
+                "{}: {} functions{fresh}, of {} that {} tests and {} added tests enter, in {:.1} minutes",
                 clean(&entry.package),
                 funnel.kept,
                 funnel.entered,

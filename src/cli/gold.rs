@@ -100,7 +100,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 async fn commands(arguments: &Arguments) -> Result<()> {
     if arguments.check || arguments.full {
         return Err(Error::usage("`--check` and `--full` are for papers").hint(
-            "leave them out: instructions have no full protocol, and each run first checks their right programs",
+            "leave both out: an instruction has only one protocol, and every run first checks the right programs",
         ));
     }
     let suite = arguments.suite.own_folder()?;
@@ -150,7 +150,11 @@ async fn notebooks(arguments: &Arguments) -> Result<()> {
             .map_err(|error| Error::internal("gold cannot be written as JSON").because(error))?;
         crate::files::write_whole(&folder.join("answer.json"), format!("{answer}\n").as_bytes())?;
         crate::files::write_whole(&folder.join(RECORD), gold.to_text().as_bytes())?;
-        talk!("{id}: {} functions are compared; solutions may change {}", gold.calls.len(), gold.changed.join(", "));
+        talk!(
+            "{id}: the calls of {} functions will be compared with gold's; solutions may change {}",
+            gold.calls.len(),
+            gold.changed.join(", ")
+        );
     }
     Ok(())
 }

@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut ks = vec![1, arguments.k as usize];
     ks.dedup();
     let rows = power_rows(&known, &ks, aim, arguments.correlation);
-    let assumed = format!("{assumed}, `--correlation {}`.", arguments.correlation);
+    let assumed = format!("{assumed}`--correlation {}`.", arguments.correlation);
     if arguments.json {
         return print_json(&serde_json::json!({ "format": 1, "rows": rows, "assumed": assumed }));
     }
@@ -95,7 +95,7 @@ fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, S
         let spread = Spread::assumed(arguments.rate.powi(n as i32), arguments.alike);
         PowerInput { n, spread, cost: arguments.cost, available: None }
     };
-    let told = format!("Assumed: `--rate {}` at n = 1, `--alike {}`", arguments.rate, arguments.alike);
+    let told = format!("Assumed: `--rate {}` at n = 1, `--alike {}`, ", arguments.rate, arguments.alike);
     (ns.unwrap_or_else(|| vec![1]).into_iter().map(of).collect(), told)
 }
 
@@ -150,8 +150,9 @@ fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<
         let cost = costs.get(&n).map(|(cost, count)| cost / *count as f64);
         known.push(PowerInput { n, spread, cost: arguments.cost.or(cost), available: None });
     }
-    let alike = if single { format!(", `--alike {}`", arguments.alike) } else { String::new() };
-    Ok((known, format!("How samples differ was measured on `{}` in run `{}`{alike}", clean(agent), clean(name))))
+    let alike = if single { format!("`--alike {}`, ", arguments.alike) } else { String::new() };
+    let told = format!("Measured on `{}` in run `{}`: how samples differ. Assumed: {alike}", clean(agent), clean(name));
+    Ok((known, told))
 }
 
 /// Counts the samples of n functions in a suite; `None` if they cannot be counted.

@@ -125,7 +125,8 @@ fn super_trajectories(arguments: &SuperTrajectories) -> Result<()> {
     let rescored = results::rescore(&arguments.files)?;
     let checked = rescored.checked;
     talk!(
-        "computed again: submitted of {}, accuracy of {} with gold and of {} without a submission, script of {}",
+        "computed again: `submitted` of {} attempts, `accuracy` of {} with gold and of {} that submitted nothing, \
+         `script` of {}",
         checked.submitted,
         checked.accuracy,
         checked.nothing,

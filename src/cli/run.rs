@@ -417,6 +417,6 @@ pub(super) fn parse_rule(text: &str) -> Result<Rule, String> {
     match text {
         "strict" => Ok(Rule::Strict),
         "reference" => Ok(Rule::Reference),
-        _ => Err(format!("`{text}` is not a rule: `strict` or `reference`")),
+        _ => Err(format!("`{text}` is not a rule of scoring: give `strict` or `reference`")),
     }
 }

@@ -125,7 +125,9 @@ fn known_difficulty(named: &[String], runs: &Path) -> Result<KnownDifficulty> {
     };
     let found = report::difficulty(&records, Intervals::default().level, withheld, |_, _| None);
     if found.functions.is_empty() {
-        talk!("warning: these runs do not show which functions are hard; the curriculum begins without");
+        talk!(
+            "warning: these runs do not show which functions are hard, so the curriculum begins without this knowledge"
+        );
     }
     let slopes: Vec<f64> =
         found.declines.iter().map(|decline| -decline.slope).filter(|slope| slope.is_finite()).collect();

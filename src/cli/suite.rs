@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_are_missing_doubled_or_in_the_wrong_order_are_refused() {
+    fn a_text_with_missing_repeated_or_swapped_table_marks_is_refused() {
         for (text, expected) in [
             ("text".to_owned(), format!("no line `{BEGIN}`")),
             (format!("{BEGIN}\n"), format!("no line `{END}`")),

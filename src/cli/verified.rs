@@ -17,10 +17,10 @@ use crate::suite::{FunctionEvidence, GoldResult, LoadedPaper, Paper, PaperEviden
 pub(super) fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Option<String> {
     let power = power(paper, gold);
     let parts: Vec<String> =
-        power.iter().map(|(bias, chance)| format!("{:.0}% of those off by {bias}", 100.0 * chance)).collect();
+        power.iter().map(|(bias, chance)| format!("{:.0}% if it is off by {bias}", 100.0 * chance)).collect();
     let told = format!(
-        "{}: experiments that vary on purpose: a right solution passes with at least 95%; with one value biased, in standard \
-         deviations of gold's repeats, {} pass verification (simulated)\n",
+        "{}: experiments that vary on purpose: a right solution passes with at least 95% probability; a solution with \
+         one wrong value passes verification with {} (simulated; in standard deviations of gold's repeats)\n",
         paper.id,
         parts.join(", ")
     );
@@ -98,7 +98,8 @@ fn swallowed(functions: &[String], all: usize) -> String {
         some => {
             let named: Vec<String> = some.iter().map(|function| clean(function)).collect();
             format!(
-                "masking these changes values instead of causing an error, so something catches the error: {}\n",
+                "masking one of these functions changes values instead of causing an error, so something catches the \
+                 error: {}\n",
                 named.join(", ")
             )
         }

@@ -38,7 +38,7 @@ impl VerificationFaults {
             None => Ok(()),
             Some(kind) => {
                 let (count, names) = (self.items.len(), self.items.join(", "));
-                Err(Error::new(kind, format!("{count} of {all} {what}: {names}"))
+                Err(Error::new(kind, format!("errors in {count} of {all} {what}: {names}"))
                     .hint("see the errors above for each; the others were measured"))
             }
         }

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_a_function_requires_is_a_detail_if_the_function_refuses_a_type_like_it() {
+    fn a_type_check_is_a_detail_if_the_function_refuses_a_similar_type() {
         let of_body = |body: &str| {
             let source = format!("def f(self, x, y):\n    {body}\n");
             let module = Module::parse("m.py", source.into_bytes()).unwrap();

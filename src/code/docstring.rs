@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn several_lines_are_indented_like_the_body() {
+    fn a_docstring_of_several_lines_is_indented_like_the_body() {
         assert_eq!(made("One.\n\n  Two.", Encoding::Utf8), b"\"\"\"One.\r\n\r\n    Two.\r\n  \"\"\"");
     }
 

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_readable_copy_keeps_byte_offsets() {
+    fn the_copy_for_tree_sitter_has_the_same_byte_offsets_as_the_file() {
         assert_eq!(&*Encoding::Latin1.readable(b"'\xe9'\r\nx\ry\r"), b"'_'\r\nx\ny\n");
         assert!(matches!(Encoding::Utf8.readable("é\r\n".as_bytes()), Cow::Borrowed(_)));
     }

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn long_strings_are_found_and_nothing_else() {
+    fn contents_of_long_strings_are_found_but_no_short_strings_or_long_names() {
         let text = b"s = 'a long enough inside'\nabcdefghijklmnopqrst = 'short'\n";
         let tokens = CodeTokens::new(text);
         let found: Vec<&[u8]> = tokens.long_strings(10).map(|range| &text[range]).collect();

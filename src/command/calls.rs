@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn another_argument_is_a_difference_even_if_the_same_is_returned() {
+    fn a_call_with_another_argument_is_a_difference_even_if_it_returns_the_same_object() {
         let right = ExpectedCall { object: Some("a1".to_owned()), ..expects("a.py::load", json!({"seed": 2})) };
         let load =
             |seed: u32| FunctionCall { object: Some("a1".to_owned()), ..calls("a.py::load", json!({ "seed": seed })) };
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_also_tries_a_wrong_setting_does_not_agree_whichever_it_tries_first() {
+    fn a_program_that_makes_a_right_and_a_wrong_call_fails_the_comparison_in_either_order() {
         let expected = [expects("a.py::fit", json!({"alpha": 0.8}))];
         let fit = |alpha: f64| calls("a.py::fit", json!({ "alpha": alpha }));
         assert!(compared(&expected, &[fit(0.8), fit(0.8)]).agrees());

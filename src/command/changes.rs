@@ -107,10 +107,10 @@ pub async fn search(
             tried.counts.harmless += 1;
         } else {
             let ConstantChange { constant, instead, .. } = change;
-            let instead = if instead.is_empty() { "nothing".to_owned() } else { format!("`{instead}`") };
+            let what = if instead.is_empty() { "removed".to_owned() } else { format!("replaced by `{instead}`") };
             let id = &instruction.id;
             tried.counts.unnoticed += 1;
-            tried.faults.push(format!("instruction `{id}`: no check notices {instead} in the place of `{constant}`"));
+            tried.faults.push(format!("instruction `{id}`: no check notices if `{constant}` is {what}"));
         }
     }
     tried.faults.sort();

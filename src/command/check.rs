@@ -30,7 +30,7 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
             wrong(format!("its text lacks the value of the argument `{}`", argument.name));
         }
         if strict_kind(&instruction.gold) != Some(instruction.kind) {
-            wrong("its right program is not of its kind".to_owned());
+            wrong("its right program is not of the `kind` that the manifest states".to_owned());
         }
         // ML-Bench's rule recognises a Bash program by the name of a `.sh` or `.py` file. If the manifest names no
         // repo, programs run commands of installed packages, which have no such names. In this case, don't check by
@@ -49,7 +49,7 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
         for (name, value) in &instruction.expect.parsed {
             let parsed = gold.calls.iter().filter_map(|call| call.parsed.get(name));
             if !parsed.into_iter().any(|parsed| equal(parsed, value)) {
-                wrong(format!("its right program does not give the parsed argument `{name}`"));
+                wrong(format!("its right program does not give the argument `{name}` the value in `expect.parsed`"));
             }
         }
         if gold.calls.is_empty() && gold.functions.is_empty() && !instruction.expect.outcome {

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn values_and_options_of_a_script_are_changed() {
+    fn arguments_and_options_of_bash_commands_are_changed_or_left_out() {
         let code = "python main.py --k=10 -v \\\n  --p \"{'a': 7}\"; sort x";
         let changes = changed(ProgramKind::Bash, code);
         for one in ["main.py>main.pyx", "10>11", "--k=10>", "-v>", "7>8", "--p \"{'a': 7}\">", "x>xx"] {

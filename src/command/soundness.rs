@@ -23,7 +23,7 @@ pub fn judge(repo: &str, records: &[AttemptRecord]) -> Soundness {
             agent => {
                 proof.count(record, if agent == "noop" { |proof| &mut proof.noop } else { |proof| &mut proof.forger });
                 if record.pass {
-                    proof.fault(format!("`{agent}` passes `{sample}`"));
+                    proof.fault(format!("agent `{agent}` passes `{sample}`, but must fail"));
                 }
             }
         }

@@ -39,7 +39,10 @@ fn rewritten(text: &str, found: &[(&str, &Setting, CurtailedEvidence)]) -> Resul
         };
         let mut curtailed = InlineTable::new();
         for (name, value) in *setting {
-            curtailed.insert(name, plain(value).ok_or_else(|| format!("parameter `{name}` is not a plain value"))?);
+            curtailed.insert(
+                name,
+                plain(value).ok_or_else(|| format!("parameter `{name}` is not a string, a number or a boolean"))?,
+            );
         }
         put("curtailed", curtailed);
         let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);

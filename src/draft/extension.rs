@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn other_build_systems_make_a_wheel_whose_libraries_are_copied() {
+    fn build_systems_other_than_setuptools_make_a_wheel_whose_libraries_are_copied() {
         let toml = "[build-system]\nrequires = ['meson-python']\nbuild-backend = 'mesonpy'\n";
         let extension = found(&[("pyproject.toml", toml), ("src/p/__init__.py", ""), ("src/p/x.c", "")]).unwrap();
         assert!(extension.command.ends_with("cp --parents -t \"$OLDPWD/src\" {} +)"), "{}", extension.command);

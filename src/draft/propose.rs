@@ -354,7 +354,7 @@ class Model:
     }
 
     #[test]
-    fn a_command_runs_the_files_that_it_names() {
+    fn the_files_that_a_command_runs_are_recognised() {
         for (command, path, expected) in [
             ("python -m pkg.exp --n 3", "pkg/exp.py", true),
             ("python -m pkg", "src/pkg/__main__.py", true),

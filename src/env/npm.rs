@@ -104,7 +104,7 @@ async fn install(
         let said = String::from_utf8_lossy(&output.stderr);
         let said: String = said.trim().chars().take(SHOWN).collect();
         return Err(Error::machine(format!("npm cannot install `{id}`: {said}"))
-            .hint("it needs npm's index once; npm takes another from `npm config set registry URL`"));
+            .hint("connect this machine to npm's index, or name another index with `npm config set registry URL`"));
     }
     protect(&prefix)?;
     let version = tokio::process::Command::new(node).arg("--version").output().await;

@@ -440,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_notice_of_a_repeated_request_gives_only_the_reason() {
+    fn only_the_reason_is_taken_from_pips_warning_about_a_repeated_request() {
         let named = "WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection \
                      broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f1c2>: Failed \
                      to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/numpy/";

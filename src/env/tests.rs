@@ -66,7 +66,7 @@ fn errors_in_an_environment_yml_have_their_line() {
 }
 
 #[test]
-fn versions_come_from_the_nearest_target_and_hashes_from_an_equal_one() {
+fn the_nearest_locked_target_gives_the_versions_and_only_an_equal_target_gives_hashes() {
     let dir = folder("dependencies: [python]\n");
     let environment = Environment::read(dir.path()).unwrap();
     let target = |python: &str, platform: &str, version: &str| {
@@ -422,7 +422,7 @@ async fn a_missing_interpreter_lists_those_found() {
 }
 
 #[tokio::test]
-async fn the_preferred_and_then_the_highest_version_is_taken() {
+async fn the_highest_python_version_is_chosen_unless_an_older_one_is_preferred() {
     let dir = TempDir::new().unwrap();
     let place = dir.path().canonicalize().unwrap();
     for (name, version) in

@@ -71,7 +71,7 @@ impl Venv {
     fn refuse_offline(&self, what: &str, id: &str) -> Result<()> {
         if self.offline {
             return Err(Error::machine(format!("offline, but {what} the env `{id}` needs pip's index"))
-                .hint("run it once without `--offline`, which puts it into the cache"));
+                .hint("repeat the command once without `--offline`: what it makes can then be used offline"));
         }
         Ok(())
     }
@@ -231,7 +231,7 @@ impl EnvBackend for Venv {
             match solved {
                 Ok(packages) => add(&mut targets, python_version.clone(), format!("linux-{processor}"), packages),
                 Err(_) => on_progress(BuildProgress::Detail(format!(
-                    "no wheels of all these versions for python {python_version} on linux-{processor}"
+                    "not all of the chosen versions have wheels for python {python_version} on linux-{processor}"
                 ))),
             }
         }

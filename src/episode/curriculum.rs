@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn success_stays_at_the_target_while_the_learner_grows_and_n_follows_its_skill() {
+    fn the_success_rate_stays_at_the_target_and_samples_get_larger_as_the_learner_improves() {
         for target in [0.3, 0.5, 0.7] {
             for seed in 0..2 {
                 let learner = Learner { seed, begin: 0.0, growth: 0.006 };
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_curriculum_the_same_learner_leaves_the_target() {
+    fn without_a_curriculum_the_success_rate_of_a_growing_learner_rises_above_the_target() {
         let learner = Learner { seed: 0, begin: 0.0, growth: 0.006 };
         let fixed: Vec<(usize, bool)> = (0..1000)
             .map(|episode| {

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_gets_its_own_observation_and_one_that_was_not_run_the_reason() {
+    fn every_call_has_its_own_observation_or_the_reason_why_it_was_not_run() {
         let calls = json!([{ "id": "a", "name": "x", "arguments": {} }, { "id": "b", "name": "y", "arguments": {} }]);
         let refused = json!({ "event": "message", "role": "tool", "call_id": "b", "content": "not run" });
         let lines = [reply(&calls), observation(Some("a"), "seen"), line(&refused)];

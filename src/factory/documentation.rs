@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_the_documentation_without_masked_functions_and_outputs() {
+    fn the_papers_text_is_the_documentation_without_masked_functions_and_outputs_of_examples() {
         let folder = tempfile::tempdir().unwrap();
         let write_file = |name: &str, text: &str| {
             let path = folder.path().join(name);

@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_do_something_are_chosen_and_the_others_have_a_reason() {
+    fn unsuitable_functions_are_refused_with_a_reason_and_suitable_ones_are_chosen() {
         let found = examined();
         assert_eq!((found.found, found.entered), (6, 5));
         let chosen: Vec<&str> = found.candidates.iter().map(|one| one.at.as_str()).collect();
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_are_lines_below_the_description() {
+    fn examples_are_added_as_lines_below_a_functions_description() {
         let mut candidate = examined().candidates[0].clone();
         candidate.add_examples(&[]);
         assert_eq!(candidate.description, "The mean of values.");

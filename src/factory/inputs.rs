@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn only_functions_with_a_kept_added_test_have_examples() {
+    fn a_function_has_examples_only_if_one_of_its_added_tests_was_kept() {
         let function = |name: &str| FunctionInputs {
             function: format!("p/m.py::{name}"),
             tests: format!("test_autoexperiment_inputs_1.py::test_0_{name}"),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_python_file_of_more_inputs_is_embedded_in_the_program() {
+    fn every_python_file_in_the_folder_more_inputs_is_embedded_in_the_program() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/factory/more_inputs");
         let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let mut names: Vec<String> = files
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_test_runner_has_the_same_prefix_for_names_of_added_test_files() {
+    fn the_code_of_the_test_runner_contains_the_prefix_of_added_test_files() {
         assert!(super::super::RUNNER_CODE.contains(&format!("ADDED = \"{ADDED}\"\n")));
     }
 }

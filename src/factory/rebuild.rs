@@ -80,7 +80,7 @@ impl Workshop {
                 entry.package,
                 other.len()
             ))
-            .hint("was the list made by another version of this program?"));
+            .hint("use the version of autoexperiment that made the list, if it was another one"));
         }
         Ok(())
     }

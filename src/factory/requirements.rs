@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_are_read_from_groups_tox_and_files() {
+    fn requirements_of_tests_are_read_from_dependency_groups_tox_and_requirement_files() {
         let toml = "[project]\nname = 'my-pkg'\ndependencies = ['six']\n[dependency-groups]\ntest = ['pytest>=7', {include-group = 'x'}]\n\
                     x = ['mock']\n";
         let tox =

@@ -222,7 +222,7 @@ async fn clone(address: &str, into: &Path) -> Result<()> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     let failed = |why: String| {
         Error::machine(format!("failed to copy the git repository: {why}"))
-            .hint("is there a network, and is the address right? A folder or an sdist can be given instead")
+            .hint("check the network and the address, or give a folder or an sdist instead")
     };
     let output = tokio::time::timeout(CLONE, command.output())
         .await

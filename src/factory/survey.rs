@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn times_a_second_apart_differ_and_rounding_errors_do_not() {
+    fn timestamps_a_second_apart_count_as_different_and_rounding_errors_do_not() {
         let digest = |number: f64| serde_json::json!({ "numbers": [number] });
         assert!(!is_close(&digest(1_764_367_200.0), &digest(1_764_367_201.0)));
         assert!(is_close(&digest(1.0), &digest(1.0 + 1e-12)));

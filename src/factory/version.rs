@@ -146,7 +146,7 @@ mod tests {
     use super::{Version, VersionRange};
 
     #[test]
-    fn versions_are_ordered_as_by_indexes() {
+    fn versions_are_ordered_as_package_indexes_order_them() {
         let ordered = ["0.9", "1.0.dev1", "1.0a1", "1.0b2", "1.0rc1", "1.0", "1.0.post1", "1.0.1", "1.10", "2!0.1"];
         let parsed: Vec<Version> = ordered.iter().map(|text| Version::parse(text).unwrap()).collect();
         assert!(parsed.windows(2).all(|pair| pair[0] < pair[1]));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_created_is_rejected_and_a_filled_one_may_be_read_only() {
+    fn a_cache_folder_that_cannot_be_created_is_rejected_and_a_filled_read_only_one_accepted() {
         let base = tempfile::tempdir().unwrap();
         write(base.path().join("file"), "").unwrap();
         let error = CACHE.writable(&base.path().join("file/cache")).unwrap_err();

@@ -335,12 +335,13 @@ fn line_fault(module: &Module, at: usize, [header, start, end]: [usize; 3]) -> O
     } else if end < last {
         format!("the range ends {} lines early", last - end)
     } else if start > signature_end + 1 || end > last {
-        format!("the range is {start} to {end}")
+        "the range begins or ends too late".to_owned()
     } else {
         return None;
     };
     Some(format!(
-        "published: header in line {header}, body {start} to {end}; correct: {first}, {} to {last} ({what})",
+        "published: header in line {header}, body {start} to {end}; correct: header in line {first}, body {} to \
+         {last} ({what})",
         signature_end + 1
     ))
 }

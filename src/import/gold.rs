@@ -172,7 +172,7 @@ fn twins(experiments: &[PublishedExperiment], findings: &mut Vec<ImportRemark>) 
         if !alike.is_empty() {
             findings.push(ImportRemark::doubt(
                 format!("experiment {}", experiment.number),
-                format!("answers of experiments {} would pass for it, too", alike.join(", ")),
+                format!("the gold results of experiments {} would pass for this one, too", alike.join(", ")),
             ));
         }
     }

@@ -102,7 +102,7 @@ pub async fn record(
                 });
             }
             if let Some(reason) = verdict.reason {
-                return Err(named(format!("{reason}: its shape varies between repeats")));
+                return Err(named(format!("the shape of its result varies between repeats: {reason}")));
             }
             spread = verdict.values.iter().filter_map(|value| value.error).fold(spread, f64::max);
         }

@@ -105,7 +105,7 @@ fn choose(
         && matches!(choice, Some(ToolCallChoice::Required | ToolCallChoice::Tool(_)))
     {
         choice = None;
-        left_out.push("`tool_choice` beside thinking".to_owned());
+        left_out.push("`tool_choice`, which the provider does not take with thinking".to_owned());
     }
     options.tool_choice = choice.map(|choice| match choice {
         ToolCallChoice::Auto => ToolChoice::Auto,
@@ -117,7 +117,7 @@ fn choose(
         return;
     }
     if !target.features.one_call {
-        left_out.push("one call at most in a reply".to_owned());
+        left_out.push("the limit of one call per reply".to_owned());
     } else if target.kind == AdapterKind::Anthropic {
         let kind = match choice {
             None | Some(ToolCallChoice::Auto) => json!({"type": "auto"}),

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_bounded_by_the_money_and_has_a_minimum() {
+    fn the_length_of_a_reply_is_bounded_by_the_money_and_has_a_minimum() {
         let quote = Quote { read: 0.25, token: 0.125, least: 2, thoughts: 3 };
         assert_eq!(quote.affordable(1.0), Ok(Some(6)));
         assert_eq!(quote.affordable(0.5), Ok(Some(2)));

@@ -223,7 +223,7 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
     }
     let mut left_out = provider_options::apply(target, request, &mut options, &mut extra);
     if target.features.tokens && !tokens::request(target, &mut extra) {
-        left_out.push("the question for token ids and log-probabilities".to_owned());
+        left_out.push("the request for token ids and log-probabilities".to_owned());
     }
     if target.kind == AdapterKind::OpenAIResp {
         responses::complete(target, request, &mut options, &mut extra);

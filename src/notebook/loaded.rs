@@ -100,7 +100,7 @@ impl LoadedTask {
         let dir = suite.join("tasks").join(id);
         let path = dir.join("task.toml");
         if !id.split_once('.').is_some_and(|(cluster, item)| !cluster.is_empty() && !item.is_empty()) {
-            return Err(Error::suite(format!("`{id}` is not the name of a task: it is `<cluster>.<item>`")));
+            return Err(Error::suite(format!("`{id}` is not the name of a task: a name is `<cluster>.<item>`")));
         }
         let manifest = TaskManifest::load(&path)?;
         let mut hash = Sha256::new();

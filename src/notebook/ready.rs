@@ -106,7 +106,10 @@ impl ReadyTask {
             ran(&cell, &shown, begun.elapsed());
             if !matches!(shown.state, CellState::Done | CellState::Failed) {
                 let end = tail(&shown.output, 500);
-                return Err(Fault::Refused(format!("a cell before the agent began failed ({:?}): {end}", shown.state)));
+                return Err(Fault::Refused(format!(
+                    "a cell that was run before the agent began has failed ({:?}): {end}",
+                    shown.state
+                )));
             }
         }
         Ok(kernel)

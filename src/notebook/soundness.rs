@@ -63,9 +63,14 @@ impl SoundnessPlan {
         let mut found: Option<(Value, GoldRecord)> = None;
         for run in runs {
             let at = |id: &str| {
-                let of = run.results.get(id).ok_or_else(|| fault(format!("gold's run has no `{id}`: {}", why(run))))?;
+                let of = run
+                    .results
+                    .get(id)
+                    .ok_or_else(|| fault(format!("gold's run has no check `{id}`: {}", why(run))))?;
                 let error = of.get("error").and_then(Value::as_str).unwrap_or("no result");
-                of.get("result").cloned().ok_or_else(|| fault(format!("`{id}` of gold's run: {error}")))
+                of.get("result")
+                    .cloned()
+                    .ok_or_else(|| fault(format!("check `{id}` of gold's run gave no result: {error}")))
             };
             let (answer, changes, calls) = (at(ENTRY)?, at(CHANGES)?, at(TRACE)?);
             let parse = |error| fault("gold's record cannot be read".to_owned()).because(error);
@@ -149,7 +154,7 @@ impl SoundnessPlan {
         for (name, value) in measures(record, true).filter(|(_, value)| *value < 1.0) {
             let because = record.verified.iter().flat_map(|verdict| &verdict.warnings).next();
             let because = because.map(|warning| format!(": {warning}")).unwrap_or_default();
-            proof.unreached(format!("gold has {value:.3} in `verified_{name}` in attempt {attempt}{because}"));
+            proof.unreached(format!("gold has {value:.3} in `verified_{name}`, not 1, in attempt {attempt}{because}"));
         }
         for landmark in &self.task.manifest.landmarks {
             if !was_hit(record, &landmark.id, "agent") {
@@ -162,7 +167,7 @@ impl SoundnessPlan {
     fn forged(record: &AttemptRecord, proof: &mut Soundness) {
         proof.count(record, |proof| &mut proof.forger);
         for (name, value) in measures(record, true).filter(|(_, value)| *value > 0.0) {
-            proof.fault(format!("`forger` has {value:.3} in `verified_{name}`"));
+            proof.fault(format!("`forger` has {value:.3} in `verified_{name}`, not 0"));
         }
         for (name, value) in measures(record, false) {
             if matches!(name, "landmarks" | "script" | "submitted") && value < 1.0 {

@@ -142,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn calls_are_compared_with_those_of_the_right_program() {
+    fn calls_of_a_program_are_compared_with_the_gold_calls_and_differences_are_named() {
         let gold = Calls::from([("a.py::f".to_owned(), [3.0, 7.0, 2.0, 0.5, 0.25, 0.5])]);
         let differ = |ran: Value| differences(&gold, Some(&ran), &PermittedChanges::default()).join("; ");
         assert_eq!(differ(json!({"a.py::f": [3, 7, 2, 0.5 + 1e-12, 0.25, 0.5], "b.py::g": [1, 0, 0, 0, 0, 0]})), "");

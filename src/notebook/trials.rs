@@ -166,7 +166,10 @@ impl TrialPlan {
                 )),
                 (true, None, Some(harmless)) => outcome.why = format!("harmless: {}", harmless.because),
                 (false, None, Some(_)) => {
-                    proof.fault(format!("the change \"{name}\" is listed as harmless, and fails: {}", outcome.why));
+                    proof.fault(format!(
+                        "the change \"{name}\" is listed as harmless, but a check notices it: {}",
+                        outcome.why
+                    ));
                 }
                 _ => {}
             }

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_from_pages_or_for_foreign_hosts_are_not_local() {
+    fn requests_from_web_pages_or_with_foreign_host_names_are_not_local() {
         for host in ["127.0.0.1:8000", "localhost:8000", "localhost", "[::1]:9"] {
             assert!(is_local(&headers(&[(header::HOST, host)])), "{host}");
         }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_taken_from_the_header_or_the_query_and_must_be_equal() {
+    fn a_token_is_read_from_the_header_or_the_query_and_must_equal_the_secret() {
         let sent = headers(&[(header::AUTHORIZATION, "Bearer secret")]);
         assert_eq!(sent_token(&sent, None), Some("secret"));
         assert_eq!(sent_token(&HeaderMap::new(), Some("other")), Some("other"));

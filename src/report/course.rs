@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn code_runs_are_recognised_for_every_tool() {
+    fn runs_of_code_and_their_crashes_are_recognised_for_every_tool() {
         let trace = "Traceback (most recent call last):\n  1 / 0";
         for tool in ["command_line", "bash", "execute"] {
             let code = |status| if tool == "execute" { String::new() } else { format!("exit code {status}\n") };

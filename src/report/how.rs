@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_use_the_right_denominators_and_lost_attempts_bound_the_rate() {
+    fn shares_are_averages_over_samples_and_lost_attempts_widen_the_bounds_of_the_pass_rate() {
         let rows = rows();
         let [row] = rows.as_slice() else { panic!("{rows:?}") };
         assert_eq!((row.samples, row.attempts, row.trajectories, row.ran), (3, 4, 3, 3));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_fit_100_columns_and_name_what_was_lost() {
+    fn the_tables_fit_100_columns_and_name_the_causes_of_lost_attempts() {
         let text = how_console(&rows());
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(text.contains("model error 1, sandbox lost 1"), "{text}");

@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_evidence_is_ignored() {
+    fn a_row_has_neither_mutation_score_nor_containment_if_a_function_lacks_evidence() {
         let (loaded, _) = papers().remove(0);
         let mut part = evidence(&loaded, &FunctionEvidence { mutants: 1, killed: 1, ..FunctionEvidence::default() });
         assert!(row(&loaded, Some(&part)).0.mutation_score.is_some());

@@ -186,7 +186,7 @@ fn a_single_attempt_gives_a_report() {
 }
 
 #[test]
-fn long_names_large_numbers_and_many_k_still_fit() {
+fn the_console_report_fits_its_width_with_long_names_large_numbers_and_many_values_of_k() {
     let mut records = whole_run();
     for record in &mut records {
         record.model = Some("openrouter/meta-llama/llama-3.1-405b-instruct".into());
@@ -288,7 +288,7 @@ fn attempts_that_were_stopped_with_the_run_are_not_losses() {
 }
 
 #[test]
-fn a_lost_contender_keeps_its_row_without_a_rate() {
+fn a_contender_whose_attempts_were_all_lost_keeps_its_row_without_a_rate() {
     let records = [record("fixed", 1, 0, 0, true), lost("react", 1, 0, 0), lost("react", 1, 1, 0)];
     let summary = summarise(&records, &options(&[1]));
     let row = summary.rows.iter().find(|row| row.agent == "react").unwrap();
@@ -405,7 +405,7 @@ fn names_stay_on_one_line_in_any_name_column() {
 }
 
 #[test]
-fn a_comparison_of_long_names_keeps_its_numbers_whole() {
+fn a_comparison_table_with_long_names_does_not_break_numbers_over_lines() {
     let mut records = Vec::new();
     for i in 0..30 {
         for agent in ["baselines/react+paper=full+code=full", "baselines/mutant-0.3"] {
@@ -547,7 +547,7 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
 }
 
 #[test]
-fn unequal_losses_are_a_warning_and_bound_the_rate() {
+fn unequal_numbers_of_lost_attempts_give_a_warning_and_bounds_of_the_rate() {
     let records = [record("react", 1, 0, 0, true), lost("react", 1, 1, 0), record("fixed", 1, 0, 0, true)];
     let summary = summarise(&records, &options(&[1]));
     let warning = summary.notes.iter().find(|note| note.starts_with("WARNING")).unwrap();
@@ -679,7 +679,7 @@ fn a_hundred_thousand_records_are_summarised_within_a_second() {
 }
 
 #[test]
-fn samples_weigh_by_their_lines_in_the_rate_by_lines() {
+fn the_rate_by_lines_weights_each_sample_by_its_number_of_masked_lines() {
     let of =
         |sample: usize, lines: usize, pass: bool| Outcome { lines: Some(lines), ..record("a", 1, sample, 0, pass) };
     let mut records = vec![of(0, 3, true), of(1, 9, false), of(2, 4, true)];

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_linked_or_foreign_folder_is_refused_and_others_cannot_write() {
+    fn a_scratch_folder_is_refused_if_linked_or_foreign_and_is_never_writable_by_other_users() {
         let place = tempfile::tempdir().unwrap();
         let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
         let made = place.path().join("made");

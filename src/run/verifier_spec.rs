@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn verifiers_without_a_model_use_the_runs_model_at_any_depth() {
+    fn a_model_verifier_without_a_named_model_uses_the_runs_model_also_after_execution() {
         let asks = |text: &str| text.parse::<VerifierSpec>().unwrap().asks_own_model();
         assert!(asks("model") && asks("execution+model"));
         assert!(!asks("model:x") && !asks("execution+model:x") && !asks("execution") && !asks("oracle"));

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_limit_is_a_prefix_of_a_larger_one() {
+    fn a_draw_with_a_smaller_limit_gives_the_first_samples_of_a_larger_draw() {
         let functions = Nesting::flat(20);
         let hundred = draw("p", &functions, 3, 100, 1).unwrap();
         let fifty = draw("p", &functions, 3, 50, 1).unwrap();

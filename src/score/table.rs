@@ -133,7 +133,7 @@ fn simulates_the_table_of_pass_rates_for_experiments_that_vary() {
 }
 
 #[test]
-fn right_varying_results_pass_and_reports_far_from_them_fail() {
+fn right_answers_with_random_variation_pass_and_answers_far_from_gold_fail() {
     // A right attempt fails with a probability of 3%, so 1.8 of 60 fail on average. The answers counted in
     // `reported_far` are six standard deviations off in the first value of each experiment.
     for kind in ["1 normal", "12 experiments of 4 normal"] {

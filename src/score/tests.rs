@@ -476,7 +476,7 @@ proptest! {
     }
 
     #[test]
-    fn reading_answers_never_panics_and_scores_by_both_rules(text in r#"[{}\[\]":,'\\0-9a.eE+\-NI_ \n\u{e9}]{0,80}"#) {
+    fn random_answers_never_cause_a_panic_and_never_pass_by_the_strict_rule(text in r#"[{}\[\]":,'\\0-9a.eE+\-NI_ \n\u{e9}]{0,80}"#) {
         let experiments = [expected(1, json!({"a": 1})), expected(2, json!([0]))];
         let _ = parse_answer(&text);
         for rule in [Rule::Strict, Rule::Reference] {

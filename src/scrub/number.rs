@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_parsed_up_to_the_end_that_a_reader_sees() {
+    fn a_number_in_a_text_is_parsed_without_the_punctuation_or_unit_behind_it() {
         for (text, number) in [
             ("1,234.50 s", "1,234.50"),
             ("10{,}000 steps", "10{,}000"),

@@ -247,7 +247,7 @@ fn the_markup_format_is_recognised_by_extension_or_content() {
 }
 
 #[test]
-fn a_percentage_matches_gold_and_numbers_named_by_a_comment_stay() {
+fn a_percentage_equal_to_gold_is_removed_and_numbers_in_a_settings_comment_stay() {
     let text = "# T\n\n<!-- settings: 0.731 -->\n\nWe keep 54.6% of the points, as in step 0.731 of the schedule.\n";
     let options = |gold| ScrubOptions { format: MarkupFormat::Markdown, gold };
     let scrubbed = scrub(text, &options(&[0.546, 0.731][..]));

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn taken_run_names_are_errors_and_names_by_time_avoid_them() {
+    fn a_taken_run_name_is_an_error_and_a_name_made_from_the_time_is_always_free() {
         let runs = tempfile::tempdir().unwrap();
         let chosen = runs.path().join("sweep");
         std::fs::create_dir(&chosen).unwrap();

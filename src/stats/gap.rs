@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closed_share_has_an_interval_even_if_it_is_1_but_not_for_two_samples() {
+    fn a_completely_closed_gap_has_an_interval_but_two_samples_give_no_interval() {
         let (share, interval) = gap_closed(&samples(&[[0.4, 1.0, 1.0]; 8]), Intervals::default()).unwrap();
         let interval = interval.unwrap();
         assert!(

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn spreads_are_recovered_from_samples() {
+    fn variances_between_and_within_samples_are_estimated_correctly_from_simulated_attempts() {
         // Pass probabilities of 0.2 and 0.8, half each: variance 0.09 between and 0.16 within samples.
         let mut uniform = Uniform(3);
         let samples: Vec<(usize, usize)> = (0..20_000)

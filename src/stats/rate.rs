@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_between_papers_widen_only_the_interval_for_other_papers() {
+    fn differences_between_papers_widen_the_interval_only_if_it_generalises_to_other_papers() {
         // Papers a to h with rates 0.1 to 0.8 and fifty samples each.
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
         let samples: Vec<SampleValue<'_>> = (0..400)

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hiding_gold_values_leaves_none_that_the_search_finds() {
+    fn after_gold_values_are_hidden_in_a_text_the_search_for_leaks_finds_none() {
         let result = serde_json::json!({ "a": 1001, "b": 12.345, "c": [1234.5, -0.8125] });
         let values = GoldValues::collect("x", &result);
         let text = "`f(1001)` is 12.345, **12.35** or\n1,234.5; −0.8125 of 7 and 99.5, as x1001 is. 1001";

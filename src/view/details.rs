@@ -103,7 +103,9 @@ fn whole(run: &MergedRun, origin: &Origin, record: &Outcome, problems: &mut Vec<
             }))
         }
         Some(Ok(_)) => {
-            problems.push("its record has moved, so only its outcome is shown".to_owned());
+            problems.push(
+                "its record is no longer where it was in the run's files, so only its outcome is shown".to_owned(),
+            );
             ShownRecord::Outcome(Box::new(record.clone()))
         }
         Some(Err(error)) => {

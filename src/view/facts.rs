@@ -37,7 +37,10 @@ pub(super) fn run_facts(name: &str, folder: &Path, run: Option<&RunFile>) -> Run
     say("Scoring", word(serde_json::to_value(set.scoring)));
     say("Verification", if set.verify { "the agent's code is run again" } else { "none" }.to_owned());
     if !set.verifiers.is_empty() {
-        say("Verifiers", format!("{}; a model in {} orders", set.verifiers.iter().join(", "), set.orders));
+        say(
+            "Verifiers",
+            format!("{}; a model sees the candidates in {} orders", set.verifiers.iter().join(", "), set.orders),
+        );
     }
     say("Seed", set.seed.to_string());
     for session in &run.sessions {

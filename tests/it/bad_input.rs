@@ -283,7 +283,10 @@ fn a_sample_that_does_not_exist_is_refused() {
         let said = lab.fails(2, &[verb, &["-n", "7"]].concat());
         assert!(said.contains("there are no samples with 7 masked functions: there are at most 3"), "{said}");
         let said = lab.fails(2, &[verb, &["--units", "regions"]].concat());
-        assert!(said.contains("none of the items lists regions") && said.contains("leave out `--units`"), "{said}");
+        assert!(
+            said.contains("none of the chosen papers lists regions to mask") && said.contains("leave out `--units`"),
+            "{said}"
+        );
     }
     let said = lab.fails(2, &["regions", "--tags", "nowhere/at_all.py"]);
     assert!(said.contains("there is no file or folder `nowhere/at_all.py`"), "{said}");

@@ -91,7 +91,7 @@ fn a_suite_whose_unpacking_was_killed_is_unpacked_again() {
 }
 
 #[test]
-fn init_writes_a_suite_that_is_in_order_and_runs() {
+fn init_writes_a_suite_that_passes_the_check_and_can_be_run() {
     let lab = Lab::bare();
     let said = lab.ok(&["init", "mine"]).stderr;
     assert!(said.contains("a suite with the paper `example`"), "{said}");

@@ -211,7 +211,7 @@ fn an_env_is_locked_built_found_again_and_removed() {
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
-fn attempts_run_in_the_activated_env_and_gold_names_the_backend() {
+fn attempts_run_in_the_activated_conda_env_and_the_gold_file_records_the_backend() {
     let channels = channels();
     let conda = Conda::of(channels, YML);
     conda.lock();
@@ -461,7 +461,7 @@ fn a_corrupt_package_is_named_and_nothing_of_it_stays() {
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
-fn a_channel_that_never_answers_is_given_up_and_auto_takes_a_venv() {
+fn env_commands_give_up_on_a_silent_channel_and_build_a_venv_unless_conda_was_requested() {
     let channels = channels();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());

@@ -186,7 +186,7 @@ fn vandalised(lab: &Lab, name: &str, sandbox: &str) -> (String, bool) {
 }
 
 #[test]
-fn built_files_are_read_only_with_mounts_and_changes_stay_in_the_sandbox() {
+fn built_files_are_read_only_in_sandbox_local_and_changes_in_sandbox_none_do_not_affect_verification() {
     let lab = paper();
     let (seen, is_right) = vandalised(&lab, "sealed", "local");
     assert!(seen.contains("Read-only file system") && seen.contains("177   E   L   F"), "{seen}");

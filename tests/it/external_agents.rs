@@ -264,7 +264,7 @@ fn mini_swe_agent_solves_a_paper_with_commands_in_text() {
 
 #[test]
 #[ignore = "installs the agent from PyPI"]
-fn gptme_solves_a_paper_over_both_protocols_streamed() {
+fn gptme_solves_a_paper_over_streamed_messages_and_streamed_chat_completions() {
     for (agent, folder) in [("cli:gptme", "gptme"), ("cli:gptme,mode=openai", "gptme+mode=openai")] {
         let fenced = |command: &str| text(format!("So be it.\n\n```shell\n{command}\n```\n"));
         // The agent may also ask the model to name the conversation; the server answers this with one of these replies.
@@ -505,7 +505,7 @@ fn an_agent_that_eats_the_disk_ends_at_the_disk_limit() {
 }
 
 #[test]
-fn an_agent_that_fails_before_its_first_call_counts_and_stops_the_run_if_it_always_does() {
+fn an_agent_that_exits_before_its_first_call_fails_and_five_such_attempts_stop_the_run() {
     let lab = Lab::new();
     let upstream = Upstream::new(vec![text("no")]);
     let ran = run(&lab, own_agent(&lab, "sys.exit('no such option')\n"), &upstream, &[]);

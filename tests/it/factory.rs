@@ -340,7 +340,7 @@ fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made
 }
 
 #[test]
-fn a_packages_fault_is_reported_in_one_line_and_the_others_continue() {
+fn factory_reports_a_packages_fault_in_one_line_and_continues_with_the_other_packages() {
     let lab = Lab::bare();
     let good = means("autoexperiment-means");
     let mut hostile = good.clone();
@@ -421,7 +421,7 @@ fn a_packages_fault_is_reported_in_one_line_and_the_others_continue() {
 }
 
 #[test]
-fn in_a_refreshed_suite_new_functions_have_their_releases_date_and_after_draws_only_them() {
+fn a_refreshed_suite_dates_new_functions_by_their_release_and_the_option_after_draws_only_these() {
     let lab = Lab::bare();
     let name = "autoexperiment-means";
     let old = means(name);

@@ -58,7 +58,7 @@ fn a_run_resumes_with_the_settings_of_its_agents() {
 }
 
 #[test]
-fn right_mutants_pass_wrong_ones_rarely_and_random_and_copycat_never() {
+fn mutant_0_always_passes_mutant_1_rarely_and_the_agents_random_and_copycat_never() {
     let lab = Lab::new();
     let agents = ["--agent", "mutant:0", "--agent", "mutant:1", "--agent", "random", "--agent", "copycat"];
     lab.ok(&[&["run", "-n", "1", "--no-baseline", "--name", "r"], &agents[..]].concat());

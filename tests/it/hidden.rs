@@ -83,7 +83,7 @@ fn shown_experiments_are_reported_and_hidden_ones_are_not() {
 }
 
 #[test]
-fn without_verification_hidden_experiments_are_named_and_a_sample_of_hidden_ones_alone_is_refused() {
+fn without_verification_a_run_warns_of_hidden_experiments_and_refuses_samples_without_shown_experiments() {
     let run = ["run", "--sample", "tiny_0", "--agent", "gold", "--no-verify", "--name", "r"];
     let part = lab(false);
     let warned = part.ok(&run).stderr;
@@ -132,7 +132,7 @@ fn code_of_shown_experiments_cannot_read_hidden_files_in_verification() {
 }
 
 #[test]
-fn feedback_ends_once_what_is_shown_is_right_whatever_hidden_tests_say() {
+fn feedback_ends_once_all_shown_experiments_pass_even_if_hidden_tests_fail() {
     let lab = lab(false);
     let call =
         |name: &str, arguments: Value| json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]});

@@ -134,7 +134,9 @@ fn a_unique_name_is_found_despite_wrong_lines() {
     assert_eq!(selectors, ["losses.py::scale", "losses.py::total", "losses.py::cached"]);
     assert!(!said.contains("function 0:"), "nothing is wrong with it: {said}");
     assert!(
-        said.contains("correction: function 1: published: header in line 37, body 37 to 38; correct: 57"),
+        said.contains(
+            "correction: function 1: published: header in line 37, body 37 to 38; correct: header in line 57"
+        ),
         "{said}"
     );
     assert!(said.contains("function 2:") && said.contains("off by -896"), "{said}");
@@ -190,11 +192,11 @@ fn wrong_published_lines_are_explained_by_decorators_signatures_and_comments() {
     assert_eq!(selectors.len(), 3);
     assert!(
         said.contains(
-            "function 0: published: header in line 19, body 20 to 23; correct: 20, 21 to 23 (the header is a decorator's line)"
+            "function 0: published: header in line 19, body 20 to 23; correct: header in line 20, body 21 to 23 (the header is a decorator's line)"
         ),
         "{said}"
     );
-    assert!(said.contains("function 1: published: header in line 27, body 28 to 34; correct: 27, 32 to 34 (the range begins inside the signature)"), "{said}");
+    assert!(said.contains("function 1: published: header in line 27, body 28 to 34; correct: header in line 27, body 32 to 34 (the range begins inside the signature)"), "{said}");
     // Check that masking removes the body and nothing else.
     for (place, gone, kept) in
         [("0", "# all of it", "@cached"), ("1", "outside = ", "        box,\n    ):"), ("2", "", "class L1Loss")]
@@ -282,7 +284,7 @@ fn published_lines_outweigh_descriptions_only_if_they_fit_all_functions_of_the_s
 }
 
 #[test]
-fn functions_that_are_not_found_are_named_or_left_out_by_options() {
+fn the_options_at_and_leave_out_settle_functions_that_import_does_not_find() {
     let functions = [function("0", "__call__", [900, 901, 902], "Loss."), function("1", "scale", [52, 53, 54], "")];
     let decided = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);
     let (selectors, _) = import(&decided, &["--at", "2303.00001:0=losses.py::EntropyLossTwin.__call__"]);
@@ -338,7 +340,7 @@ fn contradictory_and_ambiguous_results_are_reported() {
     let (_, said) = import(&lab, &[]);
     assert!(said.contains("doubt: experiment 0: its published results disagree by more than 5%: the paper's experiments.jsonl and mlrc_n=1.jsonl"), "{said}");
     assert!(said.contains("doubt: experiment 1: its published results disagree by more than 5%: the paper's experiments.jsonl and experiments.jsonl"), "{said}");
-    assert!(said.contains("doubt: experiment 1: answers of experiments 0 would pass for it"), "{said}");
+    assert!(said.contains("doubt: experiment 1: the gold results of experiments 0 would pass for this one"), "{said}");
     assert!(
         said.contains("doubt: experiment 2: its result in the paper's experiments.jsonl is not JSON: `loss: 3`"),
         "{said}"

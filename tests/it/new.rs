@@ -79,7 +79,7 @@ fn a_found_repository_becomes_a_paper_that_gold_passes_and_noop_fails() {
     [ ] paper.toml: describe walks, which the code does not describe
     [ ] paper.toml: say what is measured in distance, visited, text
     [ ] the env is locked for this machine only: `autoexperiment env lock --env venv walk` solves it for others
-    [ ] paper.toml: name the passages for the 4 functions; delete those that the paper does not describe
+    [ ] paper.toml: name the passages for the 4 functions; delete the functions that the paper does not describe
     [ ] record gold of the full protocol: `autoexperiment gold walk --full`
     [ ] functions of a broken file are not proposed: template.py:2: syntax error
     [ ] 2 mutants that no experiment notices (`autoexperiment verify walk --survivors`): let an experiment give what they change, or mark them as equivalent
@@ -227,7 +227,7 @@ fn experiments_that_fail_hang_or_give_nothing_are_all_named_with_the_next_step()
 }
 
 #[test]
-fn a_result_that_varies_is_refused_with_its_experiment() {
+fn new_refuses_a_result_that_varies_and_names_its_experiment() {
     let lab = found();
     let message = lab.fails(4, &new(&["good=python -m walk distance", "noise=python -m walk noise"]));
     assert!(message.contains("error: paper `walk`, experiment `noise`: `noise` varies from "), "{message}");
@@ -285,7 +285,7 @@ fn commands_that_enter_no_function_or_none_worth_masking_are_refused() {
 }
 
 #[test]
-fn a_function_is_entered_in_a_subprocess_too() {
+fn new_finds_functions_that_a_command_calls_in_a_subprocess() {
     let lab = found();
     lab.write(
         "found/repo/driver.py",
@@ -350,7 +350,7 @@ fn bad_arguments_are_named_before_anything_is_done() {
 }
 
 #[test]
-fn new_refuses_commands_that_need_tests_it_left_out_or_a_missing_pytest_before_building() {
+fn new_refuses_commands_that_lack_their_tests_or_pytest_before_it_builds_the_env() {
     let lab = found();
     for command in ["all=python tests/test_walk.py", "all=python -m pytest -q"] {
         let message = lab.fails(2, &new(&[command]));

@@ -180,7 +180,7 @@ fn a_block_is_refused_if_it_needs_an_unknown_block_or_is_needed_but_has_no_landm
 
 #[test]
 #[ignore = "takes a minute"]
-fn a_sound_task_is_proven_and_the_faults_of_another_are_named() {
+fn verify_proves_a_sound_notebook_task_and_names_the_faults_of_a_broken_one() {
     let lab = lab();
     let mut manifest = lab.read("tasks/sums.adder/task.toml");
     for change in [
@@ -487,7 +487,7 @@ fn the_preset_of_super_asks_with_one_prompt_and_one_history() {
 }
 
 #[test]
-fn other_tools_and_several_tries_work_on_notebook_tasks_too() {
+fn notebook_tasks_can_be_solved_with_the_swe_agent_tools_and_in_a_second_try() {
     let lab = lab();
     let call =
         |name: &str, arguments: Value| json!({"text": "Next.", "tool_calls": [{"name": name, "arguments": arguments}]});

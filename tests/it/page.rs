@@ -289,7 +289,7 @@ const BROKEN_WORDS: &str = "[...document.querySelectorAll('main:not([hidden]) :i
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn words_stay_whole_the_first_chart_is_above_the_fold_and_what_is_cut_says_so() {
+fn the_page_breaks_no_words_shows_a_chart_without_scrolling_and_marks_cut_tables() {
     let lab = lab();
     board(&lab, "calibration-of-models", "react+tools=super", 24);
     let address = page(&lab, &["calibration-of-models", "r"]);
@@ -327,7 +327,7 @@ fn words_stay_whole_the_first_chart_is_above_the_fold_and_what_is_cut_says_so() 
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn samples_are_filtered_by_n_end_and_agent_and_sorted_by_any_column() {
+fn samples_are_filtered_by_n_agent_and_the_way_attempts_ended_and_sorted_by_any_column() {
     let lab = lab();
     board(&lab, "board", "react", 24);
     let lines = lab.read("runs/board/attempts.jsonl");

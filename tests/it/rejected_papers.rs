@@ -3,7 +3,7 @@
 use crate::support::Lab;
 
 #[test]
-fn a_run_refuses_an_unfinished_paper_unless_unchecked() {
+fn a_run_refuses_a_paper_with_todo_parts_unless_the_option_unchecked_is_given() {
     let lab = Lab::new();
     lab.edit("papers/tiny/paper.toml", "description = \"", "description = \"TODO: ");
     let refused = lab.fails(3, &["run", "--sample", "tiny_0", "--agent", "gold", "--name", "r"]);

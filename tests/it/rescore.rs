@@ -68,11 +68,11 @@ fn rescoring_the_published_super_attempts_gives_their_stored_scores() {
     let both = rescored(&["super-trajectories", files[0], files[1]]);
     assert_eq!((&both["attempts"], &both["differs"]), (&json!(288), &json!([])));
     let told = rescore(&["super-trajectories", files[0], files[1]]).stderr;
-    assert!(told.contains("submitted of 287, accuracy of 169 with gold"), "{told}");
+    assert!(told.contains("`submitted` of 287 attempts, `accuracy` of 169 with gold"), "{told}");
 }
 
 #[test]
-fn a_stored_value_that_the_rule_does_not_give_is_named() {
+fn rescoring_names_tasks_whose_stored_scores_contradict_the_rule_of_super() {
     let attempt = |task: &str, stored: Value, submission: Value, gold: Value| {
         json!({"task_id": task, "stored": stored, "submission": submission, "pseudo_gold": gold,
                "last_action_type": if submission.is_null() { "exception" } else { "submit" }})

@@ -141,7 +141,7 @@ fn calls_are_compared_by_their_arguments_however_they_are_written() {
 }
 
 #[test]
-fn started_programs_are_compared_where_nothing_else_is_recorded() {
+fn scripts_are_judged_by_the_programs_that_they_start_if_no_calls_are_recorded() {
     let lab = ready();
     let programs = [
         ("sort words.txt -k 2 > sorted.txt", true),

@@ -263,7 +263,7 @@ fn episodes_that_run_when_the_server_is_stopped_are_cancelled() {
 }
 
 #[test]
-fn a_call_that_takes_long_shows_signs_of_life() {
+fn a_slow_call_returns_pending_observations_until_its_result_is_ready() {
     let lab = Lab::new();
     let served = Served::start(&lab, &["--patience", "0.3"]);
     let mut client = served.client();

@@ -151,7 +151,7 @@ fn sixteen_shards_under_kills_merge_to_what_one_process_makes() {
 }
 
 #[test]
-fn a_plan_is_made_once_and_other_settings_are_refused() {
+fn shards_join_a_planned_run_only_with_the_settings_of_its_plan() {
     let lab = Lab::new();
     let settings = ["run", "-n", "1", "--agent", "noop", "--no-baseline", "--name", "p"];
     let planned = lab.ok(&[settings.as_slice(), &["--plan-only"]].concat());

@@ -74,7 +74,7 @@ fn the_verifiers_of_a_run_choose_among_its_attempts_as_they_end_and_are_in_its_r
 }
 
 #[test]
-fn the_limit_of_a_run_covers_its_verifiers_and_resume_asks_only_for_what_is_missing() {
+fn the_cost_limit_of_a_run_includes_its_verifiers_and_resume_requests_only_missing_votes() {
     let lab = Lab::new();
     let model = script(&lab, &["A", "A", "B", "B"]);
     let verifiers = ["--verifier", &model, "--verifier", "majority", "--max-cost", "2.5"];

@@ -103,7 +103,7 @@ fn a_function_that_no_experiment_needs_is_named_and_makes_the_exit_code_3() {
 }
 
 #[test]
-fn a_killed_verification_resumes_and_a_repeated_one_makes_no_trials() {
+fn a_killed_verification_resumes_and_a_finished_verification_repeats_no_trial() {
     let lab = lab();
     // All trials of a complete verification: ten traces, a masked run for each of twenty functions, ten runs with two
     // threads.
@@ -209,7 +209,7 @@ fn a_faulty_experiment_is_reported_with_a_remedy_and_other_papers_continue() {
 }
 
 #[test]
-fn measuring_a_random_part_again_finds_a_false_stored_matrix_and_false_evidence() {
+fn the_option_recheck_of_verify_finds_a_false_matrix_and_false_evidence_in_stored_files() {
     let lab = lab();
     keep(&lab, "plain", &["::gaps\"", "::signs\"", "::mirror\"", "\"steps\"", "\"mirrors\""]);
     lab.ok(&["verify", "plain", "--mutants", "3"]);

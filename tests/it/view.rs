@@ -325,7 +325,7 @@ fn samples_decided_differently_by_two_runs_are_shown_with_both_trajectories() {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn a_run_under_way_updates_itself() {
+fn the_page_of_an_unfinished_run_updates_itself_when_attempts_are_added() {
     let lab = lab();
     let all = lab.read("runs/q/attempts.jsonl");
     let (first, _) = all.split_once('\n').unwrap();
@@ -357,7 +357,7 @@ fn a_run_under_way_updates_itself() {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn a_running_attempt_grows_on_its_page_and_open_parts_stay_open() {
+fn the_page_of_a_running_attempt_adds_new_steps_and_keeps_opened_details_open() {
     let lab = lab();
     let all = lab.read("runs/r/attempts.jsonl");
     let is_it = |line: &&str| {
@@ -400,7 +400,7 @@ fn a_running_attempt_grows_on_its_page_and_open_parts_stay_open() {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn a_sample_is_shown_although_new_attempts_have_moved_it() {
+fn the_viewer_shows_a_linked_sample_although_new_attempts_changed_its_position() {
     let lab = lab();
     // At first the run only has attempts at its last sample. Later, attempts at the other samples are added before
     // them.
@@ -539,7 +539,7 @@ fn a_broken_store_gives_a_page_that_lists_missing_parts() {
 }
 
 #[test]
-fn the_page_shows_the_requested_k_next_to_single_attempts() {
+fn the_html_report_has_columns_for_pass_at_1_and_for_the_requested_k() {
     let lab = lab();
     let headings = |more: &[&str]| {
         lab.ok(&[&["report", "r", "--html", "report.html"], more].concat());

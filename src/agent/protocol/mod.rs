@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_inside_strings_are_read_as_such() {
+    fn raw_line_breaks_inside_strings_of_a_call_are_accepted_and_kept() {
         let text =
             "{\"name\": \"write_file\", \"arguments\": {\"path\": \"a.sh\", \"content\": \"x \\\n\ty\n\\\"}\\\"\"}}";
         assert_eq!(one(text).1["content"], json!("x \\\n\ty\n\"}\""));
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_providers_own_calls_win_over_the_text() {
+    fn calls_in_the_providers_format_take_precedence_over_calls_in_the_text() {
         let own = ToolCall { id: "7".into(), name: "list_files".into(), arguments: json!("{\"path\": \"a\"}") };
         let read = calls(r#"{"name": "command_line", "args": {}}"#, &[own], &|_| true).unwrap();
         assert_eq!(read.len(), 1);

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_of_an_agent_override_the_runs_and_invalid_ones_are_explained() {
+    fn settings_of_an_agent_override_those_of_the_run_and_invalid_settings_are_explained() {
         let run = Settings { repair: 1, ..Settings::default() };
         let own = run.with(&"paper=none,reasoning=512".parse().unwrap());
         assert_eq!((own.paper, own.repair, own.reasoning_tokens), (Some(PaperChoice::None), 1, 512));

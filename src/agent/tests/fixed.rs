@@ -102,7 +102,7 @@ async fn the_statement_that_replaces_missing_code_is_not_shown_to_the_model() {
 }
 
 #[tokio::test]
-async fn a_repair_is_shown_the_code_and_the_errors_and_ends_once_everything_runs() {
+async fn a_repair_prompt_shows_the_code_and_its_errors_and_repairs_end_once_everything_runs() {
     let broken = || text("def double(x)");
     let replies = vec![broken(), broken(), writing("return two * x"), writing("return 2 * x"), writing("return 0")];
     let attempt = run("repair=3", AttemptFixture::new(replies).await, &task()).await;
@@ -165,7 +165,7 @@ async fn two(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
 }
 
 #[tokio::test]
-async fn callees_are_written_first_and_then_shown_filled_or_masked() {
+async fn callees_are_written_before_callers_and_their_new_code_is_shown_if_fill_is_filled() {
     for (own, sees) in [("fill=filled", true), ("fill=masked", false)] {
         let outer = text("def quadruple(x):\n    return double(double(x))\n");
         let (world, task) = two(vec![writing("return 2 * x"), outer]).await;

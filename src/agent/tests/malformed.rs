@@ -74,7 +74,7 @@ async fn a_broken_final_answer_can_be_corrected() {
 }
 
 #[tokio::test]
-async fn with_the_setting_one_call_only_the_first_call_in_text_runs() {
+async fn the_setting_one_call_runs_only_the_first_of_several_calls_in_a_text() {
     let two = "```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": \"echo a\"}}\n```\nand\n```json\n\
                {\"name\": \"final_answer\", \"arguments\": {\"answer\": \"{}\"}}\n```";
     for protocol in ["tools", "text"] {

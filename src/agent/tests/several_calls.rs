@@ -106,7 +106,7 @@ async fn many_calls_share_the_length_of_one_observation_and_only_the_first_32_ar
 }
 
 #[tokio::test]
-async fn with_the_setting_one_call_only_one_call_is_run_and_providers_are_asked_for_one() {
+async fn the_setting_one_call_runs_only_the_first_call_and_asks_providers_for_a_single_call() {
     let reply = several(&[sh("echo first >> log.txt"), sh("echo second >> log.txt"), submit()]);
     let attempt = AttemptFixture::new(vec![reply, submit()]).await.react_with("one-call=true").await;
     assert_eq!(attempt.end, End::Answered);

@@ -38,7 +38,7 @@ async fn a_reply_without_a_fenced_call_is_answered_with_an_example() {
 }
 
 #[tokio::test]
-async fn with_calls_in_text_only_the_answer_counts_in_the_last_reply() {
+async fn in_the_last_reply_of_the_text_protocol_an_answer_counts_but_no_command_runs() {
     for (last, end) in [(REPORT, End::Answered), ("```bash\necho late\n```", End::StepLimit)] {
         let world = AttemptFixture::new(["```bash\necho one\n```", last].map(text).to_vec()).await;
         let attempt = world.limits(|limits| limits.steps = 2).react_with("protocol=text").await;

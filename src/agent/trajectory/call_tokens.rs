@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rewritten_history_shows_as_dropped_ids() {
+    fn tokens_that_a_rewritten_history_no_longer_contains_are_counted_as_dropped() {
         let mut recent = RecentTokens::default();
         recent.shorten(1, &tokens(&[1, 2, 3], &[4, 5]));
         let rewritten = recent.shorten(2, &tokens(&[1, 2, 9], &[4]));

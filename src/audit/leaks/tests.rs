@@ -383,7 +383,7 @@ fn a_copy_in_the_environment_is_found_under_any_name_by_its_content() {
 }
 
 #[test]
-fn a_loop_of_two_lines_is_not_given_away_by_another_one() {
+fn a_loop_of_two_lines_is_not_reported_as_leaked_by_a_similar_loop() {
     let lab = LeakFixture::new();
     let looped =
         |name: &str| format!("\n\ndef {name}(out, xs):\n    for i in range(len(xs)):\n        out[i] = f(xs[i])\n");
@@ -429,7 +429,7 @@ fn a_file_that_is_too_long_to_be_read_is_named() {
 }
 
 #[test]
-fn the_papers_of_this_suite_give_nothing_away() {
+fn the_papers_of_this_suite_contain_no_leaks() {
     let suite = Suite::open(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
     for id in suite.ids().unwrap() {
         let report = measure(&LoadedPaper::load(&suite, &id).unwrap(), None).unwrap();

@@ -492,7 +492,7 @@ impl DraftFindings {
             ));
         }
         todo.push(format!(
-            "paper.toml: name the passages for the {} functions; delete those that the paper does not describe",
+            "paper.toml: name the passages for the {} functions; delete the functions that the paper does not describe",
             self.proposal.functions.len()
         ));
         let slow: Vec<String> = self
@@ -503,7 +503,7 @@ impl DraftFindings {
             .map(|(experiment, tried)| format!("{} ({:.0} s)", experiment.id, tried.seconds))
             .collect();
         if !slow.is_empty() {
-            todo.push(format!("paper.toml: smaller curtailed parameters for {}", slow.join(", ")));
+            todo.push(format!("paper.toml: choose smaller curtailed parameters for {}", slow.join(", ")));
         }
         if self.experiments.iter().any(|it| it.parameters.full != it.parameters.curtailed) {
             todo.push(format!("record gold of the full protocol: `autoexperiment gold {id} --full`"));

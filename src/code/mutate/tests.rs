@@ -101,7 +101,7 @@ fn removing_a_minus_or_a_not_keeps_a_space_between_words() {
 }
 
 #[test]
-fn mutants_change_numbers_by_one_or_twofold_and_tolerances_more() {
+fn mutants_change_integers_by_one_double_or_halve_reals_and_raise_tiny_tolerances() {
     assert_eq!(mutants_of(MutantKind::Constant, "return 1"), ["return 2", "return 0"]);
     assert_eq!(mutants_of(MutantKind::Constant, "return 0.5"), ["return 1.0", "return 0.25"]);
     assert_eq!(mutants_of(MutantKind::Constant, "return 1e-12"), ["return 0.1"]);
@@ -383,7 +383,7 @@ fn nested_functions_belong_to_the_function_around_them_and_have_mutants_of_their
 const BODY: &str = "def f(a, b):\n    c = a + b\n    for d in range(c):\n        c -= max(a[1:d], key=len) * 2\n        if c > 3 and d:\n            c = g(b, a)\n    return not c\n";
 
 #[test]
-fn a_smaller_choice_is_a_prefix_of_a_larger_one_and_follows_from_the_seed() {
+fn a_choice_of_mutants_depends_on_the_seed_and_a_smaller_choice_begins_a_larger_one() {
     let mutants = module(BODY).mutants(0).unwrap();
     let ids = |count, seed| choose(&mutants, count, seed).into_iter().map(|it| it.id.clone()).collect::<Vec<_>>();
     let all = ids(1000, 7);

@@ -232,7 +232,11 @@ impl<'a> Finder<'a> {
             None => 0..self.source.len(),
         };
         let pairs = tags::pairs(self.tree, self.source).map_err(|(line, what)| {
-            self.wrong(Some(line), what, "every tag is closed by one of the same name, before the tag around it is")
+            self.wrong(
+                Some(line),
+                what,
+                "close each tag with one of the same name, and a nested tag before the one around it",
+            )
         })?;
         let named = |pair: &&tags::TagPair| {
             pair.name == name && within.start <= pair.open.start && pair.close.end <= within.end

@@ -111,7 +111,7 @@ fn only_missing_names_that_the_code_needs_are_added() {
 }
 
 #[test]
-fn new_methods_that_the_replaced_method_calls_are_added() {
+fn new_methods_are_added_to_a_class_if_the_replaced_method_calls_them() {
     let reply = "class Spread:\n  def mean(self, x):\n    return self._half(x)\n  def _half(self, x):\n    return x / 2\n  def other(self):\n    return 7\n  def idle(self):\n    return 0\n";
     let text = text("Spread.mean", reply);
     assert!(text.contains("        return self._half(x)\n\n    def _half(self, x):\n      return x / 2\n\n    def other(self):\n        return 1\n"), "{text}");

@@ -28,9 +28,9 @@ pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static
             .hint("the file of the channel or mirror is broken; choose another with `--channel-alias URL`");
     }
     if holds(&["offline mode", "no cache", "not in the cache", "is not cached"]) {
-        return Error::machine(format!("{what}: offline, and it is not in the cache"))
+        return Error::machine(format!("{what}: offline, and a file that is needed is not in the cache"))
             .because(error)
-            .hint("run it once without `--offline`");
+            .hint("repeat the command once without `--offline`");
     }
     if holds(&["timed out", "timeout"]) {
         return Error::machine(format!("{what}: the server does not answer"))

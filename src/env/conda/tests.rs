@@ -92,7 +92,7 @@ fn an_invalid_specification_is_an_error_with_its_line() {
 }
 
 #[test]
-fn a_lock_stores_channel_names_and_round_trips() {
+fn a_lock_stores_channel_names_and_is_read_back_unchanged() {
     let dir = folder(YML);
     let section = write_lock(dir.path(), Subdir::Linux64);
     let text = std::fs::read_to_string(CondaLock::path(dir.path())).unwrap();
@@ -121,7 +121,7 @@ fn a_channel_of_several_parts_keeps_its_name() {
 }
 
 #[test]
-fn an_outdated_lock_suggests_the_command() {
+fn the_error_for_an_unusable_conda_lock_suggests_the_command_that_locks_again() {
     let dir = folder(YML);
     let check = |words: &str| {
         let source = EnvironmentFile::read(dir.path()).unwrap();

@@ -194,7 +194,7 @@ fn regions(folder: &Path, file: &str) -> Result<(Module, Vec<TaggedRegion>), Vec
     };
     let module = Module::read(folder, Path::new(file)).map_err(|error| vec![whole(error)])?;
     let found = tagged(&module).map_err(|error| {
-        vec![whole(error).hint("every tag is closed by one of the same name, before the tag around it is")]
+        vec![whole(error).hint("close each tag with one of the same name, and a nested tag before the one around it")]
     })?;
     if found.is_empty() {
         return Err(vec![

@@ -27,7 +27,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_text_is_embedded_once_also_by_the_next_process_and_after_a_torn_write() {
+async fn a_text_is_embedded_once_across_processes_and_only_torn_entries_are_embedded_again() {
     let folder = tempfile::tempdir().unwrap();
     let first = Arc::new(CountingEmbedder::default());
     let cached = cached::CachedEmbedder::open(first.clone(), Some(folder.path())).unwrap();

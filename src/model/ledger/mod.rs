@@ -97,7 +97,7 @@ pub(crate) fn dollars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std:
         // Turn -0 into 0.
         Ok(dollars + 0.0)
     } else {
-        Err(serde::de::Error::custom(format!("a cost of {dollars} dollars")))
+        Err(serde::de::Error::custom(format!("a cost of {dollars} dollars is impossible")))
     }
 }
 

@@ -162,7 +162,7 @@ async fn nine_tenths_of_a_long_conversation_are_read_from_geminis_cache() {
 /// OpenAI ("Reasoning models", "Keeping reasoning items in context"): encrypted reasoning is sent back unchanged,
 /// before the calls that it led to. The items' ids are left out, because OpenAI stores nothing under these ids.
 #[tokio::test]
-async fn a_responses_request_sends_items_and_returns_encrypted_reasoning_to_its_provider() {
+async fn a_request_of_the_responses_api_sends_items_and_returns_encrypted_reasoning_unchanged() {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}],
         "encrypted_content": "sealed"});
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "list_files", "arguments": "{\"path\":\"src\"}"});
@@ -201,7 +201,7 @@ async fn a_responses_request_sends_items_and_returns_encrypted_reasoning_to_its_
 }
 
 #[tokio::test]
-async fn a_picture_goes_to_models_that_see_and_a_note_to_the_others() {
+async fn models_with_vision_get_a_picture_and_other_models_get_a_note_instead() {
     let image = Image { media_type: "image/png".into(), data: "iVBORw==".into() };
     let mut asked = request();
     asked.messages.push(Message { images: vec![image], ..Message::new(Role::User, "see") });

@@ -155,7 +155,7 @@ async fn a_recording_that_cannot_be_written_charges_its_reply_and_stops_all_call
 }
 
 #[tokio::test]
-async fn replies_to_equal_requests_are_replayed_in_order_and_then_again() {
+async fn replies_to_equal_requests_are_replayed_in_order_and_start_again_after_the_last() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.jsonl");
     let answers = ["a", "b", "c"].map(|text| CannedAnswer::ok(openai_text(text)));

@@ -67,7 +67,7 @@ async fn the_results_of_all_calls_go_where_each_provider_wants_them() {
 }
 
 #[tokio::test]
-async fn a_provider_with_a_switch_is_asked_for_one_call() {
+async fn providers_that_can_turn_parallel_calls_off_are_asked_for_one_call() {
     let one = Request { one_call: true, ..request() };
     let without_tools = Request { tools: Vec::new().into(), ..one.clone() };
     let asked = sent("openai:m", openai_text("ok"), &one).await;

@@ -116,7 +116,7 @@ async fn a_large_reply_limit_is_not_sent_to_an_unknown_server_and_is_cut_to_a_kn
 }
 
 #[tokio::test]
-async fn the_context_is_learned_from_the_list_of_models() {
+async fn the_context_length_is_learned_from_the_servers_list_of_models() {
     for entry in [
         json!({"id": "m", "max_model_len": 8192}),
         json!({"id": "m", "meta": {"n_ctx": 8192, "n_ctx_train": 131_072}}),
@@ -268,7 +268,7 @@ async fn a_reply_that_declines_is_a_refusal_in_a_stream_too() {
 }
 
 #[tokio::test]
-async fn an_error_within_a_choice_and_a_busy_400_are_tried_again() {
+async fn errors_in_the_choice_of_a_reply_and_rate_limits_with_status_400_are_retried() {
     let within = json!({"choices": [{"finish_reason": "error", "message": {"content": ""},
         "error": {"code": 502, "message": "upstream"}}]});
     let without = json!({"choices": [{"finish_reason": "error", "message": {"content": "half a"}}]});
@@ -287,7 +287,7 @@ async fn an_error_within_a_choice_and_a_busy_400_are_tried_again() {
 }
 
 #[tokio::test]
-async fn anthropics_full_context_is_an_overflow_and_a_paused_turn_continues() {
+async fn a_full_context_at_anthropic_is_a_context_length_error_and_a_paused_turn_is_continued() {
     let reply = |text: &str, reason: &str| {
         CannedAnswer::ok(json!({"content": [{"type": "text", "text": text}], "stop_reason": reason,
             "usage": {"input_tokens": 10, "output_tokens": 5}}))
@@ -352,7 +352,7 @@ async fn geminis_thoughts_never_take_more_than_the_reply_may_have() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_is_asked_for_again_until_something_was_passed_on() {
+async fn a_stream_that_breaks_off_before_a_piece_was_passed_on_is_requested_again() {
     let event = |text: &str| format!("data: {}", json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
     let end = format!("data: {}", json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}));
     let broken = super::providers::events(&[&event("wrong")]);

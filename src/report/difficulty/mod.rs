@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decline_is_found_with_the_n_at_which_half_fail_and_the_function_that_is_never_restored() {
+    fn a_fitted_decline_shows_the_n_at_which_half_the_attempts_fail_and_the_hardest_function() {
         let found = difficulty(&run(), 0.95, units, |_, function| Some(format!("f{function}")));
         let [decline] = found.declines.as_slice() else { panic!("{found:?}") };
         assert!(decline.slope_interval.high < 0.0, "{decline:?}");

@@ -129,8 +129,9 @@ fn distrust(rows: &[&SummaryRow], summary: &Summary) -> Vec<String> {
     if most > MUCH_LOST {
         let of_each = rows.iter().filter(|row| row.lost > 0).map(|row| {
             let bounds = row.pass_at_worst.zip(row.pass_at_best);
-            let bounds = bounds
-                .map(|(worst, best)| format!(", pass@1 between {} and {}% with them", percent(worst), percent(best)));
+            let bounds = bounds.map(|(worst, best)| {
+                format!(", with which pass@1 would be between {} and {}%", percent(worst), percent(best))
+            });
             let name = full_name(&row.agent, row.model.as_deref());
             format!("{name} {} of {}{}", row.lost, row.lost + row.attempts, bounds.unwrap_or_default())
         });

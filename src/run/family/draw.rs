@@ -45,7 +45,8 @@ pub fn nothing_drawn(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Sampl
     let most = (0..=LARGEST_N).rev().find(|&n| has_samples(n, asked.units));
     if asked.units == UnitChoice::Regions && most.is_none_or(|most| most == 0) && has_samples(1, UnitChoice::Functions)
     {
-        return Error::usage("none of the items lists regions").hint("leave out `--units`, to mask functions");
+        return Error::usage(format!("none of the chosen {}s lists regions to mask", family.words().item))
+            .hint("leave out `--units`: functions are then masked");
     }
     if let Some(after) = asked.after.filter(|_| most.is_none_or(|most| most == 0)) {
         return Error::usage(format!("nothing here is known to have become public after {after}")).hint(

@@ -165,7 +165,7 @@ async fn as_many_attempts_run_at_once_as_there_are_jobs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_waits_for_money_that_running_attempts_may_not_spend() {
+async fn an_attempt_starts_only_if_the_unreserved_money_covers_its_limit() {
     // Each attempt may spend a dollar and spends ten cents, so only one at a time fits.
     let attempts = ScriptedTries::new(1.0, vec![vec![PlannedTry::new(10, 0.1, End::Answered)]; 3]);
     let terms = SchedulingLimits { max_cost: Some(1.25), ..TERMS };

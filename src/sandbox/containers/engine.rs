@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn living_dead_and_foreign_owners_are_distinguished() {
+    fn only_an_ended_process_of_this_machine_counts_as_a_dead_owner() {
         let this = Owner::this();
         assert!(!this.is_dead(true));
         assert_eq!(Owner::parse(&this.to_string()).as_ref(), Some(&this));

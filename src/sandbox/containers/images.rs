@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_of_an_interpreter_that_no_virtual_environment_sees_are_left_out() {
+    fn an_image_leaves_out_packages_of_an_interpreter_if_no_virtual_environment_includes_them() {
         let place = tempfile::tempdir().unwrap();
         let python = place.path().join("python");
         let venv = place.path().join("venv");

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_initial_files_are_found_even_if_the_survey_is_cut() {
+    fn changes_to_initial_files_are_found_even_if_the_list_of_new_files_is_cut_off() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         sh(
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_contents_of_a_wanted_file_are_an_error() {
+    fn write_back_fails_if_the_contents_of_a_new_file_are_missing() {
         let place = tempfile::tempdir().unwrap();
         for folder in ["tree", "upper"] {
             fs::create_dir(place.path().join(folder)).unwrap();

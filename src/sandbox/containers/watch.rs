@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_event_of_the_container_or_a_break_at_the_same_time_shows_that_others_ended_it() {
+    fn only_a_containers_stop_event_or_a_simultaneous_break_of_the_event_stream_shows_outside_interference() {
         let now = Instant::now();
         let seen = |broken, stopped: &[&str]| SeenEvents {
             broken,

@@ -176,7 +176,7 @@ fn files_and_folders_without_permissions_are_read() {
 }
 
 #[test]
-fn files_beyond_the_limits_are_skipped_or_counted() {
+fn files_over_a_size_limit_are_skipped_and_surplus_files_are_only_counted() {
     let place = TestRepo::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);
     edit(&workspace, "head -c 2000 /dev/zero > big; head -c 900 /dev/zero > c; head -c 900 /dev/zero > d; for i in 1 2 3; do echo > z$i; done")
@@ -189,7 +189,7 @@ fn files_beyond_the_limits_are_skipped_or_counted() {
 }
 
 #[test]
-fn a_deep_and_shut_tree_of_many_files_is_removed() {
+fn a_workspace_with_deep_and_inaccessible_folders_and_many_files_is_removed() {
     let place = TestRepo::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);
     let dir = place.dir.path().join("w");
@@ -221,7 +221,7 @@ fn an_ordinary_user_reads_and_removes_files_without_permissions() {
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(test)
         .args(["--exact", "workspace::tests::changes::files_and_folders_without_permissions_are_read"])
-        .args(["workspace::tests::changes::a_deep_and_shut_tree_of_many_files_is_removed"])
+        .args(["workspace::tests::changes::a_workspace_with_deep_and_inaccessible_folders_and_many_files_is_removed"])
         .args(["workspace::tests::apply::applying_changes_gives_the_tree_that_they_were_taken_from", "--nocapture"])
         .env("TMPDIR", place.dir.path())
         .output();
@@ -305,7 +305,7 @@ fn a_hostile_file_cannot_delay_the_diff() {
 }
 
 #[test]
-fn overrides_outside_of_the_tree_or_in_the_place_of_a_folder_are_refused() {
+fn a_workspace_refuses_supplied_files_whose_paths_leave_the_tree_or_name_a_folder() {
     let place = TestRepo::with_repo();
     for path in ["../out", "/etc/x", "pkg", "shortcut", "shortcut/er/data.bin", "main.py/x", "a/../../b", ""] {
         let overrides = [(Path::new(path).to_owned(), Vec::new())];

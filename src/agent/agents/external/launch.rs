@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_of_machine_and_gateway_count_as_infrastructure_but_own_limits_do_not() {
+    fn a_broken_gateway_or_outer_memory_limit_loses_the_attempt_but_the_sandboxs_limit_does_not() {
         let exec = Exec {
             exit: Exit::Signal(9),
             stdout: Vec::new(),

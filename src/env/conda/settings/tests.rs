@@ -61,7 +61,7 @@ fn line(error: &Error) -> Option<usize> {
 }
 
 #[test]
-fn without_any_configuration_channels_are_below_the_librarys_default_url() {
+fn without_any_configuration_channels_are_located_below_rattlers_default_url() {
     let lab = SettingsFixture::new(&[]);
     let settings = lab.read(&[], None).unwrap();
     assert_eq!(settings, CondaSettings::default());
@@ -117,7 +117,7 @@ fn settings_take_precedence_in_order_from_the_machines_file_to_the_command_line(
 }
 
 #[test]
-fn a_restricted_search_reads_the_named_file_alone() {
+fn with_a_restricted_search_path_only_the_named_configuration_file_is_read() {
     let lab = SettingsFixture::new(&[("home/.condarc", "channels: [home]\n"), ("named", "channels: [named]\n")]);
     let settings = lab.read(&[("CONDA_RESTRICT_RC_SEARCH_PATH", "1"), ("CONDARC", "~/../named")], None).unwrap();
     assert_eq!(settings.channels, ["named"]);
@@ -144,7 +144,7 @@ fn unknown_keys_and_empty_files_are_ignored() {
 }
 
 #[test]
-fn configured_and_default_channels_follow_unless_the_yml_has_nodefaults() {
+fn configured_and_default_channels_come_after_those_of_a_yml_without_nodefaults() {
     let settings = user(
         "channels: [extra, defaults]\ndefault_channels: [https://a.example/main, own]\nchannel_alias: http://b.example\n",
     );

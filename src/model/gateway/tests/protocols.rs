@@ -174,7 +174,7 @@ async fn the_items_of_a_streamed_response_equal_those_of_a_whole_response() {
 }
 
 #[tokio::test]
-async fn special_tools_are_called_in_their_own_format() {
+async fn custom_tools_and_tools_in_namespaces_are_called_in_their_own_format() {
     let tools = json!({"tools": [{"type": "custom", "name": "bash", "description": "runs",
         "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}},
         {"type": "namespace", "name": "agents", "tools": [{"type": "function", "name": "spawn"}]}]});
@@ -194,7 +194,7 @@ async fn special_tools_are_called_in_their_own_format() {
 }
 
 #[tokio::test]
-async fn tools_that_come_with_the_conversation_are_passed_on_and_called_in_their_own_format() {
+async fn tools_declared_within_the_conversation_are_offered_and_called_in_their_declared_format() {
     // Codex sends these tools for models that it knows.
     let exec = json!({"type": "custom", "name": "bash", "description": "Runs JavaScript."});
     let wait = json!({"type": "function", "name": "wait", "parameters": {"type": "object", "properties": {}}});
@@ -226,7 +226,7 @@ async fn tools_that_come_with_the_conversation_are_passed_on_and_called_in_their
 }
 
 #[test]
-fn tools_that_a_search_of_the_agent_finds_are_offered_from_then_on() {
+fn tools_that_the_agents_tool_search_has_found_are_offered_to_the_model() {
     let search = json!({"type": "tool_search", "execution": "client", "description": "finds",
         "parameters": {"type": "object", "properties": {"query": {"type": "string"}}}});
     let call =

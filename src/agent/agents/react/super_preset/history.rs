@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_history_is_one_message_whose_newest_observation_alone_is_long() {
+    fn past_turns_form_one_message_in_which_older_observations_are_cut_shorter_than_the_newest() {
         let prompt = Message::new(Role::User, "question");
         let mut past = PastTurns::default();
         assert_eq!(past.messages(&prompt).len(), 1);

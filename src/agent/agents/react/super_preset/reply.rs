@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_parsed_up_to_the_end_of_its_content() {
+    fn a_turn_ends_after_its_content_tag_and_the_closing_tag_may_be_missing() {
         let text =
             "Thought: look\nAction: execute\n<content>\n!ls\nx = 1\n</content>\nObservation: a.py\nThought: more";
         assert_eq!(called(text), ("execute".to_owned(), json!({"code": "!ls\nx = 1"})));
