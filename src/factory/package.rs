@@ -1,4 +1,5 @@
-//! Makes the tasks of one package, from its name to a paper in the suite.
+//! Makes the tasks of one package: gets its sources, makes and measures a draft of a paper, and moves it into
+//! the suite.
 
 use std::path::Path;
 use std::time::Instant;

@@ -53,6 +53,20 @@ FUNCTIONS = {
         ["def namespaces(count):\n    # One for each.\n    found = []\n    for _ in range(count):\n        found.append(dict(vars(Item)))\n    return found\n\n\nclass Item:\n    unit = 'kg'\n"],
         ["def namespaces(count):\n    return [dict(vars(Item)) if not number else {} for number in range(count)]\n\n\nclass Item:\n    unit = 'kg'\n"],
     ),
+    # Its test has no time of zero, but times on both sides of it.
+    "signed": (
+        "def signed(time):\n    return ('-' if time < datetime.timedelta(0) else '+') + str(abs(time))\n",
+        "assert [signed(datetime.timedelta(hours=hours))[:2] for hours in (3, -2, 5)] == ['+3', '-2', '+5']",
+        ["def signed(time):\n    return '-' + str(-time) if time.total_seconds() < 0 else f'+{time}'\n"],
+        ["def signed(time):\n    return ('-' if time <= datetime.timedelta(0) else '+') + str(abs(time))\n"],
+    ),
+    # Its test has no decimal number at the bound 5.
+    "fee": (
+        "def fee(price):\n    return price / 10 if price < 5 else price / 20\n",
+        "assert [fee(decimal.Decimal(price)) for price in (1, 4, 8, 20)] == [decimal.Decimal(fee) for fee in ('0.1', '0.4', '0.4', '1')]",
+        ["def fee(price):\n    return price * decimal.Decimal('0.05') * (1 if price >= 5 else 2)\n"],
+        ["def fee(price):\n    return price / 10 if price <= 5 else price / 20\n"],
+    ),
     # Its test has no number at the bound 5.
     "plural": (
         "def plural(count):\n    if count == 1:\n        return 'one'\n    return 'few' if 0 < count < 5 else 'many'\n",
@@ -311,7 +325,7 @@ FUNCTIONS = {
 CLOCK = "def stamped(text):\n    now = time.time()\n    return f'{text} {now}' if text else str(now)\n"
 END = "def ended(number):\n    if number > 1:\n        os._exit(number)\n    return [number]\n"
 APPLIED = "def applied(called):\n    return 2 * called()\n"
-HEAD = f"import calendar\nimport itertools\nimport os\nimport re\nimport time\n\n\n{CLOCK}\n\n{END}\n\n{APPLIED}\n\n"
+HEAD = f"import calendar\nimport datetime\nimport decimal\nimport itertools\nimport os\nimport re\nimport time\n\n\n{CLOCK}\n\n{END}\n\n{APPLIED}\n\n"
 
 
 def code(changed=None, text=""):
@@ -365,7 +379,7 @@ def check_examples(functions, files, tests, added):
 
 def main():
     imported = sorted({name.partition(".")[0] for name in FUNCTIONS})
-    tests = f"import pytest\nfrom pkg import applied, ended, stamped, {', '.join(imported)}\n\n\n"
+    tests = f"import datetime\nimport decimal\nimport pytest\nfrom pkg import applied, ended, stamped, {', '.join(imported)}\n\n\n"
     tests += "def test_stamped():\n    assert stamped('a').startswith('a') and stamped('')\n\n\n"
     tests += "def test_applied():\n    number = 2\n    assert applied(lambda: number) == 4\n\n\n"
     tests += "def test_ended():\n    assert ended(0) == [0] and ended(1) == [1]\n\n\n"

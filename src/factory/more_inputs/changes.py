@@ -114,9 +114,9 @@ class Changes:
         if kind is dict:
             return self.changed_dict(value, alike, is_free)
         if kind in (decimal.Decimal, fractions.Fraction):
-            return self.chance.choice([value + self.chance.choice(alike), value * 2, value + 1, value / 2]) if is_free else value
+            return self.changed_exact(value, alike, is_free)
         if kind.__module__ == "datetime":
-            return self.changed_time(value, kind)
+            return self.changed_time(value, alike)
         if kind.__module__ == "numpy" and kind.__name__ == "ndarray" and value.size:
             return self.changed_array(value, is_free)
         if is_free and isinstance(value, (dict, list)):
@@ -165,6 +165,16 @@ class Changes:
             return self.chance.choice([self.chance.uniform(low, high), round(self.chance.uniform(low, high), 2), value])
         found = self.chance.choice([value * self.chance.uniform(0.5, 2), float(round(value)), -value, value + 0.5, value / 10, 0.0])
         return value if low >= 0 and found < 0 else found
+
+    def changed_exact(self, value, alike, is_free):
+        """A changed decimal number or fraction; it lies between the recorded ones unless it changes freely."""
+        low, high, other = min(alike), max(alike), self.chance.choice(alike)
+        near = [type(value)(number) for number in self.numbers if low <= number <= high]
+        if near and self.chance.random() < 0.3:
+            return self.chance.choice(near)
+        if is_free:
+            return self.chance.choice([value + other, value * 2, value + 1, value / 2])
+        return min(max(self.chance.choice([value + 1, value - 1, (value + other) / 2]), low), high)
 
     def changed_text(self, value, alike, is_free):
         other = self.chance.choice(alike)
@@ -301,13 +311,16 @@ class Changes:
             list.__setitem__(value, place, self.changed_once(list.__getitem__(value, place), members, True))
         return value
 
-    def changed_time(self, value, kind):
-        delta = datetime.timedelta
+    def changed_time(self, value, alike):
+        kind, delta = type(value), datetime.timedelta
         days = self.chance.choice([1, -1, 7, 28, 29, 30, 31, 59, 365, 366, -365, self.chance.randint(-2000, 2000)])
         seconds = self.chance.choice([1, 59, 60, 3599, 3600, 86399, self.chance.randint(0, 86400)])
         try:
             if kind.__name__ == "timedelta":
-                return self.chance.choice([value * 2, value + delta(seconds=seconds), value + delta(days=abs(days)), value / 2])
+                changes = [value * 2, value + delta(seconds=seconds), value + delta(days=abs(days)), value / 2]
+                if min(alike) <= delta(0) <= max(alike):
+                    changes += [delta(0), -value]
+                return self.chance.choice(changes)
             if kind.__name__ in ("date", "datetime"):
                 leap = value.replace(year=self.chance.choice(SPECIAL_YEARS), month=2, day=self.chance.choice([1, 28]))
                 changes = [value + delta(days=days), leap, leap + delta(days=1), value.replace(day=1) - delta(days=1)]
@@ -315,7 +328,8 @@ class Changes:
                     changes += [value + delta(seconds=seconds), value.replace(hour=0, minute=0, second=0)]
                 return self.chance.choice(changes)
             if kind.__name__ == "time":
-                return value.replace(hour=self.chance.randrange(24), minute=self.chance.randrange(60))
+                minute = self.chance.choice([0, self.chance.randrange(60)])
+                return value.replace(hour=self.chance.randrange(24), minute=minute)
         except (ValueError, OverflowError):
             pass
         return value
