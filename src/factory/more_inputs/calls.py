@@ -163,9 +163,12 @@ class Inputs:
         )
 
     def are_usual(self, types):
-        """Whether a recorded call has arguments of these types, perhaps with further options."""
-        are_optional = lambda more: all(place in self.options or place == self.rest for place, _ in more)
-        return any(types <= known and are_optional(known - types) for known in self.known_types)
+        """Whether recorded calls have arguments of these types: one call those without default, perhaps with further options, and
+        any calls the options."""
+        is_optional = lambda place: place in self.options or place == self.rest
+        needed = {one for one in types if one[0] not in self.options}
+        has_needed = lambda known: needed <= known and all(is_optional(place) for place, _ in known - types)
+        return types <= set().union(*self.known_types) and any(map(has_needed, self.known_types))
 
     def arguments(self, call):
         """The arguments of a call: positional ones, and named ones by their name."""
