@@ -47,7 +47,9 @@ import base64
 import builtins
 import collections.abc
 import configparser
+import contextlib
 import fnmatch
+import gc
 import hashlib
 import itertools
 import json
@@ -546,6 +548,19 @@ CHECKER = re.compile(r"_?(assert|check|verify|expect|compare|ensure|validate)", 
 PYTEST = "_autoexperiment_pytest"
 
 
+def nodes_of(tree):
+    """Yields what `ast.walk` does, except for contexts such as `Load`, in a third of the time."""
+    waiting = [tree]
+    for node in waiting:
+        yield node
+        for name in node._fields:
+            part = getattr(node, name, None) if name != "ctx" else None
+            if isinstance(part, ast.AST):
+                waiting.append(part)
+            elif type(part) is list:
+                waiting += [one for one in part if isinstance(one, ast.AST)]
+
+
 def name_of(call):
     """The last name of what is called: `approx` for `pytest.approx(...)`."""
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
@@ -563,7 +578,7 @@ class Alterations:
 
     def is_literal(self, node):
         """Whether an expression is made of constants only, with at least one that can be altered."""
-        return self.fits(node) and any(isinstance(part, ast.Constant) or self.is_empty(part) for part in ast.walk(node))
+        return self.fits(node) and any(isinstance(part, ast.Constant) or self.is_empty(part) for part in nodes_of(node))
 
     def fits(self, node):
         if isinstance(node, ast.Constant):
@@ -764,7 +779,7 @@ class Alterations:
 def loads(function):
     """Uses of each name in a function."""
     found = {}
-    for node in ast.walk(function):
+    for node in nodes_of(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found[node.id] = found.get(node.id, 0) + 1
     return found
@@ -773,7 +788,7 @@ def loads(function):
 def expected_names(function, alterations):
     """Local names and arguments that are used only as the expected side of assertions that test equality."""
     uses, sides = loads(function), {}
-    for node in ast.walk(function):
+    for node in nodes_of(function):
         pair = ()
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and len(node.test.ops) == 1:
             if isinstance(node.test.ops[0], ast.Eq):
@@ -792,10 +807,10 @@ def expected_names(function, alterations):
             if isinstance(one, ast.Name) and not alterations.is_literal(other):
                 sides[one.id] = sides.get(one.id, 0) + 1
     stored = {}
-    for node in ast.walk(function):
+    for node in nodes_of(function):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                for part in ast.walk(target):
+                for part in nodes_of(target):
                     if isinstance(part, ast.Name):
                         whole = len(node.targets) == 1 and part is target and alterations.is_literal(node.value)
                         stored.setdefault(part.id, []).append(whole)
@@ -842,20 +857,24 @@ class Transformation(ast.NodeTransformer):
         ):
             return node
         self.units.append(name)
+        if self.variants is None:
+            return node
         variant = self.variants.get(name, PLAIN)
-        for part in ast.walk(node):
+        may_yield = False
+        for part in nodes_of(node):
             if isinstance(part, ast.Assert):
                 # The message of an assertion may state the expected value.
                 part.msg = None
+            may_yield = may_yield or isinstance(part, (ast.Yield, ast.YieldFrom))
         way = self.chance.randrange(ALTERATIONS) if self.way is None else self.way
         alterations = Alterations(random.Random(f"{name} {way}"), self.imported)
-        names = expected_names(node, alterations)
+        names = expected_names(node, alterations) if variant == EXPECTATION else {}
         arguments = {argument.arg for argument in node.args.args}
         unset = {name for name, stored in names.items() if name in arguments and not stored}
         altered = self.parameters(node, unset, variant, alterations)
         if variant == EXPECTATION:
             alterations.function(node, altered | {name for name, stored in names.items() if stored and all(stored)})
-        if not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in own_nodes(node)):
+        if not may_yield or not any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in own_nodes(node)):
             self.ending(node, variant == ENDING or variant == EXPECTATION and not alterations.changed)
         return node
 
@@ -919,26 +938,30 @@ def name_of_decorator(node):
 
 def variant_of(text, variants, chance, way=None):
     """Returns the source of a test file in these variants of its functions, and the names of all its test functions.
-    Expectations are altered in this way, or in one that is drawn for each function."""
+    Expectations are altered in this way, or in one that is drawn for each function. If `variants` is `None`, only the names
+    are found."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return None, []
     # Long sources may contain deeply nested expressions.
     sys.setrecursionlimit(20000)
-    called = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    called |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    nodes = list(nodes_of(tree))
+    called = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    called |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
     imported = {(alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names}
     transformation = Transformation(variants, chance, called, imported, way)
     tree = transformation.visit(tree)
+    if variants is None:
+        return None, transformation.units
     place = 0
     for place, node in enumerate(tree.body):
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and place == 0
         if not is_docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
             break
     tree.body.insert(place, ast.Import([ast.alias("pytest", PYTEST)]))
-    return ast.unparse(ast.fix_missing_locations(tree)).encode("utf-8", "surrogateescape") + b"\n", transformation.units
+    return ast.unparse(tree).encode("utf-8", "surrogateescape") + b"\n", transformation.units
 
 
 def bases_of(text):
@@ -948,7 +971,7 @@ def bases_of(text):
     except (SyntaxError, ValueError):
         return {}
     found = {}
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.ClassDef):
             own = {part.name for part in node.body if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))}
             found[node.name] = own, [base.id for base in node.bases if isinstance(base, ast.Name)]
@@ -1766,6 +1789,22 @@ def last_line(problem):
     return (errors[-1][1:].strip() if errors else lines[0] if crash and lines else lines[-1] if lines else "")[:300]
 
 
+def prepare_hypothesis():
+    """Ends a test of Hypothesis at its first failing example: it would look for a smaller one and for a cause, which takes longer
+    than all tests that pass, and altered tests fail. Also makes its tables of characters, which takes two seconds, here and
+    not in each process."""
+    import hypothesis
+    import hypothesis.configuration
+
+    phases = [phase for phase in hypothesis.Phase if phase.name in ("explicit", "generate", "target")]
+    hypothesis.settings.register_profile("autoexperiment", phases=phases, database=None)
+    hypothesis.settings.load_profile("autoexperiment")
+    # It would store the tables in the folder of the repo.
+    hypothesis.configuration.set_hypothesis_home_dir(os.devnull)
+    hypothesis.settings(max_examples=1)(hypothesis.given(hypothesis.strategies.text())(lambda text: None))()
+    hypothesis.configuration.set_hypothesis_home_dir(None)
+
+
 def import_plugins():
     """Imports the wanted pytest plugins of the environment, some of which patch pytest, and returns their names."""
     import importlib.metadata
@@ -2014,6 +2053,10 @@ def serve(descriptor, libraries):
             pass
     # Test files that are made to be run as scripts may call it when they are imported.
     unittest.main = lambda *_, **__: None
+    if "hypothesis" in sys.modules:
+        # Its versions differ in these functions, and tests also run without this.
+        with contextlib.suppress(Exception):
+            prepare_hypothesis()
     plugins = import_plugins()
     warnings.simplefilter("ignore")
     known = functions()
@@ -2162,8 +2205,8 @@ def processor_seconds(process):
 class Runner:
     """Runs test files of a repo in copies of it."""
 
-    def __init__(self, folder, layout, limit, other_draws=False, records_calls=False, recorder=None):
-        # `limit` returns the limit of a test in seconds.
+    def __init__(self, folder, layout, limit, other_draws=False, records_calls=False, recorder=None, files=None):
+        # `limit` returns the limit of a test in seconds. `files` are the files of tests that will be run, if that is known.
         self.folder, self.layout, self.limit, self.other_draws = folder, layout, limit, other_draws
         # `records_calls` and `recorder` are set only for code that is trusted. Other code could reach the plugin
         # through the function that records calls. `recorder` contains the code that makes inputs, and either the
@@ -2172,7 +2215,7 @@ class Runner:
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
         self.alone, self.commands = self.find_alone(), layout.commands()
-        self.server = Server(self.libraries())
+        self.server = Server(self.libraries(self.texts if files is None else files))
 
     def find_alone(self):
         """Test files that no other file of the tests names: their tests need not be seen by others."""
@@ -2190,8 +2233,9 @@ class Runner:
             if not any(stem(file) in words for other, words in found.items() if other != file)
         ]
 
-    def libraries(self):
-        """Shared libraries that the repo's files import, except for the repo itself."""
+    def libraries(self, files):
+        """Shared libraries that the repo's files import, except for the repo itself, and for Hypothesis, whose preparation takes
+        seconds, unless these files of tests name it."""
         imported = set()
         for file in self.layout.files:
             if file.endswith(".py"):
@@ -2202,6 +2246,8 @@ class Runner:
             for root in self.layout.roots
             for end in ("", ".py")
         )
+        if not any("hypothesis" in self.texts.get(file, "") for file in files):
+            imported.discard("hypothesis")
         return ["pytest", *(name for name in SHARED_LIBRARIES if name in imported and not own(name))]
 
     def processes(self, ids, guarded):
@@ -2598,6 +2644,14 @@ class Verdicts:
                     self.odd.add(f"{name}: values differ between processes")
                     self.varying.add(name)
 
+    def failed(self):
+        """Whether a test did not pass as its authors wrote it."""
+        return any(report["outcome"] != "passed" for reports in self.plain.values() for report in reports)
+
+    def not_run(self):
+        """Tests that no process has run as their authors wrote them."""
+        return [name for name, reports in self.plain.items() if not reports]
+
     def result(self):
         tests = {}
         for name, reports in self.plain.items():
@@ -2639,7 +2693,8 @@ def run(folder, group, only, keep, guarded, altered):
     protect()
     layout = Layout(folder, plan)
     surveyed = plan.get("seconds") or {}
-    runner = Runner(folder, layout, lambda name: max(5, 10 * surveyed[name]) if name in surveyed else 20)
+    limit = lambda name: max(5, 10 * surveyed[name]) if name in surveyed else 20
+    runner = Runner(folder, layout, limit, files=set(map(file_of, ids)))
     if not keep and guarded:
         for file in [*layout.test_files, RUNNER, PLAN]:
             if os.path.lexists(os.path.join(folder, file)):
@@ -2654,7 +2709,7 @@ def run(folder, group, only, keep, guarded, altered):
             path = os.path.join(folder, file)
             texts[file] = read_text(path) if os.path.isfile(path) else ""
         text = runner.texts.get(file, "")
-        found, classes = set(variant_of(text, {}, chance)[1]), bases_of(text)
+        found, classes = set(variant_of(text, None, chance)[1]), bases_of(text)
         units.update({name: (file, unit_of(name, found, classes)) for name in names})
     every = sorted({unit for unit in units.values() if unit[1]})
     drawn, rounds = draw(every, chance)
@@ -2680,6 +2735,10 @@ def run(folder, group, only, keep, guarded, altered):
     try:
         for place in range(rounds):
             once(ids, lambda unit: drawn[unit][place])
+            if verdicts.failed():
+                # The code does not pass, whatever it does to the altered tests. So run only the tests of which nothing is known.
+                once(verdicts.not_run(), lambda unit: PLAIN)
+                return verdicts.result()
         for way in range(ALTERATIONS if altered else 0):
             once([name for name in ids if units[name][1]], lambda unit: EXPECTATION, way)
         # Run some tests again in another process, without the others: their outcomes must not change.
@@ -2812,6 +2871,8 @@ USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--ad
 def main(given):
     if given[:1] == ["--serve"]:
         return serve(int(given[1]), json.loads(given[2]))
+    # While tests are rewritten, the collector would search millions of nodes for cycles, of which there are none.
+    gc.disable()
     # With `--other-draws`, sets have another order, too. Their order depends on the seed of hashes.
     settings = {**SETTINGS, "PYTHONHASHSEED": "1"} if "--other-draws" in given else dict(SETTINGS)
     if "--hash-seed" in given[:-1]:
