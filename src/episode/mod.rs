@@ -148,7 +148,7 @@ impl EpisodeHost {
         };
         if host.tasks.list(Split::Train)?.is_empty() {
             return Err(Error::usage("the training split has no tasks")
-                .hint("serve other n with `-n`, or hold out fewer functions with `--held-out`"));
+                .hint("give another `-n`, or a smaller `--held-out`, the share of functions kept for the test split"));
         }
         Ok(Some(Arc::new(host)))
     }

@@ -67,8 +67,8 @@ impl ExportSource {
         Ok(Self { run, briefs, families: families.clone(), missing: RefCell::default() })
     }
 
-    /// Iterates over all records, including those of lost tries, each with a flag that says whether the record counts
-    /// (see [`Self::attempts`]). Reads one record at a time.
+    /// Iterates over all records, including those of tries that were lost because the infrastructure failed. Each has a
+    /// flag that says whether the record counts (see [`Self::attempts`]). Reads one record at a time.
     pub fn records(&self) -> impl Iterator<Item = Result<(AttemptRecord, bool)>> {
         self.briefs.each()
     }

@@ -114,7 +114,10 @@ pub fn import_replies(file: &Path, suite: &Suite, output: &Path) -> Result<Impor
                 let number = seen.entry(snippet.name.clone()).or_default();
                 *number += 1;
                 let Some(unit) = unit(&paper, &stored.rel_path, &snippet.name, *number) else {
-                    left_out.push(format!("`{id}`: no region for `{}` in `{}`", snippet.name, stored.rel_path));
+                    left_out.push(format!(
+                        "`{id}`: the paper has no region for the snippet `{}` of `{}`",
+                        snippet.name, stored.rel_path
+                    ));
                     continue;
                 };
                 for (model, prediction) in snippet.predictions.into_iter().flatten() {

@@ -19,7 +19,8 @@ use crate::files::{DiskCache, PartsDigest};
 use crate::sandbox::{Exit, SandboxLimits};
 use crate::workspace::FileChange;
 
-/// Version of the key; increase it when the reading of results or the making of keys changes.
+/// Version of the cache, part of each result's key. Increase it when the code that reads results, or makes keys,
+/// changes. The cache then ignores older results.
 const FORMAT: &str = "result 1";
 
 /// The cache of results on this machine, or on a disk shared with other machines.

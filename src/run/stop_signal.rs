@@ -27,8 +27,8 @@ pub async fn exec(sandbox: &mut dyn Sandbox, command: &Command, limits: &ExecLim
     Ok(exec)
 }
 
-/// Returns whether the run is being stopped. `since` is the time at which a signal may have ended another process of
-/// the job; waits until this process would have got its signal, too.
+/// Returns whether the run is being stopped. At the time `since`, a process of a sandbox had ended, perhaps by a signal
+/// that stops the whole job. If so, this process gets its signal at most [`LONGEST_DELAY`] later. Waits until then.
 pub(super) async fn is_stopping(since: Instant, cancel: &CancellationToken) -> bool {
     let left = LONGEST_DELAY.saturating_sub(since.elapsed());
     cancel.is_cancelled() || tokio::time::timeout(left, cancel.cancelled()).await.is_ok()

@@ -205,7 +205,9 @@ impl Store {
         let path = self.trajectory(agent, sample, attempt);
         if path.exists() {
             let free = (1..=u32::MAX).map(|number| lost_try(&path, number)).find(|earlier| !earlier.exists());
-            let earlier = free.ok_or_else(|| Error::internal("an attempt has too many lost tries"))?;
+            let earlier = free.ok_or_else(|| {
+                Error::internal("an attempt was tried so often that no file name is left for a trajectory")
+            })?;
             std::fs::rename(&path, earlier).map_err(|error| write_failed(&path, error))?;
         }
         Trajectory::create(&path)

@@ -59,7 +59,7 @@ pub async fn examine(
 pub struct ExposedFolder {
     /// The folder to be hidden, such as `/usr/local/src/suite`.
     pub hidden: PathBuf,
-    /// The folder around it that agents do see, such as `/usr`.
+    /// The folder that contains the hidden folder and that every sandbox shows to agents, such as `/usr`.
     pub shown: PathBuf,
     /// Whether the hidden folder is the shown folder itself, so that no sandbox can cover it.
     pub is_whole: bool,

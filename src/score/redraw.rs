@@ -158,8 +158,8 @@ fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVer
     verdicts
 }
 
-/// Returns the numbers of a draw, in gold's order, and the verdict on its shape; only the verdict if the shape is not
-/// gold's.
+/// Returns the numbers in a draw (one result of an experiment), in gold's order, and a verdict that passes whatever the
+/// numbers are. Returns only a failed verdict if the draw does not have gold's shape, for example if a key is missing.
 fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, ResultNumbers), ExperimentVerdict> {
     let shape = score_experiment(&expected.id, &expected.gold, Some(draw), &Tolerance::any_number());
     if !shape.pass {
@@ -170,7 +170,8 @@ fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Resu
     Ok((shape, row))
 }
 
-/// Returns the draws of an experiment, and the verdict on their shape; only the verdict if the shape is not gold's.
+/// Returns the numbers in all draws of an experiment, and the first judged draw's verdict from [`numbers`]. Returns
+/// only a failed verdict if a draw does not have gold's shape.
 fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict, DrawPool), ExperimentVerdict> {
     let expected = one.expected;
     let rows = |draws: &[&Value]| -> Result<Vec<ResultNumbers>, ExperimentVerdict> {

@@ -76,8 +76,8 @@ fn the_reference_rule_behaves_like_the_published_python_code() {
         assert_eq!(reference(json!(7), answer), passes, "{answer}");
     }
     assert!(reference(json!({"a": [1, 2]}), r#"{"a": "[1, 2]"}"#));
-    // Infinity counts as a number. The loss is divided by gold with its sign, so the loss is negative if gold is
-    // negative, and infinity passes.
+    // Infinity counts as a number. The loss is the distance to gold, divided by gold and not by its absolute value. If
+    // gold is negative, the loss of infinity is minus infinity. This is less than the maximum loss, so infinity passes.
     assert!(reference(json!(-1), "Infinity") && reference(json!(-1), "1e999"));
     assert!(!reference(json!(1), "Infinity") && !reference(json!(1), "NaN") && !reference(json!(1), "null"));
     // The last of two equal keys counts, and keys must be exact.

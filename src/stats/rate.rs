@@ -304,9 +304,10 @@ mod tests {
         let same = suite(&ns, 1.0);
         assert!((same.low - narrow.low).abs() < 1e-12 && (same.high - narrow.high).abs() < 1e-12, "{same:?}");
         let papers = Intervals { population: Population::Papers, ..Intervals::default() };
-        // The papers' rates have a standard deviation of 0.2449, so their mean has a variance of 0.0075. The prior
-        // assumption gives a variance of 0.2 * 0.2475 / 8 + 0.0006. Weighted by 7 and 6 degrees of freedom, the two
-        // variances give 0.00718. With 13 degrees of freedom, t is 2.160.
+        // The 8 papers' rates have a standard deviation of 0.2449, so their mean has a variance of 0.0075. By the prior
+        // assumption, papers account for 0.2 of the variance of single attempts, which is 0.45 * 0.55 = 0.2475. So the
+        // mean of 8 papers has a variance of 0.2 * 0.2475 / 8, plus 0.0006 for the mean of 400 samples. Weighted by 7
+        // and 6 degrees of freedom, the two variances give 0.00718. Student's t for 13 degrees of freedom is 2.160.
         let wide = rate_interval(&samples, 1.0, papers).unwrap();
         assert!((wide.high - wide.low - 2.0 * 2.160 * 0.00718_f64.sqrt()).abs() < 0.02, "{wide:?}");
         assert_eq!(rate_interval(&samples[..50], 1.0, papers), None, "one paper says nothing about others");

@@ -59,7 +59,7 @@ pub struct FunctionStatistics {
     pub at: String,
     /// Number of lines from `def` to the end of the last statement; from the first to the last statement of a region.
     pub lines: usize,
-    /// Number of call expressions in a function's body; 0 for regions.
+    /// Number of call expressions in a function's body. Always 0 for a region, whose calls are not counted.
     pub calls: usize,
 }
 

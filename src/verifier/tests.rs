@@ -243,7 +243,7 @@ proptest! {
 
 /// Choices are stored and compared between runs, so the prompt must not change by accident.
 #[test]
-fn the_prompt_for_masked_functions_is_the_recorded_one() {
+fn the_prompt_for_masked_functions_equals_its_snapshot() {
     use crate::run::family::{Family, ScoringBasis};
     let suite = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trees/tiny");
     let paper = crate::masked::MaskedReplication.load(&suite, "tiny", ScoringBasis::default()).unwrap();

@@ -111,7 +111,7 @@ fn a_run_that_does_not_exist_is_wrong_usage_and_the_newest_is_named() {
 }
 
 #[test]
-fn an_n_that_no_paper_has_is_reported() {
+fn a_number_of_masked_functions_that_no_paper_has_is_reported() {
     let lab = Lab::new();
     let ran = lab.ok(&["run", "-n", "2..6", "--limit", "1", "--agent", "noop", "--no-baseline"]);
     let told = "warning: there are no samples with 4, 5, 6 masked functions; those drawn have at most 3";

@@ -109,7 +109,7 @@ fn every_reading_verb_works_on_a_damaged_store_and_names_missing_parts() {
 }
 
 #[test]
-fn broken_choices_and_votes_are_left_out_and_reported() {
+fn broken_files_of_verifier_choices_and_votes_are_reported() {
     let lab = lab();
     lab.ok(&["pick", "r", "--verifier", "oracle"]);
     let whole = lab.read("runs/r/choices.jsonl");

@@ -59,7 +59,7 @@ async fn each_try_gets_its_share_of_the_steps_and_the_answer_of_an_earlier_try_c
     let attempt = world.react_with("reflexion=2").await;
     assert_eq!(tries(&attempt.lines)[1].1, Some("nothing was reported for Experiment 2"));
     assert_eq!((attempt.end, attempt.budget.steps), (End::Answered, 3), "two steps a try, and the first has used one");
-    assert_eq!(attempt.detail.as_deref(), Some("reported in an earlier try; the last one ended with StepLimit"));
+    assert_eq!(attempt.detail.as_deref(), Some("the answer is from an earlier try; the last try ended with StepLimit"));
     assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1": {"x": 1}}"#));
 }
 

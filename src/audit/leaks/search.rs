@@ -21,7 +21,7 @@ pub struct Visible<'a> {
 }
 
 impl<'a> Visible<'a> {
-    /// Creates a text that is not a file of the repo.
+    /// Creates a text that does not come from a file of the repo, such as `paper.md`.
     pub fn text(name: &str, bytes: &'a [u8]) -> Self {
         Self { name: name.to_owned(), bytes: bytes.into(), python: None, ending: String::new() }
     }

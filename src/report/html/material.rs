@@ -33,7 +33,7 @@ pub struct Material {
     pub samples: BTreeMap<String, SampleFacts>,
     /// Name of the quantity that n counts, such as "masked functions".
     pub axis: String,
-    /// The measures of the runs' families, in the order shown.
+    /// The measures that are defined by the families (kinds of task) of the runs, in the order shown.
     pub measures: Vec<MeasureFacts>,
     /// Settings of agents, by label.
     pub conditions: BTreeMap<String, Condition>,

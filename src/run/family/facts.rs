@@ -64,7 +64,7 @@ pub struct Question {
     pub answers: Vec<(String, Tolerance)>,
 }
 
-/// Facts about an item for pages.
+/// What report pages show about an item.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ItemFacts {
     /// Title of the publication.
@@ -87,7 +87,7 @@ pub struct ItemFacts {
     pub text: Option<String>,
 }
 
-/// Facts about a check for pages.
+/// What report pages show about a check.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CheckFacts {
     /// Id of the check.

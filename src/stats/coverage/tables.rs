@@ -127,7 +127,8 @@ fn slopes(name: &'static str, k: usize) -> Measure {
     Measure { name, columns, ks: vec![k], papers: 1 }
 }
 
-/// One cell of a table, filled by simulation, with a name such as `pass@1, 2 x 3, k = 5, ~0.1`.
+/// One cell of a table, filled by simulation. The name `pass@1, 2 x 3, k = 5, ~0.1` means: pass@1 of 2 papers with 3
+/// samples each and 5 attempts per sample, whose pass probabilities vary around 0.1.
 struct SimulatedCell {
     name: String,
     tally: IntervalCounts,

@@ -96,7 +96,7 @@ impl React {
             if number >= tries || context.budget.exceeded().is_some() {
                 return match &context.answer {
                     Some(_) if ended.end != End::Answered => End::Answered
-                        .because(format!("reported in an earlier try; the last one ended with {:?}", ended.end)),
+                        .because(format!("the answer is from an earlier try; the last try ended with {:?}", ended.end)),
                     _ => ended,
                 };
             }
