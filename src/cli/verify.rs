@@ -284,7 +284,8 @@ fn print_recheck(id: &str, again: RecheckResult, begun: Instant, documents: &mut
     let seconds = begun.elapsed().as_secs_f64();
     let RecheckResult { pairs, mutants, disagreements } = again;
     talk!(
-        "{id}: measured {pairs} pairs of experiment and function and {mutants} mutants again in {seconds:.1} s, {} differ from the stored results",
+        "{id}: measured {pairs} pairs of experiment and function and {mutants} mutants again in {seconds:.1} s, \
+         {} differ from the stored results",
         disagreements.len()
     );
     let messages: Vec<String> = disagreements.iter().map(ToString::to_string).collect();

@@ -19,7 +19,7 @@ pub(crate) struct CasePoint {
     kind: CaseKind,
 }
 
-/// What can happen when a function runs a [`CasePoint`]: one case, or for a condition two (true and false).
+/// The kind of a [`CasePoint`]: it stands for one case or, if it is a condition, for two (true and false).
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CaseKind {
     /// A block runs. Its first statement has this indentation; `None` if that statement is on the same line as the

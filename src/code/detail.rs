@@ -1,5 +1,5 @@
 //! Details of a function's body that cannot be derived from what the function does: words in string literals, unusual
-//! numbers, the exceptions that it raises, and the types that it refuses.
+//! numbers, the exceptions that it raises, and the types that it requires.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -47,7 +47,7 @@ const ALIKE: [(&str, &str, &[&str]); 4] = [
     ("tuple", "list", &["tuple", "tuples"]),
 ];
 
-/// What a detail consists of.
+/// The kind of a [`Detail`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DetailKind {
     /// Words or a number in a literal.

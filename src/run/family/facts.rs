@@ -64,7 +64,7 @@ pub struct Question {
     pub answers: Vec<(String, Tolerance)>,
 }
 
-/// What report pages show about an item.
+/// Facts about an item, for report pages.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ItemFacts {
     /// Title of the publication.
@@ -87,7 +87,7 @@ pub struct ItemFacts {
     pub text: Option<String>,
 }
 
-/// What report pages show about a check.
+/// Facts about a check, for report pages.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CheckFacts {
     /// Id of the check.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{ConfinementMode, LocalBackend, cgroup};
 use crate::sandbox::{Backend, canary};
 
-/// What works on this machine. An `Err` contains the reason why a feature does not work.
+/// The features of this machine that sandboxes need. An `Err` contains the reason why a feature does not work.
 #[derive(Debug, Clone, Serialize)]
 pub struct MachineReport {
     /// Kernel release, such as `6.1.0-13-amd64`.

@@ -115,8 +115,7 @@ impl React {
         }
     }
 
-    /// Decides what follows a step. If the agent has answered and gets feedback on the answer, the attempt goes on with
-    /// another step.
+    /// Returns what follows a step: `next`, or another step if the agent has answered and gets feedback on the answer.
     async fn reviewed(
         &self,
         next: AfterStep,
