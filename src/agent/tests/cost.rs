@@ -104,7 +104,15 @@ fn a_step_costs_less_than_a_millisecond_and_no_more_in_a_long_attempt() {
         ("protocol=text,prompt=mlagentbench", text("I look.\n```bash\necho hi\n```")),
     ] {
         a_step(settings, &reply, 2, 20);
-        let (short, long) = (a_step(settings, &reply, 25, 20), a_step(settings, &reply, 3, 200));
+        // Other processes can only add to the CPU time that is measured, so the least of several measurements counts.
+        let (mut short, mut long) = (f64::INFINITY, f64::INFINITY);
+        for round in 0..10 {
+            short = short.min(a_step(settings, &reply, 25, 20));
+            long = long.min(a_step(settings, &reply, 3, 200));
+            if round > 1 && short < 0.001 && long < short * 1.5 {
+                break;
+            }
+        }
         eprintln!("CPU a step of `{settings}`: {:.0} us at 20 steps, {:.0} us at 200", short * 1e6, long * 1e6);
         assert!(short < 0.001, "{settings}: {short}");
         assert!(long < short * 1.5, "{settings}: {short} s a step at 20 steps, {long} at 200");

@@ -9,11 +9,11 @@ use crate::agent::budget::command_limit;
 use crate::agent::{End, Event, Limits};
 
 #[tokio::test]
-async fn a_command_of_4_seconds_is_cut_at_a_limit_of_1_second() {
+async fn a_command_of_a_minute_is_cut_at_a_limit_of_1_second() {
     let begun = Instant::now();
-    let world = AttemptFixture::new(vec![sh("sleep 4; echo late > late.txt"), sh("echo more"), submit()]).await;
+    let world = AttemptFixture::new(vec![sh("sleep 60; echo late > late.txt"), sh("echo more"), submit()]).await;
     let attempt = world.limits(|limits| limits.seconds = 1.0).react().await;
-    assert!(begun.elapsed() < Duration::from_millis(3500), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < super::support::SOON, "{:?}", begun.elapsed());
     assert_eq!(attempt.observations(), ["stopped because the tool time is used up, no output"]);
     assert!(!attempt.dir.path().join("late.txt").exists());
     // One last reply was requested. It was not an answer, so the attempt ended without using the next prepared reply.
