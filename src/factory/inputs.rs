@@ -30,6 +30,7 @@ const CODE: [(&str, &str); 12] = [
     ("recorder", include_str!("more_inputs/recorder.py")),
     ("selection", include_str!("more_inputs/selection.py")),
     ("sequences", include_str!("more_inputs/sequences.py")),
+    ("signs", include_str!("more_inputs/signs.py")),
     ("sources", include_str!("more_inputs/sources.py")),
     ("test_files", include_str!("more_inputs/test_files.py")),
 ];

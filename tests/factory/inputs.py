@@ -60,6 +60,23 @@ FUNCTIONS = {
         ["def signed(time):\n    return '-' + str(-time) if time.total_seconds() < 0 else f'+{time}'\n"],
         ["def signed(time):\n    return ('-' if time <= datetime.timedelta(0) else '+') + str(abs(time))\n"],
     ),
+    # Its test has spans whose parts are both positive or both negative; what a sign before one of both would mean, nothing says.
+    "Span.text": (
+        "class Span:\n    def __init__(self, days, seconds):\n        self.days, self.seconds = days, seconds\n\n"
+        "    def text(self):\n        sign = '-' if self.days < 0 or self.seconds < 0 else ''\n"
+        "        return f'{sign}{abs(self.days)}d{abs(self.seconds)}s'\n",
+        "assert Span(1, 20).text() == '1d20s' and Span(-2, -30).text() == '-2d30s' and Span(7, 0).text() == '7d0s'",
+        [
+            "class Span:\n    def __init__(self, days, seconds):\n        self.days, self.seconds = days, seconds\n\n"
+            "    def text(self):\n        sign = '-' if self.days + self.seconds < 0 else ''\n"
+            "        return f'{sign}{abs(self.days)}d{abs(self.seconds)}s'\n"
+        ],
+        [
+            "class Span:\n    def __init__(self, days, seconds):\n        self.days, self.seconds = days, seconds\n\n"
+            "    def text(self):\n        sign = '-' if self.days < 0 else ''\n"
+            "        return f'{sign}{abs(self.days)}d{abs(self.seconds)}s'\n"
+        ],
+    ),
     # Its test has no decimal number at the bound 5.
     "fee": (
         "def fee(price):\n    return price / 10 if price < 5 else price / 20\n",
@@ -357,7 +374,7 @@ def check_examples(functions, files, tests, added):
     for one in functions:
         name = one["function"].partition("::")[2]
         # All calls of the methods are those of their tests, because objects are not changed, or cannot be written.
-        assert (name in ("Scale.double", "Stack.pop", "Line.last")) >= (not one["examples"]) and len(one["examples"]) <= 3, one
+        assert (name in ("Scale.double", "Stack.pop", "Line.last", "Span.text")) >= (not one["examples"]) and len(one["examples"]) <= 3, one
         assert any(test.startswith(one["tests"] + "_") for test in added), one
         for line in one["examples"]:
             assert line.startswith(f"{name}(") and line.partition(" returns ")[0] not in tests, line

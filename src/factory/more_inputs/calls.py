@@ -16,6 +16,7 @@ from .helpers import equal, function, is_container, observed, outcome, plain, re
 from .limits import one_call, time_limit
 from .mutants import mutants_of
 from .selection import MOST_KEPT, apart, chosen, noticing
+from .signs import has_both_signs, types_with_both_signs
 from .sources import NoSource, by_place, is_lasting, is_short, source_of, type_of, value_of
 
 # Maximum numbers of calls that are tried, and of calls that are kept to choose from; and number of tried calls after which a
@@ -115,8 +116,9 @@ class Inputs:
     def __init__(self, wanted, module, calls):
         self.called = function(module, wanted[1])
         self.calls, self.pools = calls, {}
-        # Whether the function's last call raised an exception.
-        self.failed = False
+        # Whether the function's last call raised an exception, and the types of its objects that had numbers of both signs.
+        # The function itself is among them if the arguments had.
+        self.failed, self.mixed = False, set()
         # Outcomes of the kept calls.
         self.expected = {}
         self.chance = random.Random(f"{wanted}")
@@ -190,7 +192,7 @@ class Inputs:
         For freely changed arguments, a return value may mean nothing. Such a call becomes a test only if it raises an exception,
         or if only texts were changed and no other text in that place makes the function fail. Other calls may become
         examples."""
-        found, places, seen, limited = [], {}, set(), set()
+        found, places, seen, limited, usual = [], {}, set(), set(), set()
         recorded, is_over = ((call, ()) for call in self.calls), time_limit(CALLS_SECONDS)
         for number, (call, free) in enumerate(itertools.chain(recorded, self.changed_calls())):
             if number >= MOST_TRIED or len(found) >= MOST_FOUND or number >= TRIED_IN_VAIN and not found or is_over():
@@ -203,8 +205,10 @@ class Inputs:
             first = self.run(call)
             if self.failed:
                 limited.update(blamed(free))
+            if number < len(self.calls):
+                usual |= self.mixed
             # The outcome must be the same with other random numbers.
-            if first is not None and self.run(call, seed=1) == first:
+            if first is not None and self.mixed <= usual and self.run(call, seed=1) == first:
                 places[call] = len(found)
                 found.append((free, call, *first))
         self.expected = {call: expected for _, call, expected, *_ in found}
@@ -359,11 +363,13 @@ class Inputs:
         """The outcome of a call, the lines that it runs, and whether it changes objects; `None` if a right function may have
         another outcome."""
         lines, code = set(), self.called.__code__
-        self.failed = False
+        self.failed, self.mixed = False, set()
         try:
             positional, named = self.arguments(call)
         except Exception:
             return None
+        given = [*positional, *named.values()]
+        self.mixed = types_with_both_signs(given) | ({self.called} if has_both_signs(given) else set())
         try:
             with one_call(seed):
                 sys.settrace(traced_lines(code, lines))
@@ -377,11 +383,11 @@ class Inputs:
             return None
         finally:
             sys.settrace(None)
+        self.mixed |= types_with_both_signs([*given, result])
         if result is None and equal(before, after):
             return None
         # If the function returns a result and also changes objects, the changes are not compared, because a right
         # solution may store other values in the objects.
-        given = [*positional, *named.values()]
         changes_objects = any(not is_container(value) and not equal(*states) for value, *states in zip(given, before, after))
         try:
             # Leave out a result without anything to compare, such as an object without public attributes.

@@ -13,6 +13,7 @@ from .helpers import Made, equal, function
 from .limits import one_call, time_limit
 from .mutants import is_none, tree_of
 from .selection import MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT, chosen, noticing
+from .signs import has_both_signs, types_with_both_signs
 from .sources import (
     ASYNCHRONOUS,
     SURROUNDINGS,
@@ -216,8 +217,9 @@ class Sequences:
     sequences."""
 
     def __init__(self, inputs, recorded, steps):
-        # Whether a call of the last sequence raised an exception.
-        self.failed = False
+        # Whether a call of the last sequence raised an exception, and the types of its objects that had numbers of both signs.
+        # The names of what is called with such arguments are among them.
+        self.failed, self.mixed = False, set()
         self.inputs, self.called, self.chance = inputs, inputs.called, inputs.chance
         self.recorded, self.steps = self.of_all_kinds(recorded), steps
 
@@ -241,7 +243,7 @@ class Sequences:
         """The sequences that are selected for tests.
 
         Texts are changed freely. Such a sequence becomes a test only if no other text in that place makes a call fail."""
-        found, seen, limited, is_over = [], set(), set(), time_limit(REPLAY_SECONDS)
+        found, seen, limited, usual, is_over = [], set(), set(), set(), time_limit(REPLAY_SECONDS)
         recorded = ((steps, ()) for steps in self.recorded)
         for number, (steps, free) in enumerate(itertools.chain(recorded, self.changed_sequences())):
             is_vain = number >= SEQUENCES_IN_VAIN and not found
@@ -254,6 +256,10 @@ class Sequences:
             first = self.replayed(steps, lines)
             if self.failed:
                 limited.update(blamed(free))
+            if number < len(self.recorded):
+                usual |= self.mixed
+            if not self.mixed <= usual:
+                continue
             # The outcomes must be the same with other random numbers.
             compared = [is_comparable(outcome, step) for step, outcome in zip(steps, first or ())]
             if any(compared) and lines and self.replayed(steps, seed=1) == first:
@@ -281,7 +287,7 @@ class Sequences:
         """The outcomes of a sequence's calls; `None` if a right function may have others. Adds the executed lines of the
         function to `lines`."""
         made, outcomes, code = Made(), [], self.called.__code__
-        self.failed = False
+        self.failed, self.mixed = False, set()
         try:
             with one_call(seed):
                 if lines is not None:
@@ -292,7 +298,11 @@ class Sequences:
                     if any(type_name(made[place]) != steps[place][4] for place in needed(step)):
                         return None
                     try:
-                        outcome = called_in(made, step)
+                        positional, named = arguments_in(made, step)
+                        given = [*positional, *named.values()]
+                        self.mixed |= types_with_both_signs(given) | ({step[:2]} if has_both_signs(given) else set())
+                        outcome = made.call(*step[:2], positional, named)
+                        self.mixed |= types_with_both_signs([*given, made[-1]])
                         # Fails for very large numbers.
                         shown = repr(outcome)
                     except Exception as error:
@@ -322,7 +332,7 @@ class Sequences:
             with one_call():
                 for step, right, is_compared in zip(steps, expected, compared):
                     try:
-                        got = called_in(made, step)
+                        got = made.call(*step[:2], *arguments_in(made, step))
                     except Exception as error:
                         if type(right) is not RaisedError or not isinstance(error, right.kind):
                             return True
@@ -479,10 +489,10 @@ def renumbered(step, places):
     return module, name, tuple(map(new, positional)), tuple((key, new(source)) for key, source in named), made
 
 
-def called_in(made, step):
-    module, name, positional, named, _ = step
+def arguments_in(made, step):
+    """The arguments of a step: positional ones, and named ones by their name."""
     value = lambda source: value_of(source, {"made": made})
-    return made.call(module, name, [value(source) for source in positional], {key: value(source) for key, source in named})
+    return [value(source) for source in step[2]], {key: value(source) for key, source in step[3]}
 
 
 def is_comparable(outcome, step):
