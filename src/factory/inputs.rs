@@ -19,7 +19,7 @@ use crate::masked::ready::ReadyPaper;
 use crate::run::machine::Machine;
 
 /// Names and texts of the modules that make inputs.
-const CODE: [(&str, &str); 12] = [
+const CODE: [(&str, &str); 13] = [
     ("__init__", include_str!("more_inputs/__init__.py")),
     ("calls", include_str!("more_inputs/calls.py")),
     ("changes", include_str!("more_inputs/changes.py")),
