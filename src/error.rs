@@ -148,15 +148,16 @@ impl Error {
         self
     }
 
-    /// Returns advice to the user. If the cause is too many open files, this is default advice even if there is a hint.
-    /// Otherwise, this is the hint or, without a hint, default advice about a full disk or a bad path.
+    /// Returns advice to the user. If the cause is too many open files, returns the default advice about them, even if
+    /// the error has a hint. Otherwise, returns the hint or, without a hint, the default advice about a full disk or a
+    /// bad path.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
         let says = |what: fn(&str) -> bool| causes(self).any(|below| what(&below.to_string())) || what(&self.message);
         if says(says_too_many_files) {
             return Some(MORE_FILES);
         }
-        // A hint takes precedence over the default advice below, because it says more about the disk or the file.
+        // A hint says more about the disk or the file than the default advice below, so it takes precedence.
         if self.hint.is_some() {
             return self.hint.as_deref();
         }

@@ -61,8 +61,8 @@ impl Context<'_> {
         let begun = Instant::now();
         let exec = self.sandbox.exec(command, &limits).await;
         let took = match &exec {
-            // If a command timed out, charge at least its whole limit. Otherwise a tiny rest of the attempt's time
-            // could remain, because the clocks of sandbox and harness may differ slightly.
+            // If a command timed out, charge at least its whole limit. Otherwise, a few milliseconds of the attempt's
+            // time could remain, because the clocks of sandbox and harness may differ slightly.
             Ok(exec) if exec.exit == Exit::TimedOut => exec.own_time().max(wall),
             // Use the time that the sandbox measured, not the time that passed in this process: if this process is
             // suspended, for example by Ctrl-Z, the command may end meanwhile, and the rest of the suspension is not

@@ -105,7 +105,7 @@ pub async fn write_all(files: &[(PathBuf, Vec<u8>)], context: &mut Context<'_>) 
 struct BudgetedSandbox<'c, 'a> {
     context: &'c mut Context<'a>,
     check: &'c Check,
-    /// Tool time used before the check began.
+    /// Tool time that the attempt had used before this check began.
     before: Duration,
 }
 

@@ -30,7 +30,8 @@ impl FilledCode {
         self.regions.get(&place)
     }
 
-    /// Puts a reply in place of a function or region, and returns its file's path and new bytes.
+    /// Replaces a function or region by the code in a reply. Returns the path and the new bytes of the file that
+    /// contains the function or region.
     ///
     /// # Errors
     /// Returns an error message to show to the model if the reply does not contain the code, or if the code does not

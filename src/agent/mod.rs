@@ -72,8 +72,8 @@ pub trait Agent: Send + Sync {
     fn only(&self) -> Option<&'static str> {
         None
     }
-    /// Whether the agent carries out the task's forged solution ([`Task::forgery`]), which cheats the published
-    /// measures. Only the tasks of some families have one.
+    /// Whether the agent submits the task's forged solution ([`Task::forgery`]), which does not do the task but
+    /// satisfies the published measures. Only the tasks of some families have a forged solution.
     fn forges(&self) -> bool {
         false
     }
@@ -89,7 +89,8 @@ pub trait Agent: Send + Sync {
     fn read_only(&self) -> Vec<PathBuf> {
         Vec::new()
     }
-    /// Names of task files that the agent's workspace must not contain.
+    /// Names of files, such as `paper.txt`, that a task puts into the workspaces of other agents but not into this
+    /// agent's.
     fn goes_without(&self) -> &'static [&'static str] {
         &[]
     }

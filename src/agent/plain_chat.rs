@@ -7,7 +7,7 @@ use crate::model::{Message, Model, Reply, Request, Role};
 
 /// If fewer tokens of reasoning than this are left, the model is not asked to continue thinking.
 const LEAST_THOUGHTS: u32 = 16;
-/// Maximum number of calls in which the model thinks.
+/// Maximum number of calls that ask the model to think or to continue thinking.
 const MOST_ROUNDS: u32 = 8;
 /// Assumed bytes per token, for servers that do not report token counts.
 const BYTES: usize = 4;

@@ -148,7 +148,8 @@ async fn one(bench: &Bench, experiment: usize, ask: &[TracedFunction]) -> Result
     let task = &bench.ready().experiments[experiment];
     let seen = trace(bench, task, ask).await?;
     if bench.loaded().paper.experiments[experiment].tolerance.is_stochastic() {
-        // A stochastic experiment needs more runs than the traced one for a comparison with gold.
+        // The traced run alone is not enough to compare a stochastic experiment with gold. `confirm` makes further
+        // runs.
         return confirm(bench, experiment, task).await.map(|()| seen);
     }
     if agrees(bench, experiment, &seen.outcome) {

@@ -1,5 +1,5 @@
-//! Outcomes of trials, stored on disk. Each line of the file holds an outcome and its key, which is a digest of
-//! everything that decides the outcome.
+//! Stores outcomes of trials (runs of an experiment on a changed repo) on disk. Each line of the file contains an
+//! outcome and its key, which is a digest of everything that decides the outcome.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -47,7 +47,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Journal<T> {
         Ok(Self { state: Mutex::new(JournalState { known, file }) })
     }
 
-    /// Returns the stored outcome of a trial.
+    /// Returns the stored outcome of the trial with this key.
     pub(super) fn get(&self, key: &str) -> Option<T> {
         self.lock().known.get(key).cloned()
     }

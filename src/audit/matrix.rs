@@ -30,7 +30,7 @@ pub enum Effect {
     None,
     /// The result changes.
     OtherValue,
-    /// There is no result.
+    /// The experiment has no result.
     Error,
 }
 
@@ -46,16 +46,16 @@ pub enum MatrixMethod {
 /// A measured dependency matrix.
 #[derive(Debug, Clone)]
 pub struct Matrix {
-    /// Effects by experiment, then by function, both in the manifest's order.
+    /// The effect of masking each function, by experiment and then by function, both in the manifest's order.
     pub effects: Vec<Vec<Effect>>,
     /// Notes on the measurement for the user, one sentence each.
     pub notes: Vec<String>,
-    /// Number of pairs of an experiment and a function that actually ran, now or earlier.
+    /// Number of pairs of an experiment and a masked function that were run, now or in an earlier measurement.
     pub runs: usize,
 }
 
 impl Matrix {
-    /// Measures the dependency matrix of the paper whose trials `bench` runs.
+    /// Measures the dependency matrix of the paper of `bench`.
     ///
     /// # Errors
     /// One error for each experiment that does not give its gold, as for [`traced`]; or the error of a masked run.
@@ -93,7 +93,7 @@ impl Matrix {
         Ok(Self { effects, notes: plan.notes, runs: first.len() + rest.len() })
     }
 
-    /// Converts to the stored form.
+    /// Returns the matrix in the form that `dependencies.json` stores. `repo` is the digest of the repo.
     #[must_use]
     pub fn dependencies(&self, loaded: &LoadedPaper, repo: &str) -> Dependencies {
         let needs = loaded.paper.experiments.iter().zip(&self.effects).map(|(experiment, effects)| {
@@ -127,8 +127,8 @@ impl Matrix {
 /// Indices of an experiment and a function in the manifest.
 type ExperimentAndFunction = (usize, usize);
 
-/// Returns the location, as in traces, of a function, or of the function that contains a region. `unit` is an index in
-/// the manifest.
+/// Returns the function that a trace records for a unit: the unit itself or, for a region, the function around it.
+/// Returns `None` for a region outside of functions. `unit` is an index in the manifest.
 fn place(loaded: &LoadedPaper, unit: usize) -> Option<TracedFunction> {
     loaded.function_of(unit).map(|index| TracedFunction::locate(loaded.source(unit), index))
 }
@@ -150,7 +150,8 @@ pub(super) fn effect(bench: &Bench, experiment: usize, outcome: &ExperimentOutco
 /// Effects known before any masked run, and the pairs to run.
 struct MatrixPlan {
     predicted: Vec<Vec<Effect>>,
-    /// Pairs whose effect is known from a trace, unless a masked run contradicts it.
+    /// Pairs of an experiment and a function for which a trace predicts that masking the function makes the experiment
+    /// fail.
     believed: BTreeSet<ExperimentAndFunction>,
     /// Pairs to run.
     pairs: BTreeSet<ExperimentAndFunction>,
@@ -185,8 +186,8 @@ impl MatrixPlan {
                 if index.is_some_and(|index| !trace.may_call(module, index)) {
                     continue;
                 }
-                // Trust the trace for whole functions only: not every call of a function reaches a region in it, and
-                // the tracer does not see code outside of functions.
+                // Trust the trace for whole functions only, not for regions (other maskable parts of the code). Not
+                // every call of a function reaches a region in it, and the tracer sees no code outside of functions.
                 let ends = matches!(loaded.piece(function), Piece::Function(_))
                     && place(loaded, function).is_some_and(|place| trace.fails.contains(&place));
                 let plain = |it: &Function| !it.is_generator && !it.is_async;
@@ -203,9 +204,9 @@ impl MatrixPlan {
         plan
     }
 
-    /// Chooses some of the effects that traces predict, to test them by running: `believed` has pairs of an experiment
-    /// and a function that affects it. Each experiment and each function in `believed` is in at least one chosen pair.
-    /// For a function, prefers an experiment that no pair tests yet, then the shortest one.
+    /// Adds some of the pairs in `believed` to the pairs to run, to test what the traces predict. Then each experiment
+    /// and each function in `believed` is in at least one pair to run. For a function, prefers an experiment that no
+    /// pair tests yet, then the shortest one.
     fn test_beliefs(&mut self, seconds: &[f64]) {
         let mut by_function: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &(experiment, function) in &self.believed {

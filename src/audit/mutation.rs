@@ -57,7 +57,7 @@ pub struct Mutation {
     pub values: usize,
     /// Number of surviving mutants that the manifest marks as equivalent.
     pub equivalent: usize,
-    /// The other surviving mutants.
+    /// The surviving mutants that the manifest does not mark as equivalent.
     pub survivors: Vec<Survivor>,
     /// Ids of mutants that the manifest marks as equivalent although an experiment has killed them.
     pub wrongly_marked: Vec<String>,
@@ -130,8 +130,8 @@ pub fn by_kind(loaded: &LoadedPaper, evidence: &PaperEvidence) -> Result<BTreeMa
     Ok(kinds)
 }
 
-/// Returns the mutants that were run for a function's stored evidence. Leaves out kinds of mutants that were added
-/// after the evidence was measured.
+/// Returns the mutants of a function that were run when the stored evidence was measured. Leaves out kinds of mutants
+/// that were added to this program later.
 pub(super) fn drawn(
     loaded: &LoadedPaper,
     evidence: &PaperEvidence,
@@ -152,7 +152,8 @@ enum MutantOutcome {
     Value,
 }
 
-/// Runs mutants of these functions (indices in the manifest), in parallel, under the curtailed protocol.
+/// Runs mutants of these functions (indices in the manifest) in parallel, with the shorter (curtailed) form of each
+/// experiment.
 ///
 /// # Errors
 /// Kind `Suite` if the manifest marks a mutant that a function does not have; `Baseline` if an experiment of the

@@ -16,9 +16,9 @@ use crate::suite::PaperEvidence;
 /// Which part of the stored measurements to measure again.
 #[derive(Debug, Clone, Copy)]
 pub struct RecheckShare {
-    /// Share of all pairs and mutants, 0 to 1; at least one pair and one mutant.
+    /// Share of all pairs of an experiment and a function, and of all mutants, from 0 to 1; at least one of each.
     pub fraction: f64,
-    /// Seed that selects the part.
+    /// Seed that selects the pairs and mutants.
     pub seed: u64,
 }
 
@@ -33,9 +33,9 @@ pub struct RecheckResult {
     pub disagreements: Vec<Error>,
 }
 
-/// Measures a random part of the pairs and mutants again, and for every function the share of its body that appears
-/// elsewhere, and compares the results with the stored files. The bench should [use no cache](Bench::without_memory),
-/// because cached results would not be measured again.
+/// Measures a random part of the pairs of an experiment and a function again, and a random part of the mutants. Also
+/// determines again for every function how much of its body appears elsewhere. Compares the results with the stored
+/// files. The bench should [use no cache](Bench::without_memory), because cached results would not be measured again.
 ///
 /// # Errors
 /// One error for each experiment that does not give its gold; kind `Suite` if nothing is stored or the stored files

@@ -4,8 +4,8 @@
 //! Python finds it through PYTHONPATH, so subprocesses load it too. If a process may have run without it, the trace
 //! says so ([`Trace::blind`]), and functions missing from the trace may have been entered.
 //!
-//! At the first entry of each function in question, a fork of the process raises NotImplementedError instead. If that
-//! ends the fork, it would also end the experiment ([`Trace::fails`]).
+//! When one of the functions named by the caller is entered for the first time, the tracer forks the process and raises
+//! NotImplementedError in the fork. If this error ends the fork, it would also end the experiment ([`Trace::fails`]).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,8 +20,8 @@ const TRACER: &str = include_str!("trace/sitecustomize.py");
 const SHIM: &str = include_str!("trace/python.sh");
 /// The tracer's folder in the workspace.
 const FOLDER: &str = ".autoexperiment-trace";
-/// Maximum CPU seconds and maximum wall seconds of a fork in which a function raises the error. A fork that takes
-/// longer is killed, and its error counts as handled.
+/// Maximum CPU seconds and maximum wall seconds of a fork in which the tracer makes a function fail. A fork that takes
+/// longer is killed, and the program counts as having handled the error.
 const PATIENCE: &str = "0.5 5";
 /// Time limit of a traced experiment, as a multiple of its usual limit.
 const SLOWER: f64 = 3.0;
@@ -38,7 +38,8 @@ pub struct TracedFunction {
 }
 
 impl TracedFunction {
-    /// Returns the place of a function of a module. `function` is an index into the module's functions.
+    /// Returns the file, line and name of a function of a module. `function` is the function's index in
+    /// `module.functions()`.
     #[must_use]
     pub fn locate(module: &Module, function: usize) -> Self {
         let function: &Function = &module.functions()[function];
@@ -84,8 +85,8 @@ fn file_itself(place: TracedFunction) -> TracedFunction {
     TracedFunction { line: 1, name: "<module>".to_owned(), ..place }
 }
 
-/// Runs an experiment of the unmasked repo once with the tracer, and determines the effect of an error in each of
-/// the functions `ask`.
+/// Runs an experiment of the unmasked repo once with the tracer. For each function in `ask`, also finds out whether an
+/// error in the function would end the experiment.
 ///
 /// # Errors
 /// Returns the errors of [`Bench::run`]; a failing experiment is not an error.

@@ -1,4 +1,4 @@
-//! Runs all measurements of one paper, and writes its files.
+//! Runs all measurements of one paper, and writes its `dependencies.json` and `evidence.json`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ pub struct PaperMeasurement {
     pub mutations: Vec<Mutation>,
     /// Parts of the functions and of gold that also appear elsewhere in what agents see, including the environment.
     pub leaks: LeakReport,
-    /// All figures of the functions, as stored; `None` if mutants were never run on this repo.
+    /// The measurements of all functions, as in `evidence.json`; `None` if mutants were never run on this repo.
     pub evidence: Option<PaperEvidence>,
     /// Names of the paper's files that were written; empty if none changed.
     pub written: Vec<&'static str>,
-    /// Number of trials that actually ran.
+    /// Number of trials (runs of an experiment on a changed repo) that were made, rather than found in the cache.
     pub made: u64,
-    /// CPU seconds of these trials.
+    /// CPU seconds of the trials that were made.
     pub cpu: f64,
     /// CPU seconds spent on the matrix.
     pub matrix_cpu: f64,
@@ -43,8 +43,7 @@ pub struct PaperMeasurement {
 /// Measures a paper and writes its `dependencies.json` and `evidence.json`, each only if its content changes.
 ///
 /// # Errors
-/// All faults of its experiments, as for [`Matrix::measure`]; the errors of [`mutation::measure`]; kind `Machine` if a
-/// file cannot be written.
+/// The errors of [`Matrix::measure`] and [`mutation::measure`]; kind `Machine` if a file cannot be written.
 pub async fn verify(
     mut bench: Bench,
     measures: Measures,
@@ -125,7 +124,7 @@ fn add_leaks(evidence: &mut PaperEvidence, leaks: &LeakReport) {
     }
 }
 
-/// Creates the evidence of all functions, with the results of their mutants.
+/// Creates the contents of `evidence.json`: an entry for each function, with the results of its mutants.
 fn of_mutants(loaded: &LoadedPaper, repo: &str, mutations: &[Mutation]) -> PaperEvidence {
     let mut evidence = PaperEvidence {
         format: EVIDENCE_FORMAT,

@@ -111,14 +111,14 @@ impl Arguments {
     }
 }
 
-/// Looks in a built env for a copy of the paper's own code, which would contain the withheld functions. `env` is the
+/// Looks in a built env for a copy of the paper's own code, which would contain the masked functions. `env` is the
 /// env's folder in the cache, in which the installed packages are.
 fn installed(loaded: &LoadedPaper, env: &Path) -> Vec<Error> {
     let folders = std::fs::read_dir(env).into_iter().flatten().flatten().map(|entry| entry.path());
     folders.filter(|folder| folder.join("lib").is_dir()).flat_map(|prefix| copies::installed(loaded, &prefix)).collect()
 }
 
-/// Checks the items of a family other than masked replication.
+/// Checks the items of a kind of task other than masked replication.
 fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.folder()?;
     let items = family.items(&suite, &arguments.papers.all())?;
@@ -140,8 +140,8 @@ fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Checks that gold, dependency matrix and evidence were measured on the repo as it is now, and that the evidence
-/// covers all functions.
+/// Checks that the repo has not changed since gold, the dependency matrix and the results of mutants were measured, and
+/// that there are results of mutants for all functions.
 fn digests(loaded: &LoadedPaper) -> Vec<Problem> {
     let now = match repo_digest(&loaded.repo_dir) {
         Ok(digest) => digest,

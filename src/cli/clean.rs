@@ -57,7 +57,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         print_json(&told)?;
     }
-    // Both engines are tried; the last failure decides the exit code.
+    // Each engine is tried, even if another one fails. The last failure decides the exit code.
     let last = failed.pop();
     for error in failed {
         talk!("{error}");

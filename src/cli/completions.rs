@@ -18,9 +18,9 @@ pub struct Arguments {
     shell: Shell,
 }
 
-/// Bash's completion function. Offers the names printed by `complete`, or clap's completions if none are printed. Bash
-/// treats `:` and `=` as ends of words and replaces only what follows the last of them, so what precedes is removed
-/// from the names.
+/// Bash's completion function. It offers the names that `autoexperiment complete` prints, or clap's completions if it
+/// prints none. Bash treats `:` and `=` as ends of words and replaces only what follows the last of them, so the text
+/// before is removed from the names.
 const BASH: &str = r#"
 _autoexperiment() {
     local line="${COMP_LINE:0:COMP_POINT}" names word cut
@@ -51,8 +51,8 @@ _autoexperiment() {
 /// Fish's completions: the names are added to the completions that clap generated.
 const FISH: &str = "complete -c autoexperiment -a '(autoexperiment complete -- (commandline -cp) 2>/dev/null)'\n";
 
-/// Changes clap's script so that fish offers names after options with a value, too. Without the change, fish offers
-/// only the values in the option's own line of the script.
+/// Adds the names to each line of clap's script that declares an option with a value. After such an option, fish offers
+/// only the values that are in the option's own line.
 fn fish(script: &str) -> String {
     let names = FISH.trim_start_matches("complete -c autoexperiment");
     let line = |line: &str| if line.ends_with(" -r") { format!("{line}{names}") } else { format!("{line}\n") };

@@ -130,7 +130,8 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Prints a row for each env and kind. Each env needs at least one lock, and no lock may be outdated.
+/// Prints a row for each env and each kind of env (conda or venv). Returns an error if an env has no lock, or a broken
+/// or outdated one.
 fn check(suite: &Suite, envs: &[String], options: &EnvBuildOptions, cache: &Path) -> Result<()> {
     let all = if envs.is_empty() { suite_envs(suite)? } else { envs.to_vec() };
     let (mut rows, mut faults) = (Vec::new(), Vec::new());
@@ -160,10 +161,10 @@ fn check(suite: &Suite, envs: &[String], options: &EnvBuildOptions, cache: &Path
     }
 }
 
-/// State of an env for each kind that the options allow.
+/// State of an env, for each kind of env (conda, venv) that the options allow.
 type States = Vec<(EnvKind, Result<EnvState>)>;
 
-/// Determines the state of the env in a folder, for each kind that the options allow.
+/// Determines the state of the env in a folder, for each kind of env (conda, venv) that the options allow.
 pub fn states(folder: &Path, options: &EnvBuildOptions, cache: &Path) -> Result<States> {
     let kinds = match options.kind {
         EnvKind::Auto if cfg!(feature = "conda") => vec![EnvKind::Conda, EnvKind::Venv],

@@ -1,4 +1,4 @@
-//! Options on building envs, shared by all verbs that need one.
+//! Command-line options for building envs, shared by all commands that need an env.
 
 use crate::env::{EnvBuildOptions, EnvKind};
 

@@ -201,7 +201,7 @@ pub(super) async fn close(host: &EpisodeHost) -> Result<ProgramExit> {
     Ok(ProgramExit::Done)
 }
 
-/// Checks that a token of clients is long enough to be a secret.
+/// Checks that the token that clients must send is long enough to be a secret.
 pub(super) fn check_token(token: Option<&str>) -> Result<()> {
     if token.is_some_and(|token| token.len() < 16) {
         return Err(Error::usage("the token is too short to be a secret").hint("give one of at least 16 characters"));

@@ -9,7 +9,7 @@ use crate::run::event::RunEvent;
 /// Prints an event. Write errors, such as a closed pipe, do not stop the run.
 pub(super) fn print_event(event: &RunEvent) {
     match event {
-        // The payload borrows this text, which is created here, so `event_payload` could not return such a payload.
+        // Handled here, because `event_payload` cannot return this payload, which borrows a text made for it.
         RunEvent::Stage(stage) => print_line(EventPayload::Stage { what: &stage.to_string() }),
         event => {
             if let Some(told) = event_payload(event) {

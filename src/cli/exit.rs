@@ -17,9 +17,9 @@ pub enum ProgramExit {
     Suite = 3,
     /// Gold is not reproduced.
     Baseline = 4,
-    /// The machine lacks something.
+    /// The machine lacks something that the program needs.
     Machine = 5,
-    /// A problem with the model or its price.
+    /// The model cannot be used, or its price is unknown.
     Model = 6,
     /// A problem with the run store.
     Store = 7,

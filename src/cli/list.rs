@@ -17,7 +17,8 @@ use crate::suite::{LoadedPaper, Suite};
 const SHOWN: std::ops::RangeInclusive<usize> = 1..=5;
 /// Values of n for which the samples of an item are counted.
 const ASKED: std::ops::RangeInclusive<usize> = 0..=50;
-/// Maximum columns of a family's table: the first values of n that have samples.
+/// Maximum number of values of n that have a column in a family's table. The table shows the smallest values of n that
+/// have samples.
 const COLUMNS: usize = 6;
 
 /// List papers with their functions, experiments and number of samples for each n
@@ -75,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return details(&suite, arguments);
     }
     let mut rows = Vec::new();
-    // Without a cache folder, nothing is cached.
+    // If there is no cache folder, compute every row again.
     let cache = default_cache().ok();
     let mut listed: RowCache<PaperRow> = RowCache::read(cache.as_deref());
     for id in suite.ids()? {

@@ -283,7 +283,7 @@ fn dispatch(verb: Verb) -> Result<ProgramExit> {
 }
 
 /// Prints an error with its causes and its hint to stderr. The texts may quote a model or a file, so escape sequences
-/// are removed, and continuation lines are indented to distinguish them from ours.
+/// are removed, and further lines of a text are indented to distinguish them from this program's own lines.
 fn render(error: &Error) {
     render_line(&error.to_string());
     for below in causes(error) {

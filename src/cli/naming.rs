@@ -86,7 +86,8 @@ pub fn intervals<'a>(population: Population, records: impl IntoIterator<Item = &
     Intervals { population, group: words.map_or(usual.group, |words| words.group), ..usual }
 }
 
-/// Returns the options for a run's summary. If no values of k are given, they are 1 and the number of attempts.
+/// Returns the options for a run's summary. If `k` is empty, pass@k is reported for k = 1 and for k = the number of
+/// attempts.
 pub(super) fn report_options(
     records: &[Outcome],
     planned: &[PlannedAttempts],

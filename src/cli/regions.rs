@@ -1,4 +1,4 @@
-//! `autoexperiment regions`: proposes regions of functions to mask, as lines for a manifest.
+//! `autoexperiment regions`: proposes regions (consecutive statements of a function) to mask, as lines for a manifest.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

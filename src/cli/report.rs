@@ -137,7 +137,7 @@ impl SummaryFormat {
         })
     }
 
-    /// Whether a format for machines was asked for.
+    /// Whether the user asked for JSON or CSV.
     pub const fn is_given(&self) -> bool {
         self.json || self.csv
     }
@@ -300,7 +300,7 @@ struct PublicationDates {
     notes: Vec<String>,
 }
 
-/// Looks up dates in the suite: for each sample of the runs, when the part that the sample withholds became public.
+/// Looks up in the suite when the functions or other units that each sample of the runs withholds became public.
 fn publication_dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> PublicationDates {
     let mut found = PublicationDates::default();
     for ((family, id), (samples, runs)) in tried(merged, families) {
@@ -341,7 +341,7 @@ fn dates(arguments: &Dates) -> Result<()> {
     print(&report::by_date_console(&rows, &options, &notes))
 }
 
-/// Names of the units that samples withhold, such as functions, by the item's id and the unit's index.
+/// Names of the functions or other units that samples withhold, by the item's id and the unit's index in the item.
 #[derive(Default)]
 struct WithheldNames {
     names: BTreeMap<(String, usize), String>,
@@ -443,7 +443,7 @@ fn behaviour(arguments: &ViewOptions) -> Result<()> {
     let (records, options) = arguments.rates.records(&mut merged);
     let rows = report::how(&records, options.intervals, |record| {
         let Some((run, agent)) = merged.origin(record) else { return Ok(None) };
-        // A missing or broken trajectory counts as not read.
+        // An attempt whose trajectory is missing or broken counts as one without a trajectory.
         let lines = Trajectory::read(&run.store.trajectory(agent, &record.sample, record.attempt));
         // Skip external agents, because their events do not show which commands they ran.
         let seen = |lines: &Vec<TimedEvent>| !lines.iter().any(|line| matches!(line.event, Event::Program { .. }));

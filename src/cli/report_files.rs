@@ -13,7 +13,8 @@ use crate::report::html::{Details, page};
 use crate::report::{clean, summarise};
 use crate::view::RunReader;
 
-/// Writes the page of these runs to `file`, and data that are too large for the page to a folder next to the page.
+/// Writes the report of the runs in `reader` to `file`, a page in HTML. Data that are too large for the page are
+/// written to a folder next to it.
 pub fn html(reader: &mut RunReader, file: &Path) -> Result<()> {
     let gathered = reader.gather()?;
     let of = gathered.details();
@@ -42,7 +43,7 @@ pub fn html(reader: &mut RunReader, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the figures of these runs to a folder, each as SVG, PDF and PNG, and its numbers as CSV.
+/// Writes the figures of the runs in `reader` to a folder: each figure as SVG, PDF and PNG, and its numbers as CSV.
 pub(super) fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()> {
     let gathered = reader.gather()?;
     let material = &gathered.material;
@@ -77,7 +78,7 @@ pub(super) fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()>
     Ok(())
 }
 
-/// Returns the folder next to a page: `report.html` has `report.data`.
+/// Returns the folder for the data of a page, which is next to the page: `report.data` for `report.html`.
 fn beside(file: &Path) -> Result<PathBuf> {
     if file.file_name().is_none() || file.is_dir() {
         return Err(Error::usage(format!("`{}` is not a valid file name", file.display()))
@@ -103,7 +104,7 @@ fn remove_earlier(folder: &Path) -> Result<()> {
             std::fs::remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
         }
     }
-    // Best effort: if the folder has other files, it stays.
+    // This fails if the folder has other files. The folder then stays.
     let _ = std::fs::remove_dir(folder);
     Ok(())
 }

@@ -42,7 +42,7 @@ pub struct Arguments {
     suite: Option<PathBuf>,
 }
 
-/// A view of the new verdicts. `report` has the same views for stored verdicts.
+/// What to print about the new verdicts. The command `report` prints the same about the stored verdicts.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum View {
     Overview,

@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
     let gold = arguments.gold.as_deref().map(gold_values).transpose()?.unwrap_or_default();
     let scrubbed = scrub(&text, &ScrubOptions { format, gold: &gold });
-    // Refuse everything that can be refused before writing anything.
+    // Check the output paths before writing anything.
     if let Some(output) = arguments.output.as_ref().filter(|output| output.exists()) {
         return Err(Error::usage(format!("`{}` exists", output.display()))
             .hint("give the name of a new file, or use `--write` to overwrite the file that is read"));
@@ -169,7 +169,7 @@ fn check(path: &Path, scrubbed: &Scrubbed) -> Result<()> {
     }
 }
 
-/// Returns a rule's name as in the audit, followed by the word in the text, if any, because of which the rule applied.
+/// Returns a rule's name as in the audit and, if a word in the text made the rule apply, this word.
 fn why(rule: ScrubRule, cue: Option<&str>) -> String {
     let name = serde_json::to_value(rule).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
     match cue {

@@ -56,7 +56,7 @@ impl SuiteOptions {
         }
         let here = std::env::current_dir()
             .map_err(|error| Error::machine("the current folder cannot be found").because(error))?;
-        // A suite just begun has an empty `papers` folder and nothing else.
+        // A folder whose `papers` folder is empty counts as a suite that somebody has just begun.
         let is_begun = |folder: &Path| folder.join("papers").read_dir().is_ok_and(|mut papers| papers.next().is_none());
         let is_suite = |folder: &&Path| {
             let holds = |parts: &[&str]| parts.iter().any(|part| folder.join(part).is_dir());
@@ -100,7 +100,7 @@ impl PaperOptions {
         Ok(all)
     }
 
-    /// Returns the only named paper.
+    /// Returns the named paper; fails unless exactly one paper is named.
     pub fn one(&self) -> Result<String> {
         match self.some()?.as_slice() {
             [one] => Ok(one.clone()),
@@ -151,7 +151,7 @@ pub(super) struct FreshOptions {
 }
 
 impl FreshOptions {
-    /// Makes a machine ignore cached results, if asked to.
+    /// If `--fresh` is given, makes the machine run checks again whose results are cached.
     pub const fn apply(&self, machine: &mut Machine) {
         if self.fresh {
             machine.results.doubt();

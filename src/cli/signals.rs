@@ -8,8 +8,8 @@ use super::exit::ProgramExit;
 use super::shared::block_on;
 use crate::error::{Error, FailureKind, Result};
 
-/// Runs a long verb. On Ctrl-C or a termination signal, drops the future, which removes its sandboxes and folders.
-/// Results that the verb has already stored are kept.
+/// Runs a command that may take long. On Ctrl-C or a termination signal, drops the future, which removes its sandboxes
+/// and folders. Results that the command has already stored are kept.
 pub(super) fn block_on_work<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     block_on(async {
         let stop = stop_on_signals();

@@ -12,8 +12,8 @@ use crate::masked::gold::power;
 use crate::report::clean;
 use crate::suite::{FunctionEvidence, GoldResult, LoadedPaper, Paper, PaperEvidence};
 
-/// Describes, in one line, how likely biased results are to pass in experiments that vary on purpose (tolerance
-/// `stochastic`); `None` if there are no such experiments.
+/// Describes, in one line, how likely a solution with a wrong value is to pass in experiments that vary on purpose
+/// (tolerance `stochastic`); `None` if there are no such experiments.
 pub(super) fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Option<String> {
     let power = power(paper, gold);
     let parts: Vec<String> =
@@ -27,7 +27,7 @@ pub(super) fn power_line(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> 
     (!power.is_empty()).then_some(told)
 }
 
-/// Formats the number of a paper's functions and regions.
+/// Formats the numbers of a paper's maskable functions and regions (marked parts of the code).
 fn count(paper: &Paper) -> String {
     let (functions, regions) = (paper.functions.len(), paper.units.len() - paper.functions.len());
     match (functions, regions) {
@@ -37,8 +37,9 @@ fn count(paper: &Paper) -> String {
     }
 }
 
-/// Formats a table of the functions, followed by their faults. If `survivors`, shows the surviving mutants as diffs.
-/// `loaded` is the paper with its new dependency matrix.
+/// Formats a table of the functions, followed by the problems that were found. If `survivors`, shows the mutants that
+/// no experiment noticed, as diffs. `loaded` is the paper with the new matrix of which experiments depend on which
+/// functions.
 pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: bool) -> String {
     let paper = &loaded.paper;
     let mut text = format!("{}: {}, {} experiments\n", paper.id, count(paper), paper.experiments.len());
@@ -85,9 +86,9 @@ pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: boo
     text
 }
 
-/// Names the functions whose masking makes experiments give other values instead of stopping with an error. If this is
-/// true of all functions, the commands are the reason: test runners, for example, count failures instead of stopping at
-/// an error.
+/// Names the functions whose masking changes values of experiments but stops no experiment with an error, because other
+/// code catches the error. If this is true of all functions, the commands are the reason: test runners, for example,
+/// count failures instead of stopping at an error.
 fn swallowed(functions: &[String], all: usize) -> String {
     match functions {
         [] => String::new(),
@@ -106,7 +107,7 @@ fn swallowed(functions: &[String], all: usize) -> String {
     }
 }
 
-/// Same as [`console`], for a paper that was verified earlier, from its files.
+/// Same as [`console`], for a paper that was verified earlier, from the stored measurements.
 pub fn stored(loaded: &LoadedPaper, evidence: &PaperEvidence) -> String {
     let paper = &loaded.paper;
     let mut text = format!("{}: {}, {} experiments\n", paper.id, count(paper), paper.experiments.len());
@@ -193,7 +194,7 @@ pub fn score(verified: &PaperMeasurement) -> Option<f64> {
     evidence_score(verified.evidence.as_ref()?)
 }
 
-/// Same as [`score`], from stored evidence.
+/// Same as [`score`], from measurements that were stored earlier.
 pub(super) fn evidence_score(evidence: &PaperEvidence) -> Option<f64> {
     let functions = &evidence.functions;
     let real: usize = functions.values().map(|it| it.mutants - it.equivalent.min(it.mutants)).sum();

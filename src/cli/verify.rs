@@ -1,4 +1,4 @@
-//! `autoexperiment verify`: measures how far papers can be trusted.
+//! `autoexperiment verify`: measures whether a paper's experiments notice missing or wrong code, and finds leaks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -168,7 +168,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     faults.end(papers.len(), "papers")
 }
 
-/// Verifies the items of a family other than masked replication.
+/// Verifies the tasks of `--family notebook` or `--family command`.
 async fn items(arguments: &Arguments) -> Result<()> {
     let place = ProofSetup {
         suite: arguments.suite.folder()?,
@@ -258,7 +258,8 @@ impl Arguments {
     }
 }
 
-/// Prints the notes of a measurement, its number of trials, the time it took, and the files that were written.
+/// Prints the notes of a measurement, the number of trials (runs of an experiment on a changed repo), the time that the
+/// measurement took, and the files that were written.
 fn print_measurement(id: &str, verified: &PaperMeasurement, begun: Instant) {
     for note in &verified.matrix.notes {
         talk!("note: paper `{id}`, {}", crate::report::clean(note));

@@ -1,4 +1,5 @@
-//! `autoexperiment verify --family NAME`: shows that the tasks of a family are sound.
+//! `autoexperiment verify --family NAME`: checks that right solutions of a family's tasks pass, and that wrong and
+//! forged ones fail.
 
 use std::fmt::Write;
 use std::time::Instant;
@@ -86,7 +87,8 @@ fn fault_error(item: &str, fault: &SoundnessFault) -> Error {
     if fault.baseline { Error::new(FailureKind::Baseline, what) } else { Error::suite(what) }
 }
 
-/// Formats the results for a task: how many attempts of each agent passed, and which checks fail without each unit.
+/// Formats the results for a task: how many attempts of each agent passed, and which checks fail if a part (`unit`) of
+/// the right solution is left out.
 fn console(proof: &Soundness, unit: &str) -> String {
     let share = |PassCount { passed, made }: PassCount| format!("{passed} of {made}");
     let verdict = if proof.faults.is_empty() { "sound" } else { "wrong" };

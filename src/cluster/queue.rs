@@ -67,7 +67,7 @@ fn parse(said: &str) -> Tasks {
     said.lines().filter_map(task).collect()
 }
 
-/// Submits a script as an array of these tasks and returns the job's id.
+/// Submits a script as a job array and returns the job's id. `array` lists the tasks' numbers, as Slurm expects them.
 pub(super) fn submit(script: &Path, array: &str) -> Result<String> {
     let said = run(Command::new("sbatch").arg("--parsable").arg(format!("--array={array}")).arg(script))?;
     // The id may be followed by a semicolon and the cluster's name.

@@ -8,7 +8,7 @@ use super::extent;
 use super::module::Module;
 use super::walk;
 
-/// A place in a function's body at which code is inserted to record the case that occurs there.
+/// A place in a function's body at which code is inserted that records when a case occurs, such as when a branch runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CasePoint {
     /// Offset in the file's bytes.
@@ -96,7 +96,8 @@ impl Module {
         let mut insertions: Vec<(usize, bool, usize, String)> = Vec::new();
         let begin = self.body_code(function).start;
         let rest_of_line = self.source()[begin..].split(|byte| b"\r\n".contains(byte)).next().unwrap_or_default();
-        // Record the arguments of calls only if the body does not begin on the line of the header.
+        // The code that records the arguments of calls is inserted as a line before the body. This is not possible if
+        // the body begins on the line of the header; the arguments are then not recorded.
         if matches!(rest_of_line.trim_ascii_start(), [] | [b'#', ..]) {
             let indentation = String::from_utf8_lossy(&self.functions()[function].indent);
             let call = "getattr(__import__(\"sys\"), \"autoexperiment_called\", dict)(locals())";
@@ -121,8 +122,9 @@ impl Module {
                 }
             }
         }
-        // Sort the insertions by offset. At the same offset, ends come before beginnings; outer case points, which have
-        // smaller numbers, begin before inner ones and end after them.
+        // Sort the insertions by offset. If one part of the code ends where another one begins, the text that ends the
+        // first part comes first. If parts are nested, the outer part has the smaller number, so its texts are sorted
+        // to enclose those of the inner part.
         insertions
             .sort_by_key(|(at, is_end, number, _)| (*at, !is_end, if *is_end { usize::MAX - number } else { *number }));
         let mut text = self.source().to_vec();

@@ -15,27 +15,27 @@ use super::walk;
 static PLACEHOLDER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"%(\(\w*\))?[-+ #0-9.]*[a-zA-Z%]|\{[^{}]*\}|\\(x..|N\{[^}]*\}|u....|.)").ok());
 
-/// Minimum letters of a word that counts.
+/// Words with fewer letters are ignored.
 const LEAST_LETTERS: usize = 2;
 
-/// Minimum significant digits of a number that counts, unless it is a fraction.
+/// Numbers with fewer significant digits are ignored, except fractions.
 const LEAST_DIGITS: usize = 2;
 
-/// Minimum letters of a word, and minimum significant digits of a number, that a text hardly contains by chance.
+/// Words with fewer letters, and numbers with fewer significant digits, may be in a text by chance.
 const LEAST_DISTINCT: usize = 3;
 
-/// Numbers that do not count as details, because everybody knows them.
+/// Well-known numbers. They are not treated as details, because an agent can guess them.
 const KNOWN: [&str; 44] = [
     "0.1", "0.2", "0.25", "0.5", "0.75", "0.01", "0.05", "0.001", "0.95", "0.99", "1.5", "2.5", "11", "12", "15", "16",
     "23", "24", "25", "26", "28", "29", "31", "32", "36", "45", "52", "59", "64", "99", "127", "128", "255", "256",
     "360", "365", "512", "1024", "2048", "3600", "4096", "65535", "65536", "86400",
 ];
 
-/// Texts that do not count as details, because Python's own functions expect them as arguments.
+/// Texts that Python's own functions expect as arguments. They are not treated as details.
 const OF_PYTHON: [&str; 10] =
     ["utf-8", "utf8", "ascii", "latin-1", "strict", "ignore", "replace", "little", "big", "__main__"];
 
-/// The exception that a changed body raises instead of its own.
+/// The exception class that replaces every other class in [`Module::with_other_details`].
 const OTHER_EXCEPTION: &str = "NotImplementedError";
 
 /// Pairs of similar types. A function may accept one and refuse the other for no reason that agents can know. Each
@@ -64,13 +64,14 @@ pub(crate) enum DetailKind {
 pub(crate) struct Detail {
     pub(crate) kind: DetailKind,
     /// Parts of the detail's text, in which each stretch of white space is a single space. A description states the
-    /// detail if it contains all parts. For a type, these are words for it, and one of them is enough.
+    /// detail if it contains all parts. For a type, the parts are alternative names, and a description needs only one
+    /// of them.
     pub(crate) parts: Vec<String>,
     /// Whether all words and numbers of the detail are so short that a text may contain them by chance.
     pub(crate) is_short: bool,
     /// The detail's range of bytes in the file.
     range: Range<usize>,
-    /// The text that replaces the detail in a changed body: another detail of the same kind.
+    /// The text that replaces the detail in [`Module::with_other_details`]: another detail of the same kind.
     other: Vec<u8>,
 }
 
@@ -128,7 +129,7 @@ impl Module {
 }
 
 /// Returns the parts of a literal's text between placeholders and escapes, and the text with every word written
-/// backwards. Returns `None` if it has no word.
+/// backwards. Returns `None` if this changes nothing, and for the texts in [`OF_PYTHON`].
 fn words(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
     let placeholder = PLACEHOLDER.as_ref()?;
     let kept: Vec<Range<usize>> = placeholder.find_iter(text).map(|found| found.range()).collect();
@@ -208,13 +209,14 @@ fn significant(mantissa: &str) -> usize {
     digits.trim_matches('0').len()
 }
 
-/// Whether all words and numbers of a text are short.
+/// Whether all words and numbers of a text are shorter than [`LEAST_DISTINCT`].
 fn is_short(text: &str) -> bool {
     let longest = text.split(|c| !is_letter(c)).map(|word| word.chars().count()).max().unwrap_or_default();
     longest < LEAST_DISTINCT && significant(text.split(['e', 'E']).next().unwrap_or_default()) < LEAST_DISTINCT
 }
 
-/// Returns the name of an exception's class, without its module, and the class that replaces it.
+/// Returns the name of an exception class, without its module, and [`OTHER_EXCEPTION`], which replaces it. Returns
+/// `None` for [`OTHER_EXCEPTION`] itself.
 fn exception(class: &str) -> Option<(Vec<String>, Vec<u8>)> {
     let last = class.rsplit('.').next().unwrap_or_default();
     (last != OTHER_EXCEPTION).then(|| (vec![last.to_owned()], OTHER_EXCEPTION.as_bytes().to_vec()))
@@ -227,8 +229,9 @@ fn raised<'a>(statement: &Node<'a>) -> Option<Node<'a>> {
     matches!(class.kind(), "identifier" | "attribute").then_some(class)
 }
 
-/// Returns the type in `isinstance(value, type)` if the function refuses values of other types: the call is negated in
-/// an `if` whose block begins with `raise`, or the body (whose names are `names`) returns `NotImplemented`.
+/// Returns the type in `isinstance(value, type)` if the function refuses values of other types. It does so if the call
+/// is negated in an `if` whose block begins with `raise`, or if the body contains the name `NotImplemented`. `names`
+/// are the names in the body.
 fn required<'a>(call: &Node<'a>, source: &[u8], names: &BTreeSet<&[u8]>) -> Option<Node<'a>> {
     let function = call.child_by_field_name("function")?;
     let class = call.child_by_field_name("arguments")?.named_child(1)?;
@@ -242,9 +245,9 @@ fn required<'a>(call: &Node<'a>, source: &[u8], names: &BTreeSet<&[u8]>) -> Opti
     (&source[function.byte_range()] == b"isinstance" && class.kind() == "identifier" && refuses).then_some(class)
 }
 
-/// Returns words that state a type, and the code that replaces the type in a changed body: a tuple of the type and the
-/// similar type in `ALIKE`. Returns `None` if there is no similar type, or if the body (whose names are `names`) also
-/// mentions the similar type.
+/// Returns words that state a type, and the code that replaces the type: a tuple of the type and the similar type in
+/// [`ALIKE`]. Returns `None` if there is no similar type, or if `names`, the names in the body, contain the similar
+/// type.
 fn accepted(class: &str, names: &BTreeSet<&[u8]>) -> Option<(Vec<String>, Vec<u8>)> {
     let (_, other, words) = ALIKE.iter().find(|(name, ..)| *name == class)?;
     let words = words.iter().map(|word| (*word).to_owned()).collect();

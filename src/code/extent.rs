@@ -13,8 +13,8 @@ pub(super) fn body(source: &[u8], def: usize, colon: usize, last: usize) -> Rang
     start..end(source, last, column(source, def)).max(start)
 }
 
-/// Returns the end of the line on which the last token of a block ends (at `last`). If comment lines below are indented
-/// deeper than `depth`, returns the end of the last such comment line.
+/// Returns the end of a block whose last token ends at `last`. This is the end of that token's line or, if comment
+/// lines that are indented deeper than `depth` follow, the end of the last of these lines.
 pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
     let mut end = end_of_logical_line(source, last);
     let mut at = end;
@@ -35,9 +35,9 @@ pub(super) fn end(source: &[u8], last: usize, depth: usize) -> usize {
     end
 }
 
-/// Returns the start of the comments directly above the line of `at` that are at the same column; without such
-/// comments, the start of that line. `at` must be the first token of its line. `is_one` says whether a comment begins
-/// at a given offset and belongs to the statement at `at`.
+/// Returns the start of the line of the statement at `at` or, if comment lines at the same column stand directly above
+/// it, the start of the first of them. `at` must be the first token of its line. `is_one` says whether a comment begins
+/// at a given offset and belongs to the statement.
 pub(super) fn start_with_comments(source: &[u8], at: usize, is_one: impl Fn(usize) -> bool) -> usize {
     let depth = column(source, at);
     let first = if source.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -66,7 +66,8 @@ pub(super) fn indent(source: &[u8], def: usize, first: usize) -> Vec<u8> {
     [outer, step].concat()
 }
 
-/// Returns the first line ending after `at`; without one, the last one before `at`; without any, `\n`.
+/// Returns the line ending that follows `at` or, if there is none, the last one before `at`. Returns `\n` if the source
+/// has no line ending.
 pub(super) fn line_ending(source: &[u8], at: usize) -> &'static [u8] {
     let is_end = |byte: &u8| *byte == b'\n' || *byte == b'\r';
     let next = source[at..].iter().position(is_end).map(|offset| at + offset);

@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use tree_sitter::{Point, Range as Stretch};
 
-/// Returns the parts of the text to parse: everything except line breaks inside brackets, each with the comment before
-/// it. The parser skips the text between the parts, so that meaning and offsets stay the same. Returns `None` if
-/// nothing has to be skipped.
+/// Returns the parts of the text that the parser reads. The parser skips the text between these parts: the line breaks
+/// inside brackets, each with the comment before it. Meaning and offsets stay the same. Returns `None` if nothing has
+/// to be skipped.
 pub(super) fn stretches(text: &[u8]) -> Option<Vec<Stretch>> {
     let gaps = gaps(text);
     if gaps.is_empty() {

@@ -48,7 +48,7 @@ pub enum MaskedPart<'text> {
 pub struct MaskedText {
     /// The file's bytes.
     pub bytes: Vec<u8>,
-    /// The ranges of `bytes` that replace the masked parts, in the order of the caller's list of parts.
+    /// For each masked part, in the order of the caller's list, the range of `bytes` that has taken its place.
     pub stand_ins: Vec<Range<usize>>,
 }
 
@@ -79,7 +79,7 @@ impl Module {
         Ok(self.cut_checked(&functions(targets))?.bytes)
     }
 
-    /// Returns the file with these functions and regions masked. The parts may be given in any order. Nothing is
+    /// Returns the file with these functions and regions masked. The parts may be given in any order. The result is not
     /// parsed.
     ///
     /// # Errors

@@ -11,9 +11,9 @@ use super::tokens::CodeTokens;
 const LEAST_TOKENS: usize = 24;
 
 impl Module {
-    /// Whether this file has an opposite of the function: another function whose body contains at least the share
-    /// `least` (0 to 1) of this function's body. All comparisons, truth values, `and` and `or` count as equal, and
-    /// `not` is ignored.
+    /// Whether this file has an opposite of the function: another function that contains at least the share `least`
+    /// (0 to 1) of this function's body if all comparisons, truth values, `and` and `or` are treated as equal and `not`
+    /// is ignored.
     pub(crate) fn has_opposite(&self, function: usize, least: f64) -> bool {
         let range = self.body_code(function);
         let tokens = |range| CodeTokens::split(self.source(), range).without_truth();
@@ -39,7 +39,7 @@ impl Module {
             && header(self, &own.header) == header(other, &its.header);
         let (range, from) = (self.body_code(function), other.body_code(sibling));
         let (body, its_body) = (&self.source()[range.clone()], &other.source()[from.clone()]);
-        // Require a body that begins below its header: only such a body can follow a docstring.
+        // The sibling's body must begin below its header: a body on the header's line cannot be put below a docstring.
         let is_block = its_body.trim_ascii_start().len() < its_body.len() && its_body.contains(&b'\n');
         if !is_sibling || !is_block || body.trim_ascii() == its_body.trim_ascii() {
             return None;

@@ -72,8 +72,8 @@ impl<'source> CodeTokens<'source> {
     /// Iterates over the ranges of tokens that are contents of strings of at least `least` bytes. Code may be hidden in
     /// such strings.
     pub fn long_strings(&self, least: usize) -> impl Iterator<Item = Range<usize>> {
-        // The contents of a string begin directly after its opening quotes. Other tokens that begin directly after a
-        // quote, such as a comma, are usually shorter than `least`.
+        // Select long tokens that begin directly after a quote, as the contents of a string do. After a closing quote,
+        // other tokens may follow directly, such as a comma, but they are usually shorter than `least`.
         self.tokens
             .windows(2)
             .filter(move |pair| {

@@ -112,7 +112,7 @@ static KINDS: LazyLock<Kinds> = LazyLock::new(|| {
     }
 });
 
-/// Result of the walk: the functions and calls of a file, and its faults.
+/// Result of the walk: the functions and calls of a file, and the errors found in the file.
 #[derive(Default)]
 pub(super) struct Contents {
     /// Functions in the order of their `def`. Functions of the same name are not numbered yet.
@@ -169,18 +169,18 @@ struct OpenBlock {
     depth: usize,
     line: usize,
     empty: bool,
-    /// Offset of the first statement in the block that begins a line; `None` if the walk has not met one yet.
+    /// Offset of the block's first statement at the beginning of a line; `None` if the walk has not met one yet.
     first: Option<usize>,
 }
 
 struct ModuleWalk<'source> {
     source: &'source [u8],
     found: Contents,
-    /// The scopes that contain the node, innermost last, each with the depth of its own node.
+    /// The scopes that contain the current node, innermost last, each with the depth of the node that opens it.
     scopes: Vec<(usize, NodeScope)>,
     /// Start and decorators of a decorated definition, until the walk enters the definition itself.
     decorators: Option<(usize, Vec<Range<usize>>)>,
-    /// The blocks that contain the node, innermost last.
+    /// The blocks that contain the current node, innermost last.
     blocks: Vec<OpenBlock>,
     /// End of the last token that is not a comment: offset and row.
     last: (usize, usize),

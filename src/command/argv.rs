@@ -1,6 +1,6 @@
-//! Programs started by a Bash script, with their arguments. A verdict compares them with those that the right program
-//! started, but only if the right program's record has neither calls of the repo's parsers nor calls of functions that
-//! can be compared.
+//! Finds the programs that a Bash script starts, and their arguments. A verdict compares them with the programs that
+//! the right program starts, but only if the right program's record contains neither calls of the repo's argument
+//! parsers nor calls of functions that can be compared.
 //!
 //! Bash itself writes the commands that it runs, expanded, to a trace, and each Python process records the arguments
 //! that it received from the kernel. Programs other than Python that are started by something other than Bash, for
@@ -35,8 +35,8 @@ pub struct PythonProcess {
     argv: Vec<String>,
 }
 
-/// Returns the commands that Bash has to run before a script to write its trace to this file. Other scripts started by
-/// this one write no trace.
+/// Returns Bash commands that must be run before a script. They make Bash write a trace of the script to this file, but
+/// no traces of further scripts that the script starts.
 #[must_use]
 pub fn tracer(file: &Path) -> String {
     format!("unset BASH_ENV\nexec {{BASH_XTRACEFD}}>>'{}'\nPS4='{PROMPT} '\nset -x\n", file.display())

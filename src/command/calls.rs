@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::score::ValueVerdict;
 
-/// Maximum number of calls kept within one call of a right program.
+/// Maximum number of calls in [`ExpectedCall::inner`].
 const MOST_INNER: usize = 60;
 
 /// A recorded call.
@@ -34,7 +34,8 @@ pub struct FunctionCall {
     /// Line number of the call that made this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<usize>,
-    /// In an attempt: whether another recorded call made this one.
+    /// Whether the call was made inside another recorded call, and not by the program itself. Recorded only in
+    /// attempts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub within: bool,
     /// Digest of the object that the call made or returned, if the object is the same in each run: sha256 of its
@@ -62,11 +63,11 @@ pub struct ExpectedCall {
     /// Arguments left at their defaults.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub left: Map<String, Value>,
-    /// Recorded calls that this call makes itself. Only calls to which a constant of the program is passed, directly or
-    /// through their own inner calls, are listed.
+    /// Recorded calls that this call makes itself. A call is listed only if a constant of the program is passed to it
+    /// or to one of its own inner calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<ExpectedCall>,
-    /// Whether another recorded call makes this one, as in [`FunctionCall::within`].
+    /// Whether this call is made inside another recorded call, as in [`FunctionCall::within`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub within: bool,
     /// Digest of the object that the call makes or returns, see [`FunctionCall::object`].
@@ -85,12 +86,13 @@ pub struct RecordedCalls<'a> {
     pub used: &'a BTreeSet<String>,
 }
 
-/// The functions to record in an attempt, with the arguments to compare; `None` for all arguments with plain values.
+/// The functions whose calls are recorded in an attempt, each with the names of the arguments to record. `None` stands
+/// for all arguments except objects.
 pub type WatchedFunctions = BTreeMap<String, Option<BTreeSet<String>>>;
 
 impl ExpectedCall {
-    /// Whether the right program sets an argument by a constant, and the argument is not free, that is, must have this
-    /// value. If so, every right program has to make the call.
+    /// Whether the right program sets at least one argument by a constant and the argument is not free, so that it must
+    /// have this value. If so, every right program has to make the call.
     #[must_use]
     pub fn is_required(&self, free: Leeway<'_>) -> bool {
         self.set.keys().any(|name| name != "self" && !free.has(name))
@@ -151,7 +153,7 @@ pub struct Leeway<'a> {
 }
 
 impl Leeway<'_> {
-    /// Whether an argument is free.
+    /// Whether an argument may have any value.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.free.contains_key(name)
@@ -234,11 +236,11 @@ pub fn watch(expected: &[ExpectedCall]) -> WatchedFunctions {
 /// Whether an expected call was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallState {
-    /// The call was made, or the program itself made calls that the call would have made.
+    /// The program made the call, or at least one of its inner calls.
     Made,
-    /// The function was called with other arguments.
+    /// The program made the call, or one of its inner calls, with other arguments.
     Otherwise,
-    /// The function was not called.
+    /// The program made neither the call nor a call in its place.
     Absent,
 }
 
@@ -272,8 +274,8 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
 /// Comparison of a program's calls with the right program's.
 #[derive(Debug, Default)]
 pub struct CallComparison {
-    /// A verdict on each required call that was made, with right or with other arguments, and a failed verdict on each
-    /// call with wrong arguments that the program makes itself.
+    /// A verdict on each required call that the program made with right or with wrong arguments. Also a failed verdict
+    /// on each other call with wrong arguments that the program itself makes.
     pub values: Vec<ValueVerdict>,
     /// Number of required calls that were made.
     pub made: usize,
@@ -315,20 +317,19 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
         }
     }
     // If the program itself calls a function that the right program calls, the call must be one of the right program's:
-    // a program that tries several settings has not decided on the right one. Functions of which the right program sets
-    // no argument by a constant are checked, too: the arguments that the right program leaves at their defaults must be
-    // at their defaults here.
+    // a program that tries several settings has not decided on the right one. This also holds for functions to which
+    // the right program passes no constants: what the right program leaves at its default must be at its default here.
     for call in calls.iter().filter(|call| call.direct) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };
-        // Skip the creation of an object that no call receives in its initial state. For example, a program may create
-        // a default recipe, change it, and use only the changed recipe.
+        // Skip the creation of an object if no call receives the object as it was created. For example, a program may
+        // create a default recipe, change it, and pass only the changed recipe on.
         let is_used = call.object.as_ref().is_some_and(|object| got.used.contains(object));
         if call.is_construction() && !is_used && rights.iter().any(|one| one.is_required(free)) {
             continue;
         }
-        // The creation of an object is also right if it makes the right object. The arguments of all other calls must
-        // be right even if they have no effect, such as a seed for data that are never drawn.
+        // If a call creates an object, it is also right if the object is the right one. The arguments of all other
+        // calls must be right even if they have no effect, such as a seed for data that are never drawn.
         let is_right = |one: &&ExpectedCall| {
             one.covers(call, free) || call.is_construction() && one.object.is_some() && one.object == call.object
         };
@@ -465,7 +466,8 @@ mod tests {
         let inner = FunctionCall { direct: false, within: true, ..calls("a.py::rng", json!({"seed": 8})) };
         let comparison = compared(&expected, &[load.clone(), inner.clone()]);
         assert!(comparison.agrees() && comparison.absent.len() == 1, "{comparison:?}");
-        // In a Bash program, all calls are made within other recorded calls.
+        // If the expected call is itself made inside another recorded call, as in a Bash program, an inner call with
+        // other arguments is a wrong call.
         let nested = [ExpectedCall { within: true, ..expected[0].clone() }];
         assert!(!compared(&nested, std::slice::from_ref(&inner)).agrees());
         let unseen = FunctionCall { within: false, ..inner };

@@ -1,4 +1,4 @@
-//! Shows, for each constant of a right program, that the program fails if the constant is changed.
+//! Changes each constant of an instruction's gold program, and shows that a check notices the change.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,7 +27,7 @@ use crate::score::Rule;
 const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), include_str!("recorder.py"), include_str!("calls.rs"), include_str!("judge.rs"));
 
-/// Results of changing the constants of a repo's right programs.
+/// Results of changing the constants of a repo's gold programs.
 #[derive(Debug, Default)]
 pub struct ConstantTrials {
     /// Numbers of changes.
@@ -43,8 +43,8 @@ struct CachedChange {
     noticed_by: Option<String>,
 }
 
-/// Runs each right program with each of its constants changed. Outcomes are cached, so that an interrupted search
-/// continues; `fresh` ignores the cache.
+/// Changes the constants of each instruction's gold program, one at a time, and runs each changed program. Outcomes are
+/// cached, so that an interrupted search continues; `fresh` ignores the cache.
 ///
 /// # Errors
 /// Kind `Infrastructure` if a sandbox is lost.
@@ -130,8 +130,8 @@ pub async fn search(
     Ok(tried)
 }
 
-/// Returns the evidence against a program: `failure`, `kind`, `arguments` or `outcome`; `None` if it passes.
-/// `reads_text` is explained at [`InstructionJudge`].
+/// Returns what shows that a program is wrong: `failure`, `kind`, `arguments` or `outcome`. Returns `None` if the
+/// program passes. `reads_text` is explained at [`InstructionJudge`].
 ///
 /// # Errors
 /// Kind `Infrastructure` if the sandbox is lost.

@@ -5,8 +5,8 @@ use super::context::oracle;
 use super::loaded::LoadedCommands;
 use crate::score::ml_bench::{Argument, ProgramKind, shipped_check, strict_check, strict_kind};
 
-/// Lists the problems, one fragment each. Programs are not run here, so their recorded results (gold) are needed: an
-/// instruction is faulty if it has no gold, or if its gold was recorded with another program than the manifest's.
+/// Lists the problems, each in a short phrase. Programs are not run here, so their recorded results (gold) are needed:
+/// an instruction is faulty if it has no gold, or if its gold was recorded with another program than the manifest's.
 #[must_use]
 pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! The documentation given to an attempt. The family's axis of difficulty has four layers, each of which helps less
-//! than the previous one.
+//! The documentation given to an attempt. n, the difficulty, is 0 to 3: the larger n is, the less the documentation
+//! helps.
 //!
 //! The settings are those of ML-Bench. n = 0: the section with the instructions for the task ("oracle segment"). n = 1:
 //! the window of 10 sentences that BM25 ranks first for the instruction, among the first 1,000 sentences. n = 2: the
@@ -15,7 +15,7 @@ use crate::suite::sections;
 const WINDOW: usize = 10;
 const MOST: usize = 1000;
 
-/// Names of the layers of the axis of difficulty, with n as the index.
+/// Names of the settings, with n as the index.
 pub(super) const LAYERS: [&str; 4] = ["oracle segment", "BM25 passage", "README", "instruction only"];
 
 /// The n at which the whole documentation is given, as text and as files.

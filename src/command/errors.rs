@@ -11,7 +11,8 @@ pub enum ErrorKind {
     Syntax,
     /// The program names files, modules, commands, options or choices that do not exist.
     Hallucination,
-    /// Something requested is missing: the program is of another kind, or options were left at their defaults.
+    /// The program lacks something that was requested: it is of another kind (Bash or Python), or it leaves requested
+    /// options at their defaults.
     LackOfKnowledge,
     /// Everything needed is present but used wrongly: wrong values, other options, a crash, a timeout.
     KnowledgeManipulation,

@@ -1,4 +1,4 @@
-//! The family whose agents turn an instruction into a command: its sample ids and its repos.
+//! The family of tasks in which an agent turns an instruction into a command. An item is a repo with instructions.
 
 use std::path::Path;
 use std::sync::Arc;

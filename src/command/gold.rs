@@ -1,5 +1,5 @@
-//! `commands/<repo>.gold.json`: the results of the right programs, as measured by `autoexperiment gold --family
-//! command`.
+//! `commands/<repo>.gold.json`: the results of the right program of each instruction, as measured by `autoexperiment
+//! gold --family command`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::suite::EnvStamp;
 /// Version of the format of gold files. No other version is written or read.
 pub const FORMAT: u32 = 3;
 
-/// The results of a repo's right programs.
+/// The results of the right programs of a repo's instructions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandGold {
@@ -48,7 +48,8 @@ pub struct GoldRun {
     /// The calls of functions that the program makes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<ExpectedCall>,
-    /// The programs that the right program starts, if neither parsers nor functions are recorded.
+    /// The programs that the right program starts. Empty if `calls` or `functions` has an entry, because verification
+    /// then compares these instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
     /// The result of running the right program while the recorder changes one of its arguments; `None` if no such
@@ -60,8 +61,8 @@ pub struct GoldRun {
     pub outcome: Option<Value>,
     /// Wall seconds of each run.
     pub seconds: Vec<f64>,
-    /// For each requested argument, what shows that its value in the right program was changed: `arguments`, `outcome`,
-    /// or `failure` if the changed program fails.
+    /// For each requested argument, how verification notices that its value in the right program was changed: by
+    /// `arguments`, by `outcome`, or by `failure` if the changed program fails.
     pub changes: BTreeMap<String, String>,
 }
 

@@ -78,7 +78,7 @@ impl Item for CommandItem {
     }
 
     /// Draws samples, each of one instruction. In this family, n says which documentation the agent gets with the
-    /// instruction (see [`LAYERS`]), so the drawn instructions do not depend on it.
+    /// instruction (see [`LAYERS`]), so the drawn instructions do not depend on n.
     fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
         if !asked.is_young(self.facts().public_since) {
             return Ok(Vec::new());

@@ -1,10 +1,11 @@
-//! Verdicts on a program, based on its record: strict ones, with the published measures in addition.
+//! Verdicts on a program, by the strict or the published rule, based on the record of its run. The verdicts also
+//! contain the published measures.
 //!
-//! Strict: the program is of the requested kind, exits with code 0 within its time limit, sets the right arguments, and
-//! gives the right result. The arguments are judged by the first of these that was recorded for the right program:
-//! calls of the repo's own parser, calls of functions, started programs. If nothing of this kind was recorded for the
-//! judged program, the arguments are judged by the result or, if the instruction expects no result, by the program's
-//! text. The verdict names the source.
+//! The strict rule requires that the program is of the requested kind, exits with code 0 within its time limit, sets
+//! the right arguments, and gives the right result. The arguments are judged by the first of these that was recorded
+//! for the right program: calls of the repo's own parser, calls of functions, started programs. If nothing of this kind
+//! was recorded for the judged program, the arguments are judged by the result or, if the instruction expects no
+//! result, by the program's text. The verdict names the source.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +36,7 @@ pub enum ArgumentSource {
     Calls,
     /// The arguments of the programs that the program started.
     Programs,
-    /// The program's result, if nothing was recorded about the arguments.
+    /// The program's result, used if nothing was recorded about the arguments and the instruction expects a result.
     Outcome,
     /// The program's source text, used if nothing was recorded about the arguments and the instruction expects no
     /// result.
@@ -66,8 +67,8 @@ pub struct InstructionJudge<'a> {
     pub asked: Vec<Argument>,
     /// Strict or published scoring.
     pub rule: Rule,
-    /// Whether to use the program's text if nothing is recorded about an argument. False if gold shows that a change of
-    /// the argument changes what the program does.
+    /// Whether the program's text decides about arguments of which nothing is recorded. False while gold is recorded: a
+    /// changed argument must then change what the program does, and not only its text.
     pub reads_text: bool,
 }
 
@@ -75,7 +76,7 @@ pub struct InstructionJudge<'a> {
 struct Arguments {
     basis: ArgumentSource,
     pass: bool,
-    /// Reason why the arguments are wrong, as a fragment.
+    /// Reason why the arguments are wrong, as a part of a sentence.
     reason: &'static str,
     /// Whether each requested argument is right, by its index.
     hits: Vec<bool>,
@@ -100,8 +101,8 @@ impl InstructionJudge<'_> {
         let is_kind = program.kind == self.instruction.kind;
         let mut measures = shipped_measures(&shipped);
         measures.insert("text_arguments".to_owned(), number(strict.has_arguments()));
-        // The published rule compares the text of the answer; the strict one can check here only that there is a
-        // program to run.
+        // The published rule scores the text of the answer. The strict rule scores the program's run, so here it only
+        // requires a program of the right kind.
         let is_published = self.rule == Rule::Reference;
         let pass = if is_published { shipped.passes() } else { is_kind };
         let reason = (!pass).then(|| "the answer is not a program of the kind asked for".to_owned());
@@ -212,8 +213,8 @@ impl InstructionJudge<'_> {
         ExperimentVerdict { reason: reason.filter(|_| !verdict.pass), ..verdict }
     }
 
-    /// Scores the run in which the recorder changed an argument of the program. Returns `None` if there was no such
-    /// run.
+    /// Scores the run in which the recorder changed an argument of the program: the result must be that of the right
+    /// program with the same change. Returns `None` if there was no such run.
     fn shifted(&self, observed: &ProgramRecord) -> Option<ExperimentVerdict> {
         let (gold, got) = (self.gold.shift.as_ref()?, observed.shifted.as_ref()?);
         let verdict = score_outcome("changed outcome", &gold.outcome, got.as_ref().ok(), &self.instruction.expect);
@@ -248,7 +249,8 @@ impl InstructionJudge<'_> {
             return self.by_programs(observed, text);
         }
         let all = text.iter().all(|hit| *hit);
-        // Records of earlier versions lack the list of functions, so they cannot show that no function was called.
+        // Whether the program made none of the right program's calls. Records of earlier versions cannot show this,
+        // because they lack the list of functions.
         let unasked = observed.functions.is_some() && !(gold.calls.is_empty() && gold.functions.is_empty());
         let (basis, pass, reason) = match (self.instruction.expect.outcome, unasked) {
             (true, true) => {
@@ -272,8 +274,9 @@ impl InstructionJudge<'_> {
     }
 
     /// Converts a parser call of another command to a call of the right program's command. Arguments that the other
-    /// command does not have get the right program's values. Returns `None` if the commands are not in the same
-    /// package, or if the other command lacks a requested argument that the right program's command has.
+    /// command does not have get the values that they have in the right program's call. Returns `None` if the commands
+    /// are not in the same package, or if the other command lacks a requested argument that the right program's command
+    /// has.
     fn as_gold(&self, call: &ParserCall) -> Option<ParserCall> {
         let package = |file: &str| {
             let rest = file.strip_prefix("site-packages/")?;
@@ -309,13 +312,13 @@ impl InstructionJudge<'_> {
         let printed = |value: &Value| read_arguments(&json!({ "v": value })).unwrap_or_default().pop();
         let is_argument =
             |argument: &Argument, value: &Value| printed(value).is_some_and(|it| it.value == argument.value);
-        // If the program uses something else in place of an expected call, the call's constants must at least be in the
-        // program's text.
+        // The program may have the effect of an expected call without making the call. Then the call's constants must
+        // at least be in the program's text.
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
         let is_asked = |part: &&Value| self.asked.iter().any(|argument| is_argument(argument, part));
         let written = written.flat_map(|(name, right)| {
-            // Only the requested parts of a list must be in the text, because the others may be read from a file or
-            // computed.
+            // Of a list, only the elements that the task asks for must be in the text, because the others may be read
+            // from a file or computed.
             let parts = parts(right).filter(|part| !right.is_array() || is_asked(part));
             parts.map(move |part| (name, part))
         });
@@ -333,7 +336,8 @@ impl InstructionJudge<'_> {
                 })
             })
         };
-        // A number that is passed to no call, such as a limit used in a comparison, must be in the program's text.
+        // A requested number that the right program passes to no call, such as a limit used in a comparison, must be in
+        // the program's text.
         let is_passed = |argument: &Argument| {
             let mut set = self.gold.functions.iter().flat_map(|one| one.set.values());
             set.any(|value| is_argument(argument, value) || parts(value).any(|part| is_argument(argument, part)))
@@ -344,8 +348,7 @@ impl InstructionJudge<'_> {
             .zip(text)
             .all(|(argument, &hit)| hit || argument.value.parse::<f64>().is_err() || is_passed(argument));
         let hits = self.asked.iter().zip(text).map(|(argument, &hit)| hit && !is_wrong(argument)).collect();
-        // If the program uses something else in place of an expected call, only a result can show that the effect is
-        // the same.
+        // If the program does not make an expected call, only a result can show that the program has the same effect.
         let is_shown = self.instruction.expect.outcome || found.absent.is_empty();
         let pass = found.agrees() && written && kept && is_shown;
         let reason = "the calls are not those that were asked for";
@@ -390,8 +393,8 @@ impl InstructionJudge<'_> {
     fn is_result(&self, right: &Value) -> bool {
         let Some(right) = right.as_str().filter(|_| self.instruction.expect.outcome) else { return false };
         let Instruction { files, result, path, .. } = self.instruction;
-        // Recorded paths may be relative to the repo's root, while `file` is relative to the folder in which the
-        // program runs.
+        // `file` is relative to the folder in which the program runs. The recorded path `right` may be relative to this
+        // folder or to the repo's root.
         let is_path = |file: &str| file == right || Path::new(path).join(file) == Path::new(right);
         match result {
             ResultRule::JsonFile(file) if files.is_empty() => is_path(file),
@@ -417,8 +420,8 @@ impl InstructionJudge<'_> {
         let mut named = Vec::new();
         for (argument, &written) in self.asked.iter().zip(text) {
             let key = argument.name.replace('-', "_");
-            // Use the right program's last parser call that has the argument, because an instruction is about the last
-            // command of a script.
+            // A script may run several commands, and the instruction is about the last one. So use the right program's
+            // last parser call that has the argument.
             let pair = pairs.iter().rev().find(|(gold, _)| gold.parsed.contains_key(&key));
             let right = pair.and_then(|(gold, _)| gold.parsed.get(&key));
             let call = pair.and_then(|(_, call)| *call);

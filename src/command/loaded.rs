@@ -1,4 +1,4 @@
-//! A repo's instructions with their documentation and gold, loaded from the suite.
+//! Loads the instructions for a repo (each is a task), their documentation and their gold from the suite.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::workspace::repo_digest;
 
-/// The family's folder in a suite.
+/// Folder in a suite that contains the instructions for repos.
 pub const FOLDER: &str = "commands";
 
-/// A repo's instructions with everything that belongs to them.
+/// The instructions for a repo (each is a task), with their documentation and gold.
 #[derive(Debug, Clone)]
 pub struct LoadedCommands {
     /// The repo's id, such as `kmeanspp`.
@@ -23,7 +23,7 @@ pub struct LoadedCommands {
     pub set: Arc<CommandSet>,
     /// Paths and texts of the documentation.
     pub docs: Vec<(String, String)>,
-    /// The results of the right programs, if recorded.
+    /// Gold: the results of the right programs. `None` if gold has not been recorded.
     pub gold: Option<Arc<CommandGold>>,
     /// Digest of manifest, files, repo and gold.
     pub digest: String,
@@ -52,7 +52,7 @@ pub fn ids(suite: &Path) -> Result<Vec<String>> {
 }
 
 impl LoadedCommands {
-    /// Loads a repo's instructions.
+    /// Loads the instructions for the repo `id`.
     ///
     /// # Errors
     /// Kind `Suite` if a file is missing or invalid.

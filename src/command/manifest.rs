@@ -1,4 +1,4 @@
-//! `commands/<repo>.toml`: a repo's instructions, with a right program for each.
+//! `commands/<repo>.toml`: instructions to run a repo, each with a program that carries it out (the right program).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -34,7 +34,7 @@ pub struct CommandSet {
     pub repo: Option<String>,
     /// The env's id.
     pub env: String,
-    /// The documentation: files of `commands/<id>/`, in order. Attempts see them only if their context includes them.
+    /// The documentation: files of `commands/<id>/`, in order. Agents see it only if the sample's context includes it.
     pub readme: Vec<String>,
     /// Python code that gets file names as arguments and prints one line of JSON about these files, for results in
     /// files of other formats. Run after the program; attempts do not see it.
@@ -135,7 +135,7 @@ pub struct Expect {
 pub struct LooseTolerance {
     /// Maximum difference, relative to the right number.
     pub relative: f64,
-    /// Why two right programs differ.
+    /// Why the results of two right programs may differ.
     pub reason: String,
 }
 

@@ -2,8 +2,8 @@
 
 use crate::run::family::MeasureFacts;
 
-/// All measures of this family, in the order of reports: our own, ML-Bench's as published, the kinds of errors, and how
-/// the program's arguments were found.
+/// All measures of instructions to commands, in the order of reports: this program's own measures, ML-Bench's published
+/// measures, the kinds of errors, and how the program's arguments were found.
 pub const MEASURES: [MeasureFacts; 24] = [
     MeasureFacts::share("verified_kind", "the program is of the kind that was asked for"),
     MeasureFacts::share("verified_ran", "it ends with exit code 0"),

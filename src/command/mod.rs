@@ -1,6 +1,6 @@
-//! Instruction to command, as in ML-Bench ("Evaluating Large Language Models and Agents for Machine Learning Tasks on
-//! Repository-Level Code"): an instruction in words, a documented repo, and a Bash script or Python program as the
-//! answer.
+//! Tasks in which an agent turns an instruction into a command, as in ML-Bench ("Evaluating Large Language Models and
+//! Agents for Machine Learning Tasks on Repository-Level Code"). The agent gets an instruction in words and a repo with
+//! documentation, and answers with a Bash script or a Python program.
 //!
 //! [`Commands`] is the family. A [`manifest::CommandSet`] holds a repo's instructions. [`context`] selects the
 //! documentation for an attempt; this choice is the axis of difficulty. [`program`] extracts the program from an

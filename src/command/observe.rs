@@ -34,7 +34,7 @@ const RECORD_FILE: &str = "record.jsonl";
 const TRACE_FILE: &str = "bash.trace";
 /// Maximum bytes of output and of a result file.
 const OUTPUT: usize = 4 << 20;
-/// Maximum bytes of the record.
+/// Maximum bytes that are read of the record, and of Bash's trace.
 const RECORD: u64 = 4 << 20;
 /// Starts a program with the folder of the `python` wrappers first in `PATH`.
 const LAUNCH: &str = r#"chmod +x "$0"/*; PATH="$0:$PATH" exec "$@""#;
@@ -58,8 +58,8 @@ pub struct ProgramRecord {
     /// Arguments parsed by the program's parsers, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ParserCall>,
-    /// The program's calls of the functions that verification compares with gold; `None` in records of versions that
-    /// did not record them.
+    /// The program's calls of the functions that verification compares with gold. `None` in records that early versions
+    /// of the harness wrote, which did not record calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionCall>>,
     /// Digests of the objects that the calls in `functions` made, received and returned.
@@ -83,7 +83,7 @@ pub struct ProgramRecord {
 }
 
 impl ProgramRecord {
-    /// The calls for a comparison with gold; `None` as for [`ProgramRecord::functions`].
+    /// Returns the recorded function calls, to be compared with gold; `None` if [`ProgramRecord::functions`] is `None`.
     #[must_use]
     pub fn recorded_calls(&self) -> Option<RecordedCalls<'_>> {
         Some(RecordedCalls { calls: self.functions.as_ref()?, objects: &self.objects, used: &self.used })
@@ -123,7 +123,8 @@ pub struct Shift {
 pub struct RecordingPlan<'a> {
     /// The repo's instructions.
     pub set: &'a CommandSet,
-    /// The functions to record; `None` for all functions that the program calls, used for right programs.
+    /// The functions to record. `None` to record all functions that the program calls, as is done for right programs in
+    /// Python.
     pub watch: Option<WatchedFunctions>,
     /// Whether to record the programs that the program starts.
     pub started: bool,
@@ -286,7 +287,8 @@ impl Shift {
 }
 
 impl<'a> RecordingPlan<'a> {
-    /// Returns the same plan for a program that is stopped after it has parsed its first arguments.
+    /// Returns a copy of the plan with which the program is stopped after it has parsed its first arguments, and is not
+    /// run a second time with a changed argument.
     #[must_use]
     pub fn stopping(&self) -> Self {
         Self { stops: true, shift: None, ..self.clone() }

@@ -14,12 +14,13 @@ pub struct Program {
     pub kind: ProgramKind,
 }
 
-/// The program in an answer.
+/// Where the program of an answer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerProgram {
     /// The answer contains the program.
     Program(Program),
-    /// The program is in the file with this name, or in the default file.
+    /// The program is in the file with this name or, if there is no name, in the file with the default name
+    /// ([`file_name`]).
     File(Option<String>),
 }
 
@@ -32,7 +33,7 @@ pub const fn file_name(kind: ProgramKind) -> &'static str {
     }
 }
 
-/// The kind of program in a file with a default name.
+/// Returns the kind of program whose default file name ([`file_name`]) this is; `None` for any other name.
 #[must_use]
 pub(super) fn kind_of_file(name: &str) -> Option<ProgramKind> {
     let last = name.rsplit('/').next().unwrap_or(name);
@@ -57,7 +58,8 @@ pub fn find(answer: &str, asked: ProgramKind) -> AnswerProgram {
     AnswerProgram::Program(fenced(text, None, asked))
 }
 
-/// Extracts code that may be in a code fence, whose language then decides the kind.
+/// Extracts the code from a text in which it may be in a code fence. If `kind` is `None`, the language of the code
+/// fence decides the kind, then the syntax of the code, then `asked`.
 fn fenced(text: &str, kind: Option<ProgramKind>, asked: ProgramKind) -> Program {
     let code = extract_code(text);
     let before = text.find(code).map_or("", |start| &text[..start]);

@@ -78,8 +78,8 @@ impl ReadyCommands {
         Ok(Self { item, loaded, rule, snapshot, env, shelf })
     }
 
-    /// Runs a program in a fresh sandbox. If the plan names an argument to change at run time, runs the program once
-    /// more in the same sandbox, with the change.
+    /// Runs a program in a fresh sandbox. If `plan.shift` names an argument, runs the program a second time in the same
+    /// sandbox, with this argument changed while the program runs.
     ///
     /// # Errors
     /// Kind `Infrastructure` if the sandbox is lost.
@@ -104,7 +104,7 @@ impl ReadyCommands {
         Ok(observed)
     }
 
-    /// Checks that the right programs pass on this machine.
+    /// Checks that the right program of each instruction passes on this machine.
     ///
     /// # Errors
     /// Kind `Baseline`, naming the first program that fails.
@@ -190,7 +190,8 @@ impl Ready for ReadyCommands {
         Ok(Staged { task, snapshot: &self.snapshot, files, checks: vec![check] })
     }
 
-    /// Only the program is taken over from an attempt, because other files could change what the repo's code does.
+    /// Verification uses only the program of an attempt. It ignores all other files, because they could change what the
+    /// repo's code does.
     fn keeps_out(&self, path: &str) -> bool {
         kind_of_file(path).is_none()
     }

@@ -32,7 +32,7 @@ const MOST_SHIFTS: usize = 4;
 /// Loads and prepares a repo of the suite.
 ///
 /// # Errors
-/// The errors of its files, its copy and its env.
+/// The errors of reading the repo's files, copying the repo and preparing its env.
 pub async fn open(suite: &Path, id: &str, machine: &Machine, observer: &dyn Observer) -> Result<ReadyCommands> {
     let loaded = Arc::new(LoadedCommands::load(suite, id)?);
     let item = Arc::new(CommandItem { loaded: loaded.clone(), rule: Rule::Strict });
@@ -154,8 +154,9 @@ async fn shifted(
     Ok(None)
 }
 
-/// Candidates for run-time changes: requested numbers that a parser gave, and fractions and seeds passed to functions.
-/// Other numbers, such as counts, are not used, because changing one may affect two right programs differently: one
+/// Returns the changes of values to try while the right program runs. If the program parses a command line, they are of
+/// the parsed arguments that the instruction requests; otherwise, of fractions and seeds passed to functions. Other
+/// numbers, such as counts, are not changed, because changing one may affect two right programs differently: one
 /// program may write the original count a second time, another may read the changed count from the object that was
 /// created with it.
 fn shifts(gold: &GoldRun) -> Vec<Shift> {

@@ -3,7 +3,8 @@
 use super::context::LAYERS;
 use crate::error::{Error, Result};
 
-/// Parses a sample id such as `kmeanspp.c07_2` into repo, instruction and context.
+/// Parses a sample id: returns the repo, the instruction and the number of the context, such as `kmeanspp`, `c07` and 2
+/// for `kmeanspp.c07_2`.
 ///
 /// # Errors
 /// Kind `Usage` if the text isn't a sample id.

@@ -4,7 +4,7 @@ use super::context::LAYERS;
 use crate::run::AttemptRecord;
 use crate::run::soundness::{Soundness, why};
 
-/// The n of the samples that are attempted: agents get the instruction only, without documentation.
+/// The n of the samples that are attempted. At this n, agents get only the instruction, without documentation.
 pub const LEAST: usize = LAYERS.len() - 1;
 
 /// Evaluates attempts by `gold`, `noop` and `forger` at a repo.

@@ -12,7 +12,8 @@ use crate::agent::{OneReply, ShownRepo, Solution, Task};
 use crate::score::ml_bench::ProgramKind;
 use crate::suite::ResultRule;
 
-/// Builds the task of an attempt at an instruction with this n.
+/// Builds the task of an attempt at an instruction. `n` is the number of the context, which decides how much
+/// documentation the agent gets.
 pub fn task(
     loaded: &LoadedCommands,
     shelf: &Arc<Vec<ShownRepo>>,
@@ -54,7 +55,7 @@ pub(super) fn describe_task(loaded: &LoadedCommands, instruction: &Instruction, 
     format!("You work with the repository of {}. {}", loaded.set.title, order(loaded, instruction, n))
 }
 
-/// Same as [`describe_task`], without the name of the repo.
+/// Describes the task as [`describe_task`] does, but without the name of the repo.
 fn order(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
     let kind = match instruction.kind {
         ProgramKind::Bash => "Bash script",
@@ -87,8 +88,8 @@ fn order(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String
     text
 }
 
-/// Builds a program that does nothing but satisfies the published rule: a comment contains all values of the arguments
-/// and the words by which the rule recognises the kind of program.
+/// Builds a program that does nothing and nevertheless satisfies the published rule: a comment contains the values of
+/// all arguments and the words by which the rule recognises the kind of program.
 fn forgery(instruction: &Instruction) -> String {
     let asked = instruction.required_arguments().unwrap_or_default();
     let values: Vec<&str> = asked.iter().map(|argument| argument.value.as_str()).collect();

@@ -1,5 +1,5 @@
-//! The pool of solutions on which curtailed experiments are tested: the unchanged code, mutants, and agents' code from
-//! stored runs.
+//! The pool of solutions with which curtailed (shortened) experiments are tested: the unchanged code, mutants, and
+//! agents' code from stored runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::sample::MASKED;
 pub struct PooledSolution {
     /// Readable name of the solution: the id of a mutant or of a stored attempt.
     pub name: String,
-    /// The function or functions that the solution changes, as a name; the unchanged code forms a separate group.
+    /// Name of the solution's group: the functions that it changes. The unchanged code forms a separate group.
     pub group: String,
     /// The functions that the solution changes, as indices in the manifest; empty for the unchanged code.
     pub functions: Vec<usize>,
@@ -131,7 +131,8 @@ fn files(bench: &Bench, guard: &Guard, functions: &[usize], diff: &str) -> Resul
             Some(bytes) => {
                 files.insert(changed.path.into(), bytes);
             }
-            // A trial can add files to the repo or replace its files, but cannot remove any.
+            // A solution is tried by adding files to the repo or replacing its files, so a solution that removes a file
+            // cannot be tried.
             None if tree.join(&changed.path).exists() => return Err(format!("its diff removes `{}`", changed.path)),
             None => {}
         }

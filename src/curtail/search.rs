@@ -1,9 +1,10 @@
-//! The search for curtailed settings: runs every solution in full, then tries cheaper settings, the cheapest first,
-//! until the verdicts of a setting agree with the full verdicts.
+//! The search for curtailed settings, which are cheaper values of an experiment's parameters. The search runs every
+//! solution with the full parameters, and then with cheaper settings, the cheapest first, until the verdicts with a
+//! setting agree with the verdicts with the full parameters (the full verdicts).
 //!
 //! The gold result of a setting is the result of the unmasked repo with that setting. Settings are ordered by the CPU
-//! time of that run. A setting is given up as soon as it cannot reach the goal any more. All runs use a [`Bench`],
-//! which caches results by content, so that an interrupted search can be resumed.
+//! time of that run. A setting is rejected as soon as its verdicts can no longer reach the required agreement. All runs
+//! use a [`Bench`], which caches results by content, so that an interrupted search can be resumed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,10 +27,11 @@ use crate::suite::{CurtailedEvidence, Protocol};
 /// Number of solutions that are run before budget and goal are checked again.
 const CHUNK: usize = 8;
 
-/// Minimum number of solutions with a full verdict. With fewer solutions, no setting is judged.
+/// Minimum number of solutions that must have been run with the full parameters. If there are fewer, no cheaper setting
+/// is tried.
 const FEWEST: usize = 10;
 
-/// If fewer solutions than this pass the full experiment, there is a warning.
+/// If fewer solutions than this pass with the full parameters, the result has a note that says so.
 const FEWEST_PASSING: usize = 5;
 
 /// Time limit of a solution: this multiple of the unmasked repo's time, plus the extra seconds below.
@@ -42,11 +44,12 @@ const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
 /// Goal and limits of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchGoal {
-    /// The value that precision and recall (both unweighted) must each reach, 0 to 1.
+    /// Minimum of both precision and recall, 0 to 1. They measure how well the verdicts with a setting predict the full
+    /// verdicts. Every solution has the same weight.
     pub goal: f64,
-    /// CPU seconds. Once they are used up, no more solutions are run in full. Cached results cost nothing.
+    /// CPU seconds after which no more solutions are run with the full parameters. Cached results take no CPU time.
     pub budget: f64,
-    /// The experiments to search for, as indices in the manifest.
+    /// The experiments for which settings are searched, as indices in the manifest.
     pub experiments: Vec<usize>,
 }
 
@@ -55,10 +58,11 @@ pub struct SearchGoal {
 pub struct CurtailedPaper {
     /// Results for each experiment, in the manifest's order.
     pub experiments: Vec<CurtailedExperiment>,
-    /// Agreement over all pairs of a solution and an experiment for which there are both a full and a curtailed
-    /// verdict.
+    /// Agreement over all pairs of a solution and an experiment for which there are verdicts both with the full
+    /// parameters and with a cheaper setting.
     pub pairs: Agreement,
-    /// Agreement over solutions. A solution passes, in full or curtailed, if it passes in all of its `pairs`.
+    /// Agreement over solutions. Here a solution passes with the full parameters (or with cheaper settings) if it does
+    /// so in all of its `pairs`.
     pub attempts: Agreement,
     /// CPU seconds that the search spent; cached results cost nothing.
     pub cpu: f64,
@@ -72,22 +76,22 @@ pub struct CurtailedExperiment {
     /// Number of solutions that can affect the experiment: the unchanged code, and those that change a function that
     /// the experiment needs.
     pub pool: usize,
-    /// Number of settings that are cheaper than the full setting and give a result with the unmasked repo.
+    /// Number of settings that are cheaper than the full parameters and give a result with the unmasked repo.
     pub settings: usize,
-    /// Number of cheaper settings that were given up, because they could not reach the goal any more.
+    /// Number of cheaper settings that were rejected, because their verdicts did not reach [`SearchGoal::goal`].
     pub given_up: usize,
     /// CPU seconds of the unmasked repo with full parameters.
     pub full_seconds: f64,
     /// The cheapest setting that reaches the goal; if no setting does, a cheap setting that shows how much is missing.
     pub chosen: Option<ChosenSetting>,
-    /// Why no setting was chosen, why the search is incomplete, or why its result says little.
+    /// Why no setting was chosen, why the search is incomplete, or why its result is uncertain.
     pub note: Option<String>,
 }
 
 /// The setting chosen by the search, and its results.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChosenSetting {
-    /// The values of the parameters.
+    /// The setting: a value for each of the experiment's parameters.
     pub setting: Setting,
     /// The command with the values of this setting.
     pub command: String,
@@ -95,17 +99,19 @@ pub struct ChosenSetting {
     pub seconds: f64,
     /// Whether this setting reaches the goal.
     pub reached: bool,
-    /// Agreement of this setting's verdicts with the full verdicts.
+    /// How well the verdicts with this setting agree with the full verdicts.
     pub agreement: Agreement,
-    /// Solutions whose two verdicts differ: group and name.
+    /// Solutions that pass only with this setting or only with the full parameters: group and name.
     pub disagreements: Vec<(String, String)>,
-    /// The two verdicts on each solution, by the solution's index in the pool.
+    /// For each solution, whether it passes with this setting and with the full parameters, by the solution's index in
+    /// [`SolutionPool::attempts`].
     #[serde(skip)]
     verdicts: BTreeMap<usize, SolutionCase>,
 }
 
 impl CurtailedExperiment {
-    /// If the setting reaches the goal, returns it with the evidence to write to the manifest.
+    /// Returns the chosen setting and the evidence for it, to be written to the manifest. Returns `None` if no setting
+    /// reaches the goal.
     #[must_use]
     pub fn evidence(&self) -> Option<(&Setting, CurtailedEvidence)> {
         let chosen = self.chosen.as_ref().filter(|chosen| chosen.reached)?;
@@ -126,8 +132,8 @@ impl CurtailedExperiment {
 /// Searches for the cheapest settings of a paper's experiments.
 ///
 /// # Errors
-/// Returns the errors of trials. An experiment that fails with full parameters is not an error; its results have a
-/// note.
+/// Returns the errors of running solutions. An experiment that fails with the full parameters is not an error; its
+/// result has a note.
 pub async fn search(
     bench: &Arc<Bench>,
     pool: &SolutionPool,
@@ -165,7 +171,7 @@ struct CurtailSearch<'a> {
     pool: &'a SolutionPool,
     wanted: &'a SearchGoal,
     observer: &'a dyn Observer,
-    /// CPU seconds that trials had taken when this search started.
+    /// CPU seconds that earlier runs of `bench` had taken when this search started.
     spent: f64,
 }
 
@@ -178,8 +184,8 @@ struct SettingCandidate {
 }
 
 impl CurtailSearch<'_> {
-    /// Returns the seconds that an experiment takes with full parameters, as stored with gold. An unknown time counts
-    /// as longest.
+    /// Returns the seconds that an experiment takes with the full parameters, as stored with gold; [`f64::MAX`] if they
+    /// are unknown.
     fn expected(&self, experiment: usize) -> f64 {
         let loaded = self.bench.loaded();
         let gold = loaded.gold.as_ref().and_then(|gold| gold.results.get(&Protocol::Full));
@@ -281,7 +287,7 @@ impl CurtailSearch<'_> {
         Ok(Ok(SettingCandidate { setting: setting.clone(), task: limited(&task, limit), gold, seconds: outcome.cpu }))
     }
 
-    /// Returns the settings that are cheaper than the full setting, the cheapest first.
+    /// Returns the settings that are cheaper than the full parameters, the cheapest first.
     async fn candidates(&self, place: usize, full: &SettingCandidate) -> Result<Vec<SettingCandidate>> {
         let experiment = &self.bench.loaded().paper.experiments[place];
         let all = settings(experiment);
@@ -315,8 +321,8 @@ impl CurtailSearch<'_> {
         Ok(known)
     }
 
-    /// Compares the verdicts of a setting with the full verdicts. If `gives_up` is set, returns `None` as soon as the
-    /// setting cannot reach the goal any more.
+    /// Compares the verdicts with a setting with the full verdicts in `known`. If `gives_up` is set, returns `None` as
+    /// soon as the setting can no longer reach the goal.
     async fn judge(
         &self,
         place: usize,
@@ -338,8 +344,8 @@ impl CurtailSearch<'_> {
                 let group = self.pool.attempts[attempt].group.clone();
                 verdicts.insert(attempt, SolutionCase { group, full, curtailed });
             }
-            // In the best case, the two verdicts agree on all remaining solutions. Check whether the goal is still
-            // possible then.
+            // In the best case, the setting's verdicts on all remaining solutions equal the full verdicts. Check
+            // whether the goal can be reached in that case.
             let right = passing - false_fail;
             let hopeless = right < self.wanted.goal * (right + false_pass) || right < self.wanted.goal * passing;
             if gives_up && hopeless {

@@ -68,7 +68,7 @@ pub fn parse(text: &str) -> Result<RequestedExperiment> {
     for hole in HOLE.iter().flat_map(|hole| hole.captures_iter(command)) {
         let (Some(whole), Some(name), Some(values)) = (hole.get(0), hole.get(1), hole.get(2)) else { continue };
         if command[..whole.start()].ends_with('$') {
-            // This is shell syntax, `${name=default}`, not a parameter.
+            // `${name=default}` is shell syntax, not a parameter.
             continue;
         }
         let (full, curtailed) = match values.as_str().strip_prefix("full:") {
@@ -193,7 +193,8 @@ impl RequestedExperiment {
         self.experiment(ResultRule::JsonLine(crate::suite::Stdout::Stdout), String::new()).command_line(protocol)
     }
 
-    /// Converts the request to an experiment of the manifest, with the missing parts given as arguments.
+    /// Converts the request to an experiment of the manifest. The arguments take the place of the request's own
+    /// `result` and `description`, which may be missing.
     #[must_use]
     pub fn experiment(&self, result: ResultRule, description: String) -> crate::suite::Experiment {
         crate::suite::Experiment {

@@ -17,7 +17,7 @@ pub struct Extension {
     pub command: String,
     /// Packages that the command needs.
     pub requirements: Vec<String>,
-    /// Sign that the repository has code to build, as a text for the user.
+    /// The evidence that the repository has code to build, as a text for the user.
     pub because: String,
 }
 

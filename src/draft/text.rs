@@ -82,8 +82,8 @@ pub fn title(text: &str) -> Option<String> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Converts LaTeX headings to Markdown headings, because passages are identified by headings; other markup is kept.
-/// Removes the preamble, and comments, which may contain forgotten results.
+/// Converts LaTeX headings to Markdown headings, because manifests refer to passages of a paper by headings. Other
+/// markup is kept. Removes the preamble, and comments, which may contain forgotten results.
 #[must_use]
 fn from_latex(source: &str) -> String {
     let text: String = source.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
@@ -118,7 +118,7 @@ fn from_latex(source: &str) -> String {
 /// Replaces commands without arguments that the author defined, such as `\newcommand{\model}{NetX}`, by their
 /// definitions.
 fn expanded(text: &str) -> String {
-    /// Maximum nesting depth of commands to expand.
+    /// Maximum depth to which commands are expanded whose definitions use other commands.
     const DEEPEST: usize = 4;
     let definition = Regex::new(
         r"\\(?:newcommand\*?|renewcommand\*?|def)\s*\{?(\\[A-Za-z]+)\}?\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",

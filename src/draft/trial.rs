@@ -24,7 +24,7 @@ use crate::workspace::{ChangeKind, ChangeLimits, FileChange, Snapshot, Workspace
 /// Maximum bytes quoted from the end of each output stream.
 const SHOWN: usize = 1500;
 
-/// Outcome of a first run that succeeded.
+/// Results of the first run of an experiment's command, if it succeeded.
 #[derive(Debug, Clone)]
 pub struct TrialResult {
     /// The rule for reading the result.
@@ -33,11 +33,11 @@ pub struct TrialResult {
     pub value: Value,
     /// Wall-clock seconds of the run.
     pub seconds: f64,
-    /// Path of the result file, if the repo already contained this file.
+    /// Path of the result file, if the repo already contained this file and the run overwrote it.
     pub overwrote: Option<String>,
 }
 
-/// Data that the first runs of all experiments share.
+/// The data that the first runs of all experiments of a paper share.
 pub struct TrialSetup<'a> {
     /// The paper's id, for messages.
     pub paper: &'a str,
@@ -53,7 +53,7 @@ pub struct TrialSetup<'a> {
     pub limit: Duration,
 }
 
-/// Runs a command with its curtailed parameters on a new copy of the repo.
+/// Runs a command with its curtailed parameters (those of the shortened experiment) on a new copy of the repo.
 ///
 /// # Errors
 /// Kind `Baseline`, with paper, experiment and hint, if the command fails, takes too long, or gives no readable result;
@@ -203,13 +203,13 @@ pub fn refuse_left_out(
         let is_test = words.iter().any(|word| TEST_RUNNERS.contains(word));
         let named = words.iter().find_map(|word| {
             let path = Path::new(word.trim_start_matches("./"));
-            // Except in the command of a test runner, a word without a slash or a dot is not taken for a path: it may
-            // be any argument that happens to be the name of a folder.
+            // In the command of a test runner, every word may be a path. In other commands, a word without a slash or a
+            // dot is not taken for a path: it may be an argument that happens to be the name of a folder.
             let is_path = is_test || word.contains(['/', '.']);
             let is_meant = is_path && !path.as_os_str().is_empty() && !tree.join(path).exists();
             left_out.iter().find(|(folder, _)| is_meant && path.starts_with(folder))
         });
-        // A test runner without a path runs all tests that it finds, so it needs the tests that were left out.
+        // A test runner without a path runs all tests that it finds. If the repo's tests were left out, it finds none.
         let all = || {
             let is_there = words.iter().any(|word| is_python(Path::new(word)) && tree.join(word).exists());
             left_out.iter().find(|(_, why)| is_test && **why == "tests" && !is_there && !has_tests(tree))

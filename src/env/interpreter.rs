@@ -97,7 +97,7 @@ pub(super) async fn find(
         }
     }
     best.ok_or_else(|| {
-        // On an overloaded machine, an interpreter that did not answer in time may still be suitable.
+        // An interpreter that did not answer in time may still be suitable, for example on an overloaded machine.
         if refused.iter().any(|why| why.contains(SILENT)) {
             return Error::machine(format!(
                 "it is not known whether an interpreter fits the env `{}`: {}",

@@ -17,7 +17,7 @@ use crate::files::write_whole;
 /// Version of the file format; increase it when the meaning of the file's contents changes.
 const FORMAT: u32 = 1;
 
-/// The lock of an env, for all targets.
+/// The lock of an env, with a section for each target: a minor version of Python on a platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VenvLock {
@@ -28,7 +28,7 @@ pub(super) struct VenvLock {
     pub(super) targets: Vec<LockedTarget>,
 }
 
-/// The locked packages for one target.
+/// The locked packages for one version of Python on one platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LockedTarget {

@@ -97,8 +97,8 @@ pub(super) async fn check(python: &Path, lock: &File, on_progress: OnProgress<'_
     .await
 }
 
-/// Compiles all Python files in a folder to bytecode, because Python cannot write there later. Invalid files, which
-/// some packages contain for their tests, are skipped.
+/// Compiles all Python files in a folder to bytecode, because Python cannot write its bytecode when it uses the folder
+/// later. Invalid files, which some packages contain for their tests, are skipped.
 ///
 /// The path `stripped` is removed from the paths in the bytecode, so that the result doesn't depend on the folder;
 /// Python corrects these paths when it reads the bytecode.
@@ -192,7 +192,7 @@ pub(super) async fn solve_over(
     packages(&read_report(&report)?)
 }
 
-/// Downloads exactly the packages that a requirements file lists into a folder.
+/// Downloads into a folder exactly the packages that a requirements file lists.
 pub(super) async fn download(
     python: &Path,
     requirements: &Path,
@@ -313,7 +313,7 @@ fn packages(report: &[u8]) -> Result<Vec<(LockedPackage, String)>> {
                     .hint("take it from a package index, not from a folder or repository")
             })?;
             let path = installed.download_info.url.split(['?', '#']).next().unwrap_or_default();
-            // Decode those characters that URLs escape and names of wheels may contain.
+            // Names of wheels may contain `+` and `!`, which URLs may write as `%2B` and `%21`.
             let file = path.rsplit('/').next().unwrap_or_default();
             let file = file.replace("%2B", "+").replace("%2b", "+").replace("%21", "!");
             Ok((
@@ -398,7 +398,8 @@ fn is_retry(line: &str) -> bool {
     line.contains("Retrying (Retry(total=")
 }
 
-/// Returns why pip repeats a request, from pip's warning about it, without names of pip's internal objects.
+/// Extracts from pip's warning about a repeated request why the request failed. Leaves out the names of pip's internal
+/// objects.
 fn unanswered(warning: &str) -> &str {
     let after = warning.split_once("connection broken by ").map_or(warning, |(_, after)| after);
     let reason = ["Failed to establish a new connection: ", "object at 0x"].into_iter().find_map(|before| {

@@ -181,7 +181,10 @@ async fn a_locked_env_is_built_exactly_and_found_in_the_cache_afterwards() {
             .await
             .unwrap();
         fastest = fastest.min(start.elapsed());
-        assert_eq!((again.digest, again.prefix, &again.variables), (env.digest.clone(), env.prefix.clone(), &env.variables));
+        assert_eq!(
+            (again.digest, again.prefix, &again.variables),
+            (env.digest.clone(), env.prefix.clone(), &env.variables)
+        );
     }
     println!("cache hit in {fastest:?}");
     assert!(fastest < Duration::from_millis(50));

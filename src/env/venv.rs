@@ -214,7 +214,7 @@ impl EnvBackend for Venv {
             .flat_map(|minor| PROCESSORS.map(|processor| (format!("3.{minor}"), processor)))
             .collect();
         if native.is_empty() {
-            // The env has no packages, so every target has an empty section.
+            // The env has no packages, so nothing needs to be solved: every target gets an empty section.
             for (python, processor) in &wanted {
                 add(&mut targets, python.clone(), format!("linux-{processor}"), Vec::new());
             }

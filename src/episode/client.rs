@@ -34,7 +34,7 @@ pub(super) enum Waiting {
     Outcome,
 }
 
-/// The next news of an episode.
+/// Reports that a client gets about its episode, one after the other.
 #[derive(Debug)]
 pub enum Progress {
     /// The episode has begun.
@@ -96,12 +96,12 @@ impl Episode {
         Ok(())
     }
 
-    /// Waits for news, at most for `patience`.
+    /// Waits for the next [`Progress`], at most for `patience`.
     pub async fn wait(&mut self, patience: Duration) -> Progress {
         timeout(patience, self.next()).await.unwrap_or(Progress::Pending)
     }
 
-    /// Waits for news. Dropping the future before it is ready loses no news.
+    /// Waits for the next [`Progress`]. No progress is lost if the future is dropped before it is ready.
     async fn next(&mut self) -> Progress {
         let news = match &mut self.waiting {
             Waiting::Opening(opening) => opening.await.ok().map(Progress::Opened),

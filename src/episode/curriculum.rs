@@ -1,11 +1,12 @@
-//! Keeps the success of the last episodes at a target by drawing samples of fitting difficulty.
+//! Keeps the success rate of the last episodes at a target, by drawing samples of fitting difficulty.
 //!
 //! The chance of success at a sample is modelled as in `report difficulty`: its log-odds fall with n, the number of
 //! masked functions, and with the difficulty of each masked function. After each episode, the estimates of the
 //! learner's skill, of the decrease per function (the slope) and of the functions' difficulties move a step towards the
 //! outcome, so that a learner who improves gets harder samples. For each episode several samples are drawn, and the
 //! sample whose chance is closest to the aim is used. The aim is the target, raised if the last episodes succeeded less
-//! often than the target, and lowered if more often. Everything follows from the seed and the order of rewards.
+//! often than the target, and lowered if more often. Equal settings, seeds, known difficulties and outcomes lead to the
+//! same samples.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,12 +21,12 @@ pub const CANDIDATES: u64 = 48;
 const SKILL_STEP: f64 = 0.25;
 const SLOPE_STEP: f64 = 0.02;
 const UNIT_STEP: f64 = 0.15;
-/// Minimum decrease of the log-odds with each further masked function.
+/// Minimum decrease of the log-odds of success with each further masked function.
 const LEAST_SLOPE: f64 = 0.2;
-/// Lowest and highest aim, so that both successes and failures occur.
+/// Lowest and highest chance of success that is aimed at. Neither is 0 or 1, so that both successes and failures occur.
 const AIMS: (f64, f64) = (0.02, 0.98);
 
-/// A masked function: the item, and the function's index in it.
+/// A masked function: the id of its paper or other item, and its index among the functions of that item.
 pub type Unit = (String, usize);
 
 /// State of a curriculum.
@@ -56,7 +57,7 @@ impl Curriculum {
     #[must_use]
     pub fn new(settings: CurriculumSettings, seed: u64, known: KnownDifficulty) -> Self {
         let slope = known.slope.unwrap_or(1.0).max(LEAST_SLOPE);
-        // Begin with a skill equal to the slope, which makes the chance to solve a single typical function one half.
+        // The initial skill equals the slope, so the chance to solve a single function of difficulty 0 is one half.
         let window = VecDeque::with_capacity(settings.window);
         Self { settings, seed, skill: slope, slope, units: known.units, recent: window, drawn: 0 }
     }
@@ -67,7 +68,8 @@ impl Curriculum {
         number(&[b"curriculum", &self.seed.to_le_bytes(), &self.drawn.to_le_bytes(), &place.to_le_bytes()])
     }
 
-    /// Counts a draw, so that the next draw has other candidates. Returns the number of the counted draw.
+    /// Ends the current draw, so that [`Self::draw`] returns other numbers from now on. Returns the number of the ended
+    /// draw.
     pub fn next(&mut self) -> u64 {
         self.drawn += 1;
         self.drawn - 1
@@ -85,7 +87,7 @@ impl Curriculum {
         1.0 / (1.0 + (-(self.skill - self.slope * units.len() as f64 - hard)).exp())
     }
 
-    /// Returns the distance of a sample's chance from the aim.
+    /// Returns how far the estimated chance of success at a sample is from the chance that the next sample should have.
     #[must_use]
     pub fn distance(&self, units: &[Unit]) -> f64 {
         (self.chance(units) - self.aim()).abs()
@@ -142,7 +144,7 @@ mod tests {
     fn candidate(drawn: u64) -> Vec<Unit> {
         let n = 1 + drawn % LARGEST;
         let mut units: Vec<usize> = (0..FUNCTIONS).collect();
-        // A cheap shuffle: this runs a million times.
+        // The shuffle is cheap, because the tests draw about a million candidates.
         units.sort_by_cached_key(|unit| {
             ((drawn >> 8) | 1).wrapping_mul(*unit as u64 * 2 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
         });

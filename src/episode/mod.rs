@@ -186,8 +186,7 @@ impl EpisodeHost {
         (self.jobs, self.jobs - self.slots.available_permits().min(self.jobs))
     }
 
-    /// Chooses a sample for a client. Also returns the number of the curriculum's draw, if the curriculum chose the
-    /// sample.
+    /// Chooses a sample for a client. If the curriculum chose the sample, also returns the number of its choice.
     ///
     /// # Errors
     /// Kind `Usage` for a request that no task meets.
@@ -222,7 +221,7 @@ impl EpisodeHost {
         }
         match best {
             Some((_, sample)) => Ok((sample.clone(), Some(curriculum.next()))),
-            // There is no sample to compare, so `choose` fails here, with an error that names what is missing.
+            // The curriculum found no sample, so this call of `choose` fails, with an error that names what is missing.
             None => {
                 let asked = TaskChoice { item: item.map(str::to_owned), ..TaskChoice::default() };
                 Ok((self.tasks.choose(&asked, 0)?, None))
@@ -355,7 +354,7 @@ struct EpisodeWork {
     stop: CancellationToken,
     failure: Arc<Mutex<Option<Error>>>,
     observer: Arc<dyn Observer>,
-    /// Number of the curriculum's draw that chose the sample.
+    /// Number of the curriculum's choice of this sample; `None` if the curriculum did not choose it.
     draw: Option<u64>,
     /// The curriculum, and the units that the sample masks.
     learns: Option<(Arc<Mutex<Curriculum>>, Vec<Unit>)>,
@@ -418,7 +417,8 @@ async fn keep(
     }
 }
 
-/// Returns the functions that a sample masks. In families without such units, each sample counts as one unit.
+/// Returns what the curriculum learns about from a sample: the units that the sample withholds, such as functions, or
+/// the sample itself in families without units.
 fn units(tasks: &Tasks, sample: &Sample) -> Vec<Unit> {
     match tasks.family().withheld(sample) {
         Some(withheld) => withheld.units.into_iter().map(|unit| (withheld.item.clone(), unit)).collect(),

@@ -28,7 +28,7 @@ pub const SUBMIT: &str = "submit";
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
 /// Maximum characters kept of the text that a client sends with a call.
 const TEXT: usize = 20_000;
-/// The end's detail if the client disconnected, closed the episode or began another one.
+/// Why an episode has ended if its client disconnected, closed the episode or began another one.
 const GONE: &str = "the client left before it submitted an answer";
 
 /// The task in the form shown to a client.
@@ -60,7 +60,7 @@ pub(super) struct RemoteCall {
     pub(super) arguments: Value,
     /// Text that the client's model wrote with the call.
     pub(super) text: String,
-    /// Receives the output; dropped if the episode ends instead.
+    /// The channel to which the tool's output is sent. It is closed without an output if the episode ends instead.
     pub(super) reply: oneshot::Sender<Observed>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Exchange {
 pub(super) struct RemoteAgent {
     label: String,
     tool_calling: ToolCalling,
-    /// The connection with the client. The agent makes only one attempt, which takes the connection out.
+    /// The connection with the client; `None` as soon as the agent's only attempt has begun.
     exchange: Mutex<Option<Exchange>>,
 }
 

@@ -16,12 +16,13 @@ use crate::run::SampleDraw;
 use crate::run::family::{Family, Item};
 use crate::sample::Sample;
 
-/// Maximum number of samples drawn from an item at one n to find the samples of each split.
+/// Maximum number of samples that are drawn for one item and one n, to find samples for each split.
 const MOST_DRAWN: usize = 20_000;
-/// Largest n whose samples are counted to find out whether functions can be masked one by one.
+/// Maximum n that is tried when searching for the largest sample of an item, to find out whether its units (such as
+/// functions) can be withheld one by one.
 const LARGEST_N: usize = 64;
 
-/// One of the two sets of tasks, which have no task in common.
+/// One of the two sets of tasks, for training and for testing. They have no task in common.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Split {
     /// Tasks to learn from.
@@ -35,7 +36,7 @@ impl Split {
     /// Both splits.
     pub const ALL: [Self; 2] = [Self::Train, Self::Test];
 
-    /// Returns the split's name in the protocols.
+    /// Returns the split's name, as used by clients.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,18 +83,19 @@ impl TaskChoice {
     }
 }
 
-/// The samples of an item and an n, by split.
+/// The samples that were drawn for one item and one n, by split.
 #[derive(Debug, Default)]
 struct DrawnSamples {
     train: Vec<Sample>,
     test: Vec<Sample>,
 }
 
-/// How samples of an item are held out.
+/// The part of an item that is held out, that is, kept for the test split.
 enum HeldOut {
-    /// These functions are held out.
+    /// Only samples of the test split withhold these units, such as functions.
     Units(BTreeSet<usize>),
-    /// Whole samples are held out: those whose hash, as a number from 0 to 1, is below the share to hold out.
+    /// Whole samples are held out. A sample is in the test split if its hash, as a number from 0 to 1, is below the
+    /// share to hold out.
     Samples,
 }
 
@@ -103,20 +105,20 @@ pub struct Tasks {
     items: Vec<Arc<dyn Item>>,
     draw: SampleDraw,
     seed: u64,
-    /// Share of each item's functions that only the test split masks.
+    /// Share of each item's functions, or of its samples, that only the test split contains.
     held_out: f64,
     drawn: Mutex<HashMap<(String, usize), Arc<DrawnSamples>>>,
     listed: Mutex<HashMap<Split, Arc<[Sample]>>>,
 }
 
 impl Tasks {
-    /// Creates the tasks of these items for the n of `draw`.
+    /// Creates the tasks of these items. `draw` decides which n (numbers of masked functions) they have.
     #[must_use]
     pub fn new(family: Arc<dyn Family>, items: Vec<Arc<dyn Item>>, draw: SampleDraw, seed: u64, held_out: f64) -> Self {
         Self { family, items, draw, seed, held_out, drawn: Mutex::default(), listed: Mutex::default() }
     }
 
-    /// The family of the samples.
+    /// The family (kind of task) of the samples.
     #[must_use]
     pub fn family(&self) -> &dyn Family {
         self.family.as_ref()
@@ -128,7 +130,7 @@ impl Tasks {
         &self.items
     }
 
-    /// Returns all tasks of a split, over all items, those with small n first.
+    /// Returns all tasks of a split, over all items. Tasks with a small n (number of masked functions) come first.
     ///
     /// # Errors
     /// Kind `Usage` if there are too many samples to count.
@@ -148,7 +150,8 @@ impl Tasks {
         Ok(found)
     }
 
-    /// Chooses a sample. If the request leaves several, `turn` decides between them.
+    /// Chooses a sample. If several samples fit the request, `turn` (a number that grows with each request) decides
+    /// between them.
     ///
     /// # Errors
     /// Kind `Usage` for a sample, item, n or index that does not exist.
@@ -195,7 +198,7 @@ impl Tasks {
         })
     }
 
-    /// Returns the samples of an item and an n in a split.
+    /// Returns the samples of an item that have this n (number of masked functions) and are in this split.
     ///
     /// # Errors
     /// Kind `Usage` if there are too many samples to count.
@@ -203,7 +206,7 @@ impl Tasks {
         Ok(self.of(item, n)?.of(split).to_vec())
     }
 
-    /// Returns the values of n for which an item has tasks.
+    /// Returns the n (numbers of masked functions) for which an item has tasks.
     ///
     /// # Errors
     /// Kind `Usage` if there are too many samples to count.
@@ -231,8 +234,8 @@ impl Tasks {
         Ok(drawn)
     }
 
-    /// Draws samples until each split has as many as the run's limit, all samples have been drawn, or [`MOST_DRAWN`]
-    /// samples have been drawn.
+    /// Draws samples until each split has as many samples as the run's limit allows, all samples have been drawn, or
+    /// [`MOST_DRAWN`] samples have been drawn.
     fn draw_of(&self, item: &dyn Item, n: usize) -> Result<DrawnSamples> {
         let held_out = self.held_out(item)?;
         let limit = self.draw.limit;
@@ -272,7 +275,7 @@ impl Tasks {
         }
     }
 
-    /// Chooses what is held out of an item.
+    /// Chooses the units or samples of an item that only the test split contains.
     fn held_out(&self, item: &dyn Item) -> Result<HeldOut> {
         let single = SampleDraw {
             n: vec![1],
@@ -305,13 +308,13 @@ impl DrawnSamples {
     }
 }
 
-/// Returns a number from 0 to 1 that depends only on the seed, the name and the unit.
+/// Returns a number from 0 to 1 that depends only on the seed, the name (of an item or a sample) and the unit's index.
 fn rank(seed: u64, name: &str, unit: usize) -> f64 {
     number(&[b"held out", &seed.to_le_bytes(), name.as_bytes(), &(unit as u64).to_le_bytes()]) as f64 / u64::MAX as f64
 }
 
-/// Returns a number below `bound` that follows from the run's seed and the requested seed or, if no seed was requested,
-/// from the run's seed and `turn`.
+/// Returns a number below `bound` that depends only on the run's seed and the requested seed or, if no seed was
+/// requested, on the run's seed and `turn` (a number that grows with each request).
 fn below(bound: usize, seed: u64, asked: Option<u64>, turn: u64) -> usize {
     let drawn = match asked {
         Some(asked) => number(&[b"asked", &seed.to_le_bytes(), &asked.to_le_bytes()]),

@@ -42,7 +42,7 @@ pub struct ExportTable<'a, R> {
     pub name: &'static str,
     /// The rows.
     pub rows: Box<dyn Iterator<Item = Result<R>> + 'a>,
-    /// Names of the family's measures: columns that follow those of the row type.
+    /// Names of the measures that the kind of task (family) defines. Their columns follow those of the row type.
     pub measures: Vec<String>,
 }
 

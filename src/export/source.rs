@@ -40,7 +40,7 @@ enum FileProblem {
 }
 
 impl FileProblem {
-    /// Says that more attempts have this problem.
+    /// Returns the words that follow the number of further attempts with this problem in a note.
     const fn of_others(self) -> &'static str {
         match self {
             Self::Name => "more attempts have an agent or sample whose name is not a valid file name",
@@ -61,7 +61,7 @@ impl ExportSource {
         let mut briefs = RecordIndex::open(folder)?;
         let run = match briefs.run.take() {
             Some(run) => run,
-            // This call fails with the reason why `run.json` could not be read.
+            // `run.json` could not be read. This call returns the reason as its error.
             None => Store::open(folder)?.1,
         };
         Ok(Self { run, briefs, families: families.clone(), missing: RefCell::default() })
@@ -94,7 +94,7 @@ impl ExportSource {
         self.briefs.whole(brief)
     }
 
-    /// Returns the file names of the run's agents and models.
+    /// Returns the file names that exports use for the run's agents and models.
     #[must_use]
     pub fn names(&self) -> ContenderFileNames {
         ContenderFileNames::for_attempts(self.attempts())
@@ -161,7 +161,8 @@ impl ExportSource {
         odd.is_none()
     }
 
-    /// Describes an attempt's task in a sentence, for formats that require a question even if no model was asked.
+    /// Describes an attempt's task in a sentence. Some export formats require a question for every attempt, even if its
+    /// agent asked no model.
     #[must_use]
     pub fn sentence(&self, record: &AttemptRecord) -> String {
         let known = self.families.get(&record.family);
@@ -200,7 +201,7 @@ impl ExportSource {
     }
 }
 
-/// Names an attempt in notes.
+/// Returns the words by which notes refer to an attempt.
 fn name(record: &AttemptRecord) -> String {
     format!("attempt {} of `{}` at `{}`", record.attempt, record.agent, record.sample)
 }

@@ -353,7 +353,7 @@ fn add_row<R: Serialize>(text: &mut String, row: &R) -> Result<()> {
     Ok(())
 }
 
-/// Which of the two tables.
+/// Selects the table of attempts or the table of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableRows {
     /// One row per attempt.

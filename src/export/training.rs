@@ -125,7 +125,7 @@ struct Gaps {
     first: Vec<String>,
 }
 
-/// Maximum number of replies that get a note of their own because their prompt does not continue an earlier one.
+/// Maximum number of replies that the notes describe one by one because their prompt does not continue an earlier one.
 /// Further replies are only counted.
 const NAMED: usize = 5;
 

@@ -129,8 +129,8 @@ pub fn turns(lines: &[TimedEvent]) -> Vec<Turn<'_>> {
     turns.done
 }
 
-/// Whether an external agent repeats a message from the same position of its previous call. Assistant messages always
-/// count as repeated, because the agent may have reworded the model's reply.
+/// Whether a message that an external agent sends repeats the message at the same position in the agent's previous
+/// call. Assistant messages always count as repeated, because the agent may have reworded the model's reply.
 fn says_again(before: &Message, now: &Message) -> bool {
     before.role == now.role && (now.role == Role::Assistant || before.content.trim() == now.content.trim())
 }

@@ -15,12 +15,13 @@ use crate::run::event::{Observer, RunEvent, Stage};
 /// A function is dropped if at least this share of its body also occurs in one other place, where agents could read it.
 const LEAK: f64 = 0.6;
 
-/// Number of combinations of two or three functions that are tried.
+/// Maximum number of combinations of two or three functions that are masked together, to see whether tests fail.
 const COMBINATIONS: usize = 20;
 
 impl Workshop {
     /// Measures candidate functions until enough of them pass. Functions that an older version of the package does not
-    /// have come first; apart from this, `spread` gives the order. Returns the functions that pass, with their indices.
+    /// have are measured first. Apart from this, the functions are measured in the order of [`spread`]. Returns the
+    /// functions that pass, with their indices.
     pub(super) async fn gate(
         &self,
         gates: Arc<Gates>,
@@ -43,8 +44,8 @@ impl Workshop {
         let mut passed: Vec<(usize, Passed)> = Vec::new();
         let (mutants, least) = (self.settings.mutants, self.settings.least_score);
         loop {
-            // Start only as many measurements as could all be kept, so that the choice does not depend on which one
-            // ends first.
+            // Never measure more functions at a time than are still needed. Otherwise, the choice would depend on which
+            // measurement ends first.
             while running.len() < self.slots + 1 && passed.len() + running.len() < self.settings.most {
                 let Some(place) = todo.next() else { break };
                 let (gates, candidate) = (Arc::clone(&gates), examined.candidates[place].clone());
@@ -65,8 +66,8 @@ impl Workshop {
         Ok(passed)
     }
 
-    /// Masks drawn pairs and triples of functions together. Returns how many combinations were tried, and for how many
-    /// of them tests failed, as they should.
+    /// Draws pairs and triples of functions, and masks the functions of each together. Returns the number of these
+    /// combinations, and the number of those with which tests fail, as they should.
     async fn combine(
         &self,
         gates: &Gates,
@@ -110,7 +111,7 @@ impl Workshop {
         Ok((combinations.len(), failed))
     }
 
-    /// Returns the functions whose bodies can be read elsewhere, with the reason.
+    /// Returns the functions whose bodies agents could read or derive from other code, with the reason.
     pub(super) fn leaking(bench: &Bench, prefix: &Path) -> Result<BTreeMap<String, String>> {
         let loaded = bench.loaded();
         let report = leaks::measure(loaded, Some(&bench.ready().shown))?;

@@ -1,4 +1,5 @@
-//! The text of a package's paper: the documentation that the package brings along, without the outputs of examples.
+//! The text that serves as the paper of a package: the documentation in the package's sources, without the outputs of
+//! examples.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -186,8 +187,8 @@ fn from_rst(text: &str) -> String {
             place += 2;
             continue;
         }
-        // Skip a line of punctuation (rule) above a heading if the heading also has a rule below it: the rule below
-        // suffices to recognise the heading.
+        // If a heading has a line of punctuation above and below it, skip the line above: the line below suffices to
+        // recognise the heading.
         if is_rule(line) && place + 2 < lines.len() && is_rule(lines[place + 2]) && !next.trim().is_empty() {
             place += 1;
             continue;

@@ -14,7 +14,7 @@ use crate::files::hex;
 /// Limits on the lines of a function's body.
 const LINES: std::ops::RangeInclusive<usize> = 3..=80;
 
-/// Minimum number of possible mutants; a body with fewer does almost nothing.
+/// Minimum number of mutants that can be made of a function's body. A body with fewer mutants does almost nothing.
 const FEWEST_MUTANTS: usize = 4;
 
 /// Names of methods that are too simple to mask: they describe an object, or pass a call on.
@@ -148,11 +148,11 @@ impl Candidate {
 pub(super) struct PackageFunctions {
     /// Number of functions in the package's sources.
     pub(super) found: usize,
-    /// Number of these functions that are entered by a test that was kept.
+    /// Number of functions in the package's sources that are entered by at least one test that was kept.
     pub(super) entered: usize,
     /// Functions worth masking, ordered by file and position in the file.
     pub(super) candidates: Vec<Candidate>,
-    /// Selectors of entered functions that are not worth masking, by reason.
+    /// Selectors of functions that are entered by a test but not worth masking, by the reason why not.
     pub(super) refused: BTreeMap<String, Vec<String>>,
 }
 
@@ -312,7 +312,8 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> St
     let owner = function.class.as_ref().map_or(String::new(), |class| format!(" of class `{class}`"));
     let called = if name == "__init__" { function.class.as_deref().map_or(name, last_part) } else { name };
     let mut shown = Vec::new();
-    // Other classes have methods of these names, too, so their calls may not be calls of this method.
+    // Many classes have methods with names such as `__call__` and `append`, so a call of such a name may be a call of
+    // another method.
     let is_common = called.starts_with("__") || (function.class.is_some() && BUILTIN_METHODS.contains(&called));
     if called.len() > 2 && !is_common {
         let needle = format!("{called}(");

@@ -21,7 +21,8 @@ use crate::score::score_experiment;
 use crate::suite::{FunctionEvidence, LoadedPaper, ResultRule, Stdout};
 use crate::workspace::is_left_out;
 
-/// Limits on the tests that measure one function: number of tests per group, and total seconds of all of them.
+/// Limits on the tests that are run to measure one function: maximum number of tests of each group (see [`Plan`]), and
+/// maximum total seconds of all of them.
 const MOST_TESTS: usize = 60;
 const MOST_SECONDS: f64 = 6.0;
 
@@ -46,7 +47,8 @@ const LEAST_LIMIT: f64 = 10.0;
 /// Assumed seconds that a run takes in addition to its tests, until they have been measured.
 const UNKNOWN_OVERHEAD: f64 = 60.0;
 
-/// Maximum size in bytes of a file that is searched for details of the code. Larger files are taken to be data.
+/// Maximum size in bytes of a file that is searched for texts and numbers of a function's body. Larger files are taken
+/// to be data.
 const LARGEST_TEXT: u64 = 4 << 20;
 
 /// Runs the measurements of a package's functions.
@@ -55,9 +57,9 @@ pub(super) struct Gates {
     pub(super) bench: Arc<Bench>,
     /// How the package is imported.
     pub(super) layout: Layout,
-    /// Groups of tests.
+    /// The plan, which divides the tests into groups.
     pub(super) plan: Plan,
-    /// The tests of all groups, by id.
+    /// The tests of all groups of the plan, by id.
     pub(super) tests: BTreeMap<String, SurveyedTest>,
     /// Seconds that a run takes in addition to its tests.
     pub(super) overhead: f64,
@@ -72,12 +74,12 @@ pub(super) struct Gates {
     visible: BTreeMap<PathBuf, String>,
 }
 
-/// A function that passes all gates.
+/// The measurements of a function that passes all gates.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Passed {
-    /// Groups of tests that fail without the function.
+    /// Groups that contain a test that fails if the function is masked.
     pub(super) needed_by: BTreeSet<String>,
-    /// Tests of the groups in `needed_by` that were run with the function's mutants.
+    /// Ids of the tests that were run with the function's mutants; all of them are in groups of `needed_by`.
     pub(super) ids: Vec<String>,
     /// Results of the function's mutants.
     pub(super) evidence: FunctionEvidence,
@@ -86,7 +88,7 @@ pub(super) struct Passed {
 /// Whether a function becomes a task, as found by running its tests on the original code and on changed code.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Gate {
-    /// The function passes all gates.
+    /// The function passes all gates, so it becomes a task.
     Passed(Box<Passed>),
     /// The function is dropped, for this reason.
     Dropped(String),
@@ -109,7 +111,7 @@ struct WholeRun {
     calls: usize,
 }
 
-/// Returns the reports on the variants in a result of the runner.
+/// Returns the report on each variant. `result` is the JSON object that the test runner printed.
 fn trials(result: &Value) -> Vec<&Value> {
     result.get("trials").and_then(Value::as_array).into_iter().flatten().collect()
 }
@@ -144,8 +146,8 @@ fn visible_texts(loaded: &LoadedPaper) -> BTreeMap<PathBuf, String> {
 }
 
 impl Gates {
-    /// Creates the gates of a package whose gold was recorded. Runs quick tests to measure the time that a run takes in
-    /// addition to its tests, then all tests to find those that cannot be used.
+    /// Prepares the measurements for a package whose gold was recorded. First runs quick tests to measure the time that
+    /// a run takes in addition to its tests. Then runs all tests to find those that fail to give their gold results.
     ///
     /// # Errors
     /// Kind `Baseline` if there is no gold; the errors of [`Bench::run`].
@@ -228,8 +230,8 @@ impl Gates {
             return dropped("no kept test enters it");
         }
         let module = self.bench.loaded().source(unit);
-        // Run more tests than those in `ids`. Any test may need a detail of the body, run one of its cases (such as a
-        // branch), or fail with the body of a similar function.
+        // For the variants of the body, run more tests than those in `ids`. Any further test may be the one that needs
+        // a detail of the body, runs one of its cases (such as a branch), or fails with the body of a similar function.
         let most_ids = self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_BODY);
         let variant = |files| Variant { files, ids: most_ids.clone() };
         let of_module = |text| variant(vec![(module.path().to_owned(), text)]);
@@ -261,8 +263,8 @@ impl Gates {
         if runs[1].calls < LEAST_CALLS {
             return dropped("its tests call it with too few different arguments");
         }
-        // If most of these tests pass with the body of a similar function, they hardly check how the two functions
-        // differ.
+        // If most of the tests that fail without the function pass with the body of a similar function, they hardly
+        // check how the two functions differ.
         if siblings.iter().any(|run| 2 * run.failing.len() < failing.len()) {
             return dropped("the body of a similar function passes most of its tests");
         }
@@ -311,13 +313,14 @@ impl Gates {
         Ok(self.bench.loaded().masked(units)?.into_iter().map(|file| (file.path, file.bytes)).collect())
     }
 
-    /// Chooses the quickest tests of each group, within [`MOST_TESTS`] and [`MOST_SECONDS`].
+    /// Chooses the quickest of these tests: at most [`MOST_TESTS`] of each group, which together take at most
+    /// [`MOST_SECONDS`].
     fn ids_of(&self, tests: &BTreeSet<String>) -> Vec<String> {
         self.quickest(tests, MOST_TESTS, MOST_SECONDS)
     }
 
-    /// Chooses the quickest tests: at most `most_tests` of each group, and of all groups those that together take at
-    /// most `most_seconds`.
+    /// Chooses the quickest of these tests: first at most `most_tests` of each group, then, of all groups together,
+    /// those that take at most `most_seconds`, but at least one. Leaves out the tests in `odd`.
     fn quickest(&self, tests: &BTreeSet<String>, most_tests: usize, most_seconds: f64) -> Vec<String> {
         let groups = self.plan.by_test();
         let seconds = |id: &String| self.tests.get(id).map_or(0.0, |test| test.seconds);
@@ -371,7 +374,8 @@ impl Gates {
         for (place, variant) in variants.into_iter().enumerate() {
             found.push(match reports.get(place) {
                 Some(report) => self.read_run(variant.ids, report),
-                // An earlier variant may have ended the runner, so run this variant alone.
+                // There is no report on this variant, because an earlier variant may have ended the test runner. So run
+                // this variant alone.
                 None => self.whole_run(variant).await?,
             });
         }
@@ -409,16 +413,16 @@ impl Gates {
         found.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// Returns the details of a function's body that are not stated in anything that agents see. An exception or type
-    /// counts as stated only in the function's own signature, docstring, description or examples, because elsewhere it
-    /// may be about other functions, which raise or require it for other reasons.
+    /// Returns the details of a function's body that agents cannot know, because nothing that they see states them. The
+    /// name of an exception or a type must be stated in the function's own signature, docstring, description or
+    /// examples: elsewhere, it may concern other functions.
     fn unstated(&self, unit: usize, candidate: &Candidate) -> Result<Vec<Detail>> {
         let loaded = self.bench.loaded();
         let module = loaded.source(unit);
         let masked: Vec<(PathBuf, String)> =
             self.masked(&[unit])?.into_iter().map(|(path, bytes)| (path, plain(&bytes))).collect();
-        // Other files may contain a short detail by chance, so a short detail counts as stated only in the masked files
-        // and in the paper's text (whose path is empty).
+        // Other files may contain a short detail, such as a small number, by chance. So search for a short detail only
+        // in the masked files and in the paper's text (whose path in `visible` is empty).
         let is_stated = |detail: &Detail| {
             let may_state = |path: &PathBuf| !detail.is_short || path.as_os_str().is_empty();
             let is_masked = |path: &PathBuf| masked.iter().any(|(own, _)| own == path);
@@ -458,8 +462,8 @@ impl Gates {
                     true
                 }
                 Some(report) if variant.ids.iter().all(|id| is_reported(id, report)) => false,
-                // A variant may end the runner or fill the memory. Later variants then have no report, so run them
-                // alone.
+                // The report on this variant is missing or incomplete: the test runner may have been ended, or the
+                // memory filled, by this or an earlier variant. So run this variant alone.
                 _ => !self.failing(variant).await?.is_empty(),
             };
             unnoticed += usize::from(!is_noticed);
@@ -468,7 +472,7 @@ impl Gates {
         Ok(found)
     }
 
-    /// Runs the tests of variants in one sandbox, with these options for the runner.
+    /// Runs the tests of these variants in one sandbox. The test runner also gets `options`.
     async fn outcome(&self, variants: &[Variant], options: &Value) -> Result<ExperimentOutcome> {
         let limit = |variant: &Variant| (SLOWER * (self.overhead + self.seconds(&variant.ids))).max(LEAST_LIMIT);
         let experiment = self.experiment(trials_command(&self.layout), variants.iter().map(limit).sum())?;

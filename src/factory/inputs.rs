@@ -35,11 +35,12 @@ const CODE: [(&str, &str); 13] = [
     ("test_files", include_str!("more_inputs/test_files.py")),
 ];
 
-/// Names of the file with the request to the runner, and of the file with its answer.
+/// Names of the file that tells the test runner for which functions to make inputs, and of the file that it writes.
 const REQUEST: &str = ".autoexperiment-inputs-request.json";
 const OUTPUT: &str = ".autoexperiment-inputs.json";
 
-/// Time after which no further functions get tests, and limit of the whole run, which also executes the package's tests.
+/// `MAKING_LIMIT` is the time after which tests are made for no further function. `LIMIT` is the time limit of the
+/// whole run, which also executes the package's own tests.
 const MAKING_LIMIT: Duration = Duration::from_mins(12);
 const LIMIT: Duration = Duration::from_mins(20);
 
@@ -49,7 +50,7 @@ const LARGEST_FILE: usize = 2 << 20;
 /// Prefix of the names of the added test files; `package_tests.py` has the same constant.
 pub(super) const ADDED: &str = "test_autoexperiment_inputs";
 
-/// Whether a path is that of an added test file.
+/// Whether a test file at this path was added by the factory.
 pub(super) fn is_added(path: &str) -> bool {
     Path::new(path).file_name().is_some_and(|name| name.to_string_lossy().starts_with(ADDED))
 }
@@ -66,32 +67,32 @@ pub(super) fn added_tests_of_function(test: &str) -> Option<&str> {
     is_added(file_of(test)).then_some(of_function)
 }
 
-/// The added test files and the examples, as read from the output of the test runner.
+/// The test files to add to the package and the examples for agents, as read from the output of the test runner.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct AddedInputs {
     /// Texts of the test files by path.
     pub(super) files: BTreeMap<String, String>,
-    /// The functions that are called.
+    /// The functions that the added tests call.
     functions: Vec<FunctionInputs>,
-    /// Numbers of functions that are not called, by reason.
+    /// Numbers of functions for which no tests could be made, by reason.
     #[serde(default)]
     pub(super) left_out: BTreeMap<String, usize>,
 }
 
-/// The examples of a function.
+/// The added tests and the examples of one function.
 #[derive(Debug, Deserialize)]
 struct FunctionInputs {
     /// The function, as `path.py::Class.method`.
     function: String,
     /// Common prefix of the ids of the function's added tests, see [`added_tests_of_function`].
     tests: String,
-    /// Lines that each show a call and what it does.
+    /// Lines that each show a call and its outcome, such as `mean([1, 3]) returns 2.0`.
     examples: Vec<String>,
 }
 
 impl AddedInputs {
-    /// Returns the examples of a function, given as `path.py::Class.method`; none if no added test of the function is
-    /// kept, for example because its results vary.
+    /// Returns the examples of a function, given as `path.py::Class.method`; none if `kept` contains no added test of
+    /// the function, for example because their results vary.
     pub(super) fn examples(&self, function: &str, kept: &BTreeMap<String, SurveyedTest>) -> &[String] {
         let is_kept = |tests: &str| kept.keys().any(|id| added_tests_of_function(id) == Some(tests));
         let found = self.functions.iter().find(|one| one.function == function && is_kept(&one.tests));
@@ -137,7 +138,7 @@ pub(super) async fn make_test_files(
     Ok(found)
 }
 
-/// Writes the added test files into a repo.
+/// Writes the test files of [`AddedInputs`] into a repo.
 ///
 /// # Errors
 /// Kind `Suite` if a path leaves the repo; `Machine` if a file cannot be written.
@@ -152,7 +153,7 @@ pub(super) fn write_test_files(repo: &Path, files: &BTreeMap<String, String>) ->
     Ok(())
 }
 
-/// Removes added test files without a kept test. Returns the remaining ones.
+/// Removes the added test files that contain none of the tests in `tests`. Returns the remaining files.
 ///
 /// # Errors
 /// Kind `Machine` if a file cannot be removed.

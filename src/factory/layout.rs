@@ -41,7 +41,7 @@ const NOT_PACKAGES: [&str; 18] = [
 const NOT_MODULES: [&str; 8] =
     ["setup", "conftest", "noxfile", "tasks", "fabfile", "versioneer", "runtests", "ez_setup"];
 
-/// A package's place in its sources.
+/// A package's name and version, and where its modules are in its sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     /// The package's name in the package index.
@@ -52,7 +52,7 @@ pub(super) struct Layout {
     pub(super) root: PathBuf,
     /// Names under which the package's modules are imported: top-level folders and files in `root`.
     pub(super) modules: Vec<String>,
-    /// Whether the repo has requirements in [`VENDORED`].
+    /// Whether the repo contains copies of packages that this package requires, in the folder [`VENDORED`].
     pub(super) has_vendored: bool,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn find(folder: &Path) -> Result<Layout> {
         let named: Vec<String> = found.iter().filter(|module| told.contains(module)).cloned().collect();
         let like: Vec<String> =
             found.iter().filter(|module| module.to_lowercase().replace('.', "_") == own).cloned().collect();
-        // Prefer the modules that the build lists, then a module named like the package.
+        // Prefer the modules that `top_level.txt` lists, then modules that are named like the package.
         let (rank, chosen) = if !named.is_empty() {
             (3, named)
         } else if !like.is_empty() {
@@ -117,7 +117,7 @@ impl Layout {
     }
 
     /// Writes the files that an installed package has and its sources lack: a `.dist-info` folder, and version files.
-    /// The `PKG-INFO` at the root keeps its fields, but loses the text below them, which is the README.
+    /// Also removes the README from the `PKG-INFO` at the root, where it stands below the fields.
     ///
     /// # Errors
     /// Kind `Machine` if a file cannot be written.
@@ -150,8 +150,8 @@ impl Layout {
         if points.is_empty() { Ok(()) } else { write(&info.join("entry_points.txt"), &points) }
     }
 
-    /// Returns the modules that the package imports for its version and that the sources lack, because the build writes
-    /// them.
+    /// Returns the modules from which the package's `__init__.py` imports the version. The sources may lack them,
+    /// because a build writes them.
     fn imported_versions(&self, repo: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for module in &self.modules {

@@ -117,13 +117,13 @@ pub struct PackageEntry {
 pub struct Funnel {
     /// Tests that were found.
     pub tests: usize,
-    /// Kept tests of the package's own. Kept tests decide whether an attempt passes.
+    /// Number of the package's own tests that were kept. Kept tests decide whether an attempt passes.
     pub tests_kept: usize,
-    /// Kept tests that were added to the package's own, to try more inputs; see [`Measured::added`].
+    /// Number of kept tests that were added to the package's own tests, to try more inputs; see [`Measured::added`].
     #[serde(default)]
     pub tests_added: usize,
-    /// Kept tests, own and added, for which the values that the package returns to the test are also compared with
-    /// gold.
+    /// Number of all kept tests, own and added, for which the values that the package returns to the test are also
+    /// compared with gold.
     pub tests_with_values: usize,
     /// Tests left out, by reason.
     pub tests_left_out: BTreeMap<String, usize>,
@@ -132,9 +132,10 @@ pub struct Funnel {
     pub added_left_out: BTreeMap<String, usize>,
     /// Functions in the package's sources.
     pub functions: usize,
-    /// Functions that a kept test enters.
+    /// Number of functions that are executed in a kept test.
     pub entered: usize,
-    /// Functions that a kept test enters and that are suitable tasks: neither trivial nor too long, for example.
+    /// Number of functions that are executed in a kept test and are suitable tasks: neither trivial nor too long, for
+    /// example.
     pub candidates: usize,
     /// Functions among `candidates` that were masked or mutated to see whether their tests notice it.
     pub tried: usize,
@@ -145,7 +146,7 @@ pub struct Funnel {
     pub fresh: usize,
     /// Selectors of dropped functions, by reason.
     pub dropped: BTreeMap<String, Vec<String>>,
-    /// For the kept functions: number of mutants that were run, and number of mutants that were killed.
+    /// For the functions in `kept`: number of mutants that were run, and number of mutants that were killed.
     pub mutants: (usize, usize),
     /// Number of pairs and triples of functions that were masked together, and number of those for which tests failed,
     /// as they should.
@@ -182,7 +183,7 @@ pub struct Measured {
     pub gold: Gold,
     /// For each group of tests, the functions that the group needs.
     pub dependencies: Dependencies,
-    /// For each function, the results of its mutants, and the share of its body that agents see elsewhere.
+    /// For each function, the results of its mutants, and the share of its body that agents can read in another place.
     pub evidence: PaperEvidence,
 }
 

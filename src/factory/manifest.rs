@@ -45,18 +45,18 @@ pub(super) struct PackageManifest<'a> {
 pub(super) const IDS: &str = "autoexperiment_ids.json";
 
 /// The command that runs each test listed in [`IDS`] once, on trusted code. Agents' code may cheat, so verification
-/// runs each test several times, and alters it in some of these runs so that it must fail. If `altered`, this command
-/// also runs each test once for each way of altering the values that it expects; verification draws only one of these
-/// ways.
+/// runs each test several times, and alters the test in some of these runs so that it must fail. One way to alter a
+/// test is to change the values that it expects. If `altered`, this command also runs each test once for each such
+/// change; verification draws only one of them.
 pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
     let altered = if altered { " --altered" } else { "" };
     format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded{altered}", layout.exports())
 }
 
-/// File that tells the runner which changes of the code to try with which tests.
+/// File with changes of the package's code. The test runner runs tests with each of these changes.
 pub(super) const TRIALS: &str = "autoexperiment_trials.json";
 
-/// The command that tries the changes listed in [`TRIALS`].
+/// The command that runs tests with each of the changes of the code in the file [`TRIALS`].
 pub(super) fn trials_command(layout: &Layout) -> String {
     format!("{} && exec python -B -I {RUNNER} trials {TRIALS}", layout.exports())
 }

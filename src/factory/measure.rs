@@ -29,8 +29,8 @@ use crate::suite::{LoadedPaper, PartialDate, Protocol, Suite};
 /// Configuration files that tests and builds share. They are protected, but never hidden.
 const SHARED: [&str; 6] = ["pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "PKG-INFO", "MANIFEST.in"];
 
-/// Maximum number of times that gold is recorded. If tests vary between gold's runs, these tests or their values are
-/// left out, and gold is recorded again.
+/// Maximum number of times that gold is recorded. If the outcomes or values of some tests differ between the runs for
+/// gold, these tests, or only their values, are left out, and gold is recorded again.
 const ROUNDS: usize = 6;
 
 impl Workshop {
@@ -83,9 +83,9 @@ impl Workshop {
                     if own > 0 {
                         *entry.funnel.tests_left_out.entry("varies".to_owned()).or_default() += own;
                     }
-                    // If an added test varies, drop all added tests of its function. If some still vary shortly before
-                    // the last round, drop all added tests, so that a package does not lose its tasks only because of
-                    // added tests.
+                    // If the outcome or the values of an added test differ between runs, drop all added tests of its
+                    // function. If this still happens shortly before the last round, drop all added tests, so that a
+                    // package does not lose its tasks only because of added tests.
                     let unsteady: BTreeSet<&str> =
                         failed.iter().chain(&varying).filter_map(|test| added_tests_of_function(test)).collect();
                     let is_last = round + 2 >= ROUNDS && !unsteady.is_empty();
@@ -142,8 +142,8 @@ impl Workshop {
     }
 
     /// Makes tests with more inputs than the package's own tests have. Writes their files into the repo, and adds the
-    /// new tests with stable results to `tests`. `surveyed` is the package as it was prepared for the survey, the first
-    /// runs of its own tests.
+    /// new tests with stable results to `tests`. `surveyed` is the package as it was prepared for the survey, in which
+    /// its own tests were run for the first time.
     async fn add_inputs(
         &self,
         prepared: &Prepared,
@@ -185,8 +185,8 @@ impl Workshop {
         if over > 0 {
             entry.funnel.added_left_out.insert(over_budget(), over);
         }
-        // Added tests check by themselves what matters about a value that the package returns to them. Do not compare
-        // such values in other ways, because the rest of a value, such as its class, may not matter.
+        // The assertions of added tests check what matters about the values that the package returns. Do not also
+        // compare these values with gold, because their other properties, such as their class, may not matter.
         tests.without_values.extend(found.kept.keys().cloned());
         tests.kept.append(&mut found.kept);
         made.files = remove_unused(&repo, made.files, tests)?;
@@ -251,8 +251,8 @@ fn over_budget() -> String {
     format!("more than {MOST_SECONDS} seconds of tests")
 }
 
-/// Returns the test runner's plan, which splits these tests into groups. `without_values` lists tests whose values are
-/// not compared.
+/// Returns the test runner's plan, which splits these tests into groups. `without_values` lists tests of which only the
+/// outcome is compared with gold, but not the values that the package returns to them.
 fn planned(tests: &BTreeMap<String, SurveyedTest>, without_values: &BTreeSet<String>) -> Plan {
     let seconds = |test: &SurveyedTest| (test.seconds * 1000.0).round() / 1000.0;
     Plan {

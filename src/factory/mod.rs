@@ -212,12 +212,13 @@ impl Factory {
                 Err(error) => without.push(format!("{name}: {}", error.message)),
             }
         }
-        // Ignore the result: a second call could not replace the value, but a factory makes one list only.
+        // `set` fails only if a value was set before. Ignore this, because a factory makes one list only.
         let _ = self.workshop.earlier.set(earlier);
         (asked, without)
     }
 
-    /// Makes the suite of a list again, from the sources that it names, and checks every file's digest. Runs nothing.
+    /// Makes the suite that a list describes once more: fetches the sources that the list names, and checks that the
+    /// digest of every file is the one in the list. Runs no code of the packages.
     ///
     /// # Errors
     /// One error per package whose sources cannot be fetched or whose files differ.

@@ -1,5 +1,5 @@
-//! Makes the tasks of one package: gets its sources, makes and measures a draft of a paper, and moves it into
-//! the suite.
+//! Makes the tasks of one package: gets its sources, drafts a paper from them, runs the package's tests to choose and
+//! measure functions, and moves the paper into the suite.
 
 use std::path::Path;
 use std::time::Instant;

@@ -37,7 +37,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 if __name__ == "__main__":
-    # The folder of this file is the repo. This process must import neither its code nor a `json.py` planted there.
+    # The folder of this file is the repo. Remove it from the import path, because this process must import neither the
+    # repo's code nor a `json.py` that was planted there.
     sys.path[:] = [
         entry for entry in sys.path if not (os.path.realpath(entry or ".") + os.sep).startswith(HERE + os.sep)
     ]
@@ -99,7 +100,8 @@ REMOVED_SETTINGS = (
     "PYTEST_ADDOPTS",
     "PYTEST_PLUGINS",
 )
-# The value of `PYTHONPATH`, which Python itself must not see: it would import `sitecustomize.py` from there.
+# Variable that keeps the value of `PYTHONPATH`. Python itself must not see this value, because it would import a
+# `sitecustomize.py` from the folders that the value names.
 ROOTS = "AUTOEXPERIMENT_IMPORT_ROOTS"
 SKIPPED_FOLDERS = {
     ".git",
@@ -119,7 +121,8 @@ SKIPPED_FOLDERS = {
 }
 TEST_FOLDER = re.compile(r"_?(unit)?_?tests?$|test[-_]?(data|files|utils)$|testing[-_]?data$", re.IGNORECASE)
 CONFIGURATION = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-# Plugins of the environment that change the order of tests, run them in parallel or again, or only report.
+# Plugins of pytest that are not loaded even if they are installed: they change the order of tests, run them in parallel
+# or again, or only report results.
 UNWANTED_PLUGINS = {
     "xdist",
     "xdist.looponfail",
@@ -1005,7 +1008,7 @@ MASK = (1 << 64) - 1
 MOST_VALUES = 400
 MOST_PARTS = 1500
 MOST_PARTS_IN_ALL = 20000
-# Largest absolute value with which a float is added to a sum.
+# Floats with a larger absolute value are added to sums as if they had this absolute value.
 HUGE = 1e150
 DEEPEST = 6
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
@@ -1033,7 +1036,8 @@ class Summary:
 
     def report(self):
         numbers = [float(f"{value:.12g}") for value in self.sums] if self.floats else []
-        # Without the `#`, a hash of digits alone would be a number in quotes, which no comparison accepts.
+        # A hash may consist of digits only. Without the `#`, comparisons would take it for a number in quotes, which
+        # they never accept.
         return {"exact": "#" + self.hash.hexdigest(), "numbers": numbers}
 
     def value(self, value):
@@ -1063,7 +1067,7 @@ class Summary:
         weights = [0.5 + mixed(place + shift) / MASK for shift in range(3)]
         size = min(abs(value), HUGE)
         if abs(value) > HUGE:
-            # Too large for sums, which must stay finite.
+            # The sums must stay finite, so only `HUGE` is added to them. Record the size of the value here.
             self.mark("huge", math.frexp(value)[1] // 8)
         self.sums[value < 0] += weights[value < 0] * size
         self.sums[2] += weights[2] * math.log1p(size * 1000)
@@ -1216,17 +1220,19 @@ class Summary:
         ):
             if issubclass(kind, base):
                 plain = read(value)
-                # Besides its attributes, the object has a value of a built-in type.
+                # The object's class extends a built-in type, so the object has a value of this type besides its
+                # attributes.
                 self.add(plain, depth + 1)
                 break
-        # How a collection holds its members is up to its code: a right function may hold them in another way.
+        # Describe a collection by its members, not by the private attributes that store them: a correct solution may
+        # store the members in another way.
         is_collection = self.members(value, kind, depth)
         for name, part in sorted(attributes(value, kind).items()):
             if is_collection and isinstance(name, str) and name.startswith("_"):
                 continue
             if isinstance(name, str) and not UNSTABLE_ATTRIBUTE.search(name) and not name.startswith("__"):
                 self.mark("attribute", name)
-                # Count two levels for an attribute, because objects refer to ever more objects.
+                # An attribute counts as two levels of the maximum depth, because objects refer to ever more objects.
                 self.add(part, depth + 2)
 
     def members(self, value, kind, depth):
@@ -1380,7 +1386,7 @@ class Watch:
     def __init__(self, folder, test_files, private, other_draws):
         self.folder, self.private = folder + os.sep, private
         self.test_files = {os.path.join(folder, file) for file in test_files}
-        # Read the words of each test file now, before any code runs that could change how files are read.
+        # Collect the words of each test file now: code of the repo that runs later could change how files are read.
         modules = [file for file in self.test_files if file.endswith(".py") and os.path.isfile(file)]
         self.words = {file: set(re.findall(r"\w+", read_text(file))) for file in modules}
         self.kinds, self.entered, self.summary = {}, set(), Summary(private)
@@ -1421,7 +1427,7 @@ class Watch:
         """`None` for code of libraries, `""` for a test file, otherwise the name of a function of the package."""
         known = self.kinds.get(id(code))
         if known is None:
-            # Keeps the code, so that no other code gets its address.
+            # Also store the code object: if it were freed, another code object could get its id, which is the key.
             known = self.kinds[id(code)] = self.find_kind(code), code
         return known[0]
 
@@ -1435,7 +1441,8 @@ class Watch:
         if file in self.test_files:
             return ""
         name = code.co_qualname.partition(".<locals>")[0] if COMPLETE_NAMES else self.find_name(code, file)
-        # Names such as `<module>` and `<lambda>` get a `\0`, so that they are not reported as entered functions.
+        # Code with a name such as `<module>` or `<lambda>` is not a named function. The `\0` marks such names, so that
+        # they are not reported as entered functions.
         return f"{os.path.relpath(file, self.folder)}::{name}" + ("\0" if name.startswith("<") else "")
 
     def on_start(self, code, offset):
@@ -1799,7 +1806,7 @@ def prepare_hypothesis():
     phases = [phase for phase in hypothesis.Phase if phase.name in ("explicit", "generate", "target")]
     hypothesis.settings.register_profile("autoexperiment", phases=phases, database=None)
     hypothesis.settings.load_profile("autoexperiment")
-    # It would store the tables in the folder of the repo.
+    # Otherwise, Hypothesis would store its tables of characters in the folder of the repo.
     hypothesis.configuration.set_hypothesis_home_dir(os.devnull)
     try:
         hypothesis.settings(max_examples=1)(hypothesis.given(hypothesis.strategies.text())(lambda text: None))()
@@ -1864,7 +1871,7 @@ def run_job(job, report, plugins, libraries):
 
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.path[:0] = [os.path.normpath(os.path.join(folder, root)) for root in job["roots"]]
-    # For programs that the tests start.
+    # Python programs that the tests start get the same import path.
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[: len(job["roots"])])
     os.environ.pop(ROOTS, None)
     private = [(folder, "<repo>"), (os.path.dirname(folder), "<temporary>")]
@@ -2013,7 +2020,8 @@ def shared_memory():
     """Objects in memory that outlive processes: files of `/dev/shm`, and shared objects of System V."""
     found = set()
     try:
-        # Semaphores of `multiprocessing` come and go, also those of other programs.
+        # Leave out semaphores of `multiprocessing`: those of other programs are here, too, and may appear and disappear
+        # at any time.
         found |= {f"/dev/shm/{name}" for name in os.listdir("/dev/shm") if not SEMAPHORE.match(name)}
         for kind in ("shm", "msg", "sem"):
             with open(f"/proc/sysvipc/{kind}") as file:
@@ -2051,12 +2059,12 @@ def serve(descriptor, libraries):
         try:
             importlib.import_module(name)
         except Exception:
-            # A test that needs the library reports that it cannot be imported.
+            # No error is needed here: each test that needs this library will report that it cannot be imported.
             pass
     # Test files that are made to be run as scripts may call it when they are imported.
     unittest.main = lambda *_, **__: None
     if "hypothesis" in sys.modules:
-        # Its versions differ in these functions, and tests also run without this.
+        # The preparation uses functions that some versions of Hypothesis lack. Tests also run without the preparation.
         with contextlib.suppress(Exception):
             prepare_hypothesis()
     plugins = import_plugins()
@@ -2210,9 +2218,9 @@ class Runner:
     def __init__(self, folder, layout, limit, other_draws=False, records_calls=False, recorder=None, files=None):
         # `limit` returns the limit of a test in seconds. `files` are the files of tests that will be run, if that is known.
         self.folder, self.layout, self.limit, self.other_draws = folder, layout, limit, other_draws
-        # `records_calls` and `recorder` are set only for code that is trusted. Other code could reach the plugin
-        # through the function that records calls. `recorder` contains the code that makes inputs, and either the
-        # functions for which it makes inputs or the file of calls that it checks.
+        # `records_calls` and `recorder` are set only for code that is trusted. Other code could use the function that
+        # records calls to reach this program's pytest plugin. `recorder` contains the code that makes inputs, and
+        # either the functions for which it makes inputs or the file with the calls that it checks.
         self.records_calls, self.recorder = records_calls, recorder
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
@@ -2264,7 +2272,8 @@ class Runner:
         found = []
         for file, names in by_file.items():
             stem, configuration = os.path.basename(file), self.layout.configuration(file)[0]
-            # Neither the package's own tests nor the added ones shall depend on what the others leave behind.
+            # Run the package's own tests and the added tests in different processes, so that neither depend on what the
+            # others leave behind.
             key = file if guarded or file not in self.texts else (configuration, stem.startswith(ADDED))
             for one, stems, files, all_names in found:
                 if one == key and stem not in stems:
@@ -2411,7 +2420,7 @@ def more_inputs(folder, request):
                     if isinstance(calls, str):
                         left_out.setdefault(calls, set()).add(tuple(wanted))
                         continue
-                    # Several files of tests may lead to the same calls.
+                    # Several test files may yield the same calls of a function. Keep each call once.
                     known = found.setdefault((*wanted, module), ({}, {}, set()))
                     known[0].update((repr(call["call"]), call) for call in calls)
                     known[1].update((repr(one["steps"]), one) for one in sequences)
@@ -2463,7 +2472,8 @@ def more_inputs(folder, request):
     return {
         "files": {path(number): text for number, text in enumerate(texts, 1)},
         "functions": functions,
-        # Do not count a function that was left out for one test file if the calls of another test file can be used.
+        # A function may be left out for one test file, although its calls from another test file can be used. Do not
+        # count such a function.
         "left_out": {reason: len(names - usable) for reason, names in left_out.items() if names - usable},
     }
 
@@ -2481,7 +2491,8 @@ def lasting(folder, selected, request):
         checked, asked, answer = (os.path.join(place, name) for name in ("checked", "asked", "answer"))
         with open(asked, "w", encoding="utf-8") as file:
             json.dump({"ids": request["ids"], "code": request["code"], "checked": checked}, file)
-        # Use several seeds: a set of two texts has the same order with about half of them.
+        # Use several seeds, because one other seed may not change the order of a set: a set of two texts has the same
+        # order with about half of all seeds.
         for seed in range(1, HASH_SEEDS + 1):
             with open(checked, "w", encoding="utf-8") as file:
                 everything = [(one["wanted"], one["module"], calls_of(one), one["sequences"]) for one in selected]
@@ -2738,7 +2749,8 @@ def run(folder, group, only, keep, guarded, altered):
         for place in range(rounds):
             once(ids, lambda unit: drawn[unit][place])
             if verdicts.failed():
-                # The code does not pass, whatever it does to the altered tests. So run only the tests of which nothing is known.
+                # A test has failed as its authors wrote it, so the code does not pass, whatever it does to the altered
+                # tests. Run only those tests that have not been run as their authors wrote them.
                 once(verdicts.not_run(), lambda unit: PLAIN)
                 return verdicts.result()
         for way in range(ALTERATIONS if altered else 0):
@@ -2875,7 +2887,8 @@ def main(given):
         return serve(int(given[1]), json.loads(given[2]))
     # While tests are rewritten, the collector would search millions of nodes for cycles, of which there are none.
     gc.disable()
-    # With `--other-draws`, sets have another order, too. Their order depends on the seed of hashes.
+    # With `--other-draws`, not only random numbers but also the order of sets must differ from other runs. It depends
+    # on the seed of hashes.
     settings = {**SETTINGS, "PYTHONHASHSEED": "1"} if "--other-draws" in given else dict(SETTINGS)
     if "--hash-seed" in given[:-1]:
         settings["PYTHONHASHSEED"] = given[given.index("--hash-seed") + 1]

@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 use crate::suite::{Dependencies, EVIDENCE_FORMAT, Gold, GoldValues, LoadedPaper, PaperEvidence, Protocol, check};
 
 impl Workshop {
-    /// Writes the paper with those of the listed functions that passed, and checks that it loads.
+    /// Writes the paper and checks that it can be loaded. The functions that the paper offers for masking are the
+    /// listed functions that passed all checks.
     #[allow(clippy::too_many_arguments, reason = "everything that was measured")]
     pub(super) fn finish(
         &self,

@@ -57,7 +57,7 @@ const LEFT_OUT: [&str; 12] = [
 
 /// A repo that is ready for its tests.
 pub(super) struct Prepared {
-    /// The paper, repo and env in the making.
+    /// The paper, repo and env that are being made.
     pub(super) draft: Draft,
     /// How the package is imported.
     pub(super) layout: Layout,

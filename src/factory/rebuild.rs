@@ -1,4 +1,4 @@
-//! Makes a package's files again from its sources and its measurements.
+//! Makes the files of a package again from its downloaded sources and its stored measurements.
 
 use std::fs;
 
@@ -16,10 +16,11 @@ use crate::error::{Error, Result};
 use crate::suite::LoadedPaper;
 
 impl Workshop {
-    /// Makes a package's files again from its sources and its measurements, without running anything.
+    /// Makes the files of a package again from its downloaded sources and its stored measurements, without running
+    /// anything.
     ///
     /// # Errors
-    /// Kind `Suite` if the sources have changed or the files come out differently.
+    /// Kind `Suite` if the sources have changed, or if the files differ from those that `entry` lists.
     pub(super) async fn rebuild(&self, entry: &PackageEntry) -> Result<()> {
         let (Some(source), Some(measured)) = (&entry.source, &entry.measured) else { return Ok(()) };
         let id = &entry.id;

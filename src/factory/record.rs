@@ -1,4 +1,5 @@
-//! Records the gold of groups of tests, from ten runs of each. Runs are made in parallel, so that the machine is busy.
+//! Records the gold of groups of tests, from ten runs of each group. Several runs are made in parallel, so that tests
+//! that give other results on a busy machine are noticed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,19 +19,20 @@ use crate::run::round;
 use crate::score::score_experiment;
 use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
-/// Numbers of runs that are made in parallel.
+/// How many runs of each kind one step of the recording makes. All runs of a step are made in parallel.
 struct Step {
-    /// Number of guarded runs of each group. A guarded run is made as in verification: it runs each test in several
-    /// processes, and alters the test in some of them so that the test must fail.
+    /// Number of guarded runs of each group of tests. A guarded run is made as in verification: it runs each test in
+    /// several processes, and in some of them it alters the test so that the test must fail.
     guarded: usize,
     /// Number of unguarded runs of all tests. An unguarded run runs each unaltered test once.
     unguarded: usize,
-    /// Number of these unguarded runs that also run each test once for each way of altering the values that it expects.
+    /// Number of unguarded runs that also run altered tests: each test once for each way of altering the values that it
+    /// expects.
     altered: usize,
 }
 
-/// Ten runs of each test in all: three guarded and seven unguarded ones. The first step finds most tests that vary. If
-/// it finds any, the plan changes and the second step is skipped.
+/// Each test is run ten times in all: in three guarded and seven unguarded runs. The first step finds most tests whose
+/// results vary. If it finds any, the second step is skipped, and the caller tries again with a changed plan.
 const STEPS: [Step; 2] = [Step { guarded: 1, unguarded: 2, altered: 1 }, Step { guarded: 2, unguarded: 5, altered: 0 }];
 
 /// Time limit in seconds of a run.
@@ -48,16 +50,17 @@ pub(super) enum Recorded {
 /// Results of the runs so far.
 #[derive(Default)]
 struct Runs<'a> {
-    /// Results and wall time in seconds of the guarded runs, by the group's index in the list of experiments.
+    /// Results and wall times in seconds of the guarded runs of each group. The key is the index of the group in the
+    /// list of experiments.
     guarded: BTreeMap<usize, Vec<(Value, f64)>>,
     /// For each test, a digest of the values that functions returned to the test in its first passing run. The digests
     /// of later runs are compared with this digest.
     values: BTreeMap<&'a String, Value>,
-    /// First outcome of each altered form of a test, with which later outcomes are compared.
+    /// First outcome of each altered test. Later outcomes of the same altered test are compared with it.
     canaries: BTreeMap<String, Value>,
-    /// Tests that did not pass, or whose altered forms vary.
+    /// Tests that did not pass, and tests whose altered forms had different outcomes in different runs.
     failed: BTreeSet<String>,
-    /// Tests whose values vary.
+    /// Tests that passed, but to which the package returned different values in different runs.
     varying: BTreeSet<String>,
 }
 
@@ -77,7 +80,8 @@ impl<'a> Runs<'a> {
             } else {
                 self.values.entry(test).or_insert(value);
             }
-            // If the outcome of an altered test varies, verification would fail right solutions, so leave the test out.
+            // If an altered test has another outcome in some runs, verification would fail right solutions. So leave
+            // the test out.
             for name in [test.clone(), format!("{test} (expectation)")] {
                 let Some(canary) = result.get("canaries").and_then(|all| all.get(&name)) else { continue };
                 if canary == "varies" || self.canaries.get(&name).is_some_and(|first| first != canary) {
@@ -108,7 +112,8 @@ pub(super) async fn record(
     let mut runs = Runs::default();
     let mut done = 0;
     for step in STEPS {
-        // The groups' real time limits will follow from the times of these runs, so use a fixed limit here.
+        // The time limits of the groups are computed later from the times that these runs take. So use a fixed limit
+        // here.
         let guarded = (0..step.guarded)
             .flat_map(|_| experiments.iter().enumerate())
             .map(|(place, experiment)| (Some(place), TaskExperiment { time_limit: LIMIT, ..experiment.clone() }));

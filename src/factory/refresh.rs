@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::code::{CodeTokens, Identifiers, Module, containment, index_tree};
 
-/// Share of a function's tokens that an older version must have for the function to count as known.
+/// Share of a function's body that an older version must contain for the function to count as existing in it.
 const KNOWN: f64 = 0.5;
 
 /// The code of an older version of a package.
@@ -52,9 +52,9 @@ mod tests {
     fn a_function_is_fresh_if_it_is_new_or_more_than_half_of_its_body_is() {
         let mean = "    total = 0\n    for value in values:\n        total += value\n    return total / len(values)\n";
         assert!(!is_fresh(&format!("def mean(values):\n{mean}")));
-        // The function is renamed and has a docstring.
+        // A function that was only renamed and given a docstring is not new.
         assert!(!is_fresh(&format!("def average(values):\n    '''The average.'''\n{mean}")));
-        // The body has one more line, and another line is changed.
+        // A function is not new either if its body has one more line and one changed line.
         assert!(!is_fresh(&format!("def mean(values):\n    values = list(values)\n{}", mean.replace("= 0", "= 0.0"))));
         assert!(is_fresh(
             "def span(values):\n    order = sorted(values)\n    if not order:\n        raise ValueError('empty')\n    return abs(order[-1] - order[0])\n"

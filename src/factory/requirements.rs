@@ -136,9 +136,9 @@ impl Requirements {
         }
     }
 
-    /// Drops the requirements that an error of pip names, and returns them: requirements of the tests or, if the error
-    /// names none of these, of the package itself. Tests that need a dropped requirement fail in the first runs of all
-    /// tests (`survey`) and are then left out.
+    /// Drops the requirements that an error message of pip names, and returns them. If the message names requirements
+    /// of the tests, only those are dropped; otherwise, those of the package itself are. Tests that need a dropped
+    /// requirement fail in the first runs of all tests (`survey`) and are then left out.
     pub(super) fn drop_named(&mut self, message: &str) -> Vec<String> {
         let said = message.to_lowercase();
         let words: BTreeSet<String> = said
@@ -273,8 +273,8 @@ impl Requirements {
                 }
                 let named = name_of(&one);
                 if named == normalised(name) {
-                    // If the package requires itself with extras, add the requirements of these extras, but not the
-                    // package, which is never installed.
+                    // A package may require itself in order to require its own extras. Add the requirements of these
+                    // extras, but not the package, which is never installed.
                     let inside =
                         one.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(inside, _)| inside);
                     for extra in inside.unwrap_or_default().split(',') {
@@ -311,7 +311,7 @@ fn marker(requirement: &str) -> &str {
     requirement.split_once(';').map_or("", |(_, marker)| marker.trim())
 }
 
-/// Whether the package's own requirements name the same package as this requirement of its tests.
+/// Whether a requirement of the tests names a package that the tested package itself requires, too (`own`).
 fn is_contradicted(requirement: &str, own: &[String]) -> bool {
     own.iter().any(|known| name_of(known) == name_of(requirement))
 }

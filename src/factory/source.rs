@@ -39,7 +39,7 @@ pub enum PackageSource {
 pub struct SourceRecord {
     /// Argument of `factory` that gives the same sources: `name==1.2`, a path, or an address.
     pub package: String,
-    /// Name of the archive, for archives.
+    /// File name of the archive; empty if the sources are not from an archive.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
     /// SHA-256 in hex of the archive, or of the folder's contents.
@@ -87,10 +87,11 @@ pub fn packages(arguments: &[String]) -> Result<Vec<String>> {
 }
 
 impl PackageSource {
-    /// Parses what the user wrote.
+    /// Parses a package as the user wrote it: a name with or without a version, a folder, an archive, or an address of
+    /// a git repository.
     ///
     /// # Errors
-    /// Kind `Usage` for a text in another form.
+    /// Kind `Usage` for any other text.
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.trim();
         let path = Path::new(text);
@@ -202,9 +203,11 @@ impl Fetcher {
     }
 }
 
-/// Copies a git repository without running anything of it: no hooks, no submodules, no questions.
+/// Copies a git repository. Git runs no hooks, fetches no submodules, and asks no questions, for example for a
+/// password.
 async fn clone(address: &str, into: &Path) -> Result<()> {
-    // An `@` that is followed by a slash or a colon does not begin a tag: it ends a user's name.
+    // A tag contains neither a slash nor a colon. An `@` that is followed by one of them ends a user's name, as in
+    // `ssh://user@host/repo`.
     let (url, tag) = match address.rsplit_once('@') {
         Some((url, tag)) if !tag.contains(['/', ':']) && !tag.is_empty() => (url, Some(tag)),
         _ => (address, None),

@@ -30,8 +30,8 @@ const OUTPUT: &str = ".autoexperiment-survey.json";
 /// timing may then give other results.
 const LOAD: &str = "for core in $(seq \"$(nproc)\"); do python -c 'import time\nend = time.time() + 900\nwhile time.time() < end: pass' & done; ";
 
-/// Relative difference up to which numbers in two runs count as equal. If a test's value is the time in seconds since 1970,
-/// the values of two runs differ by more, even if one run follows directly on the other, so such tests are recognised.
+/// Relative difference up to which numbers in two runs count as equal. It is so small that the time in seconds since
+/// 1970 differs even if one run directly follows the other. So tests with such values are recognised.
 const CLOSE: f64 = 1e-10;
 
 /// A test in a survey.
@@ -64,7 +64,7 @@ pub(super) struct Survey {
     /// Files that could not be collected, with the reason.
     #[serde(default)]
     pub(super) files: BTreeMap<String, String>,
-    /// Files that belong to the tests.
+    /// Files of the tests: their modules, helpers, data and configuration.
     #[serde(default)]
     pub(super) test_files: BTreeSet<String>,
     /// How this survey was made.
@@ -72,7 +72,7 @@ pub(super) struct Survey {
     pub(super) circumstances: Circumstances,
 }
 
-/// The difference between the surveys of one package.
+/// The circumstances in which a survey is made. They differ between the surveys of one package.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Circumstances {
     /// Nothing else runs.
@@ -95,7 +95,7 @@ pub(super) struct SurveyOptions {
     pub(super) only_added: bool,
 }
 
-/// Tests that give the same result in every survey, and why the others are left out.
+/// The tests that pass in every survey, and for which reasons the other tests are left out.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StableTests {
     /// Tests that pass in every survey, as reported by the first survey.
@@ -268,13 +268,15 @@ pub(super) fn is_close(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// The plan for the runner: the tests of each group, and the tests whose values are not compared.
+/// The plan that the test runner reads: the tests of each group, the tests of which only the outcome is compared with
+/// gold, and the duration of each test.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plan {
     /// Ids of tests, by the name of their group.
     pub(super) groups: BTreeMap<String, Vec<String>>,
-    /// Ids of tests whose values are not compared.
+    /// Ids of tests of which only the outcome is compared with gold, and not the values that the package returned to
+    /// them.
     pub(super) without_values: BTreeSet<String>,
     /// Seconds of each test in the survey, from which the runner's time limits follow.
     #[serde(default)]
@@ -282,21 +284,22 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Returns the path and contents of the file in which the runner reads the plan.
+    /// Returns the path and contents of the file from which the test runner reads the plan.
     pub(super) fn file(&self) -> (PathBuf, Vec<u8>) {
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         (PathBuf::from(PLAN), text.into_bytes())
     }
 
-    /// Returns the group of each test.
+    /// Returns the name of each test's group, by the test's id.
     pub(super) fn by_test(&self) -> BTreeMap<&str, &str> {
         let all = self.groups.iter().flat_map(|(group, ids)| ids.iter().map(|id| (id.as_str(), group.as_str())));
         all.collect()
     }
 }
 
-/// Maximum number of groups of tests, maximum seconds of all kept tests together, and maximum number of kept tests.
+/// Maximum number of groups of tests; maximum seconds that all kept tests may take together; and maximum number of kept
+/// tests.
 const MOST_GROUPS: usize = 8;
 pub(super) const MOST_SECONDS: f64 = 8.0;
 const MOST_TESTS: usize = 4000;
@@ -304,9 +307,9 @@ const MOST_TESTS: usize = 4000;
 /// Seconds of tests per group, from which the number of groups follows.
 const GROUP_SECONDS: f64 = 2.0;
 
-/// Drops tests, so that at most [`MOST_TESTS`] remain and these take at most [`MOST_SECONDS`] together. Tests are
-/// considered from quick to slow: first those that enter a function that no kept test enters yet, then the others.
-/// Returns how many were dropped.
+/// Drops tests, so that at most [`MOST_TESTS`] remain and take at most [`MOST_SECONDS`] together. Two passes go through
+/// the tests, quick ones first. The first pass keeps tests that enter a function that no test kept so far enters. The
+/// second pass keeps any further tests that fit. Returns the number of dropped tests.
 pub(super) fn within_budget(tests: &mut BTreeMap<String, SurveyedTest>) -> usize {
     let mut order: Vec<String> = tests.keys().cloned().collect();
     let cost = |id: &String| tests.get(id).map_or(0.0, |test| test.seconds);

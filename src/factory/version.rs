@@ -9,8 +9,8 @@ pub(super) struct Version {
     text: String,
     epoch: u64,
     release: Vec<u64>,
-    /// Kind of release, in ascending order: development release, alpha, beta, candidate, final, post-release. Also the
-    /// number of a release that is not final.
+    /// Kind of release as a number, ascending from development release over alpha, beta, candidate and final to
+    /// post-release; and the number of a release that is not final, such as 2 in `rc2`.
     stage: (i8, u64),
 }
 
@@ -79,7 +79,7 @@ enum RangeOperator {
     Below,
     /// At least this version, and equal to it in all parts but the last (`~=`).
     Compatible,
-    /// The same first parts (`==1.2.*`).
+    /// Beginning with the same parts as this version (`==1.2.*`).
     Prefix,
 }
 

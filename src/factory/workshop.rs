@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::run::machine::Machine;
 use crate::suite::Suite;
 
-/// Resources shared by the packages of one command.
+/// Resources shared by all packages of one `factory` command.
 pub(super) struct Workshop {
     /// The new suite.
     pub(super) suite: Suite,
-    /// Settings that decide the result.
+    /// Settings that decide which tasks are made.
     pub(super) settings: FactorySettings,
     /// This machine.
     pub(super) machine: Arc<Machine>,
@@ -27,7 +27,8 @@ pub(super) struct Workshop {
     /// Permit for locking or building an environment. There is only one permit, because pip and the network are the
     /// bottleneck.
     pub(super) envs: Semaphore,
-    /// Sources of older versions, by the package that is compared with them.
+    /// For packages that are compared with an older version: where the older version's sources come from. The key is
+    /// the newer version, as `name==version`.
     pub(super) earlier: OnceLock<BTreeMap<String, SourceRecord>>,
     /// Maps each id that is taken in the suite to the package that took it.
     pub(super) ids: std::sync::Mutex<BTreeMap<String, String>>,

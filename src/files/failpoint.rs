@@ -16,8 +16,8 @@ pub enum WriteMoment {
     After,
 }
 
-/// The point at which to kill the program: the end of the file's path, the moment of the write, and the number of
-/// matching writes that are left, including the write at which the program is killed.
+/// The point at which to kill the program, if a test asks for it: the end of the written file's path, the moment of the
+/// write, and a counter. Each write that matches lowers the counter by 1, and the program is killed when it reaches 0.
 static ASKED: LazyLock<Option<(String, WriteMoment, AtomicU32)>> = LazyLock::new(|| {
     let asked = std::env::var("AUTOEXPERIMENT_KILL_AT").ok()?;
     let mut words = asked.rsplitn(3, ' ');

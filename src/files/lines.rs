@@ -1,7 +1,7 @@
 //! Append-only files of JSON lines. If the process is killed, at most the line being written is lost.
 //!
-//! A kill can leave a torn last line, without a line break. A writer must not continue that line, so [`Appender`]
-//! either removes it or ends it with a line break. A reader recognises it by [`JsonLine::is_ended`].
+//! A kill can leave an incomplete last line, without a line break. A writer must not continue that line, so
+//! [`Appender`] either removes it or ends it with a line break. A reader recognises it by [`JsonLine::is_ended`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{Result, Write};
@@ -35,7 +35,7 @@ impl Appender {
         Self::cut(path, open(path)?, 0)
     }
 
-    /// Opens a file for a single writer, and removes a torn last line.
+    /// Opens a file for a single writer, and removes an incomplete last line.
     ///
     /// # Errors
     /// Fails if the file cannot be opened, read or truncated.
@@ -61,8 +61,8 @@ impl Appender {
         Ok(Self { file, path: path.to_owned(), length: Some(whole), is_durable: false })
     }
 
-    /// Opens a file to which several processes may write at the same time. A torn last line is not removed, because
-    /// another process may be writing it; instead, a line break is added.
+    /// Opens a file to which several processes may write at the same time. An incomplete last line is not removed,
+    /// because another process may be writing it; instead, a line break is added.
     ///
     /// # Errors
     /// Fails if the file cannot be opened, read or written.
@@ -171,7 +171,7 @@ pub struct JsonLine<T> {
     /// Line number, from 1.
     pub number: usize,
     /// Whether the line ends with a line break. Only the last line of a file may have none; if that line is also not
-    /// valid JSON, it is torn.
+    /// valid JSON, it was not written completely.
     pub is_ended: bool,
     /// The parsed value, or the error.
     pub value: serde_json::Result<T>,

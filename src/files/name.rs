@@ -27,7 +27,7 @@ pub fn bounded(name: &str) -> Cow<'_, str> {
 /// Whether a file's name may be the shortened form of a longer name.
 pub fn may_be_bounded(name: &str) -> bool {
     let head = name.len().checked_sub(DIGITS).and_then(|head| name.get(..head));
-    // A cut at a character boundary may have removed up to three more bytes.
+    // `bounded` cuts at a character boundary, so a shortened name may be up to three bytes shorter than `LONGEST`.
     name.len() + 3 >= LONGEST && head.is_some_and(|head| head.ends_with(MARK))
 }
 

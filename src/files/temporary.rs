@@ -26,7 +26,8 @@ impl Temporary {
         let permissions = std::fs::Permissions::from_mode(mode);
         let folder = tempfile::Builder::new().prefix(prefix).permissions(permissions).tempdir_in(parent)?;
         let lock = File::open(folder.path())?;
-        // Ignore a failure: where locks are not supported, abandoned folders are not removed either.
+        // Ignore a failure. On a file system without locks, `sweep` cannot lock abandoned folders either, and does not
+        // remove them.
         let _ = lock.try_lock();
         Ok(Self { folder, _lock: lock })
     }

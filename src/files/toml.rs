@@ -60,7 +60,7 @@ fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTa
     let mut misnamed = false;
     while faults.len() < MOST {
         let Err(error) = T::deserialize(Deserializer::from(table.clone())) else { break };
-        // The missing field was removed by this loop, and its error has already been reported.
+        // The field is missing only because an earlier pass of this loop removed it, after reporting its error.
         if gone.iter().any(|key| error.message().trim() == format!("missing field `{key}`")) {
             break;
         }
@@ -79,10 +79,12 @@ fn misread<T: DeserializeOwned>(text: &str, path: &Path, mut table: Spanned<DeTa
     faults
 }
 
-/// Removes the part of a document that has an error at position `at`. If this position is in a list that is the value
-/// of a top-level key, removes only the list's element there, and returns an empty text. If that element is a table and
-/// the error is an unknown key (`unknown`), removes only this key of the table. Outside of such lists, removes the
-/// top-level key with its value, and returns the key. Returns `None` if nothing is at `at`.
+/// Removes the part of a document that has an error, which is at position `at`. Returns the top-level key if it was
+/// removed together with its value, an empty text if only a part of its value was removed, and `None` if nothing is at
+/// `at`.
+///
+/// If the value is a list, only the list's element at `at` is removed. If this element is a table and the error is an
+/// unknown key (`unknown`), only this key of the table is removed.
 fn take_out(table: &mut DeTable<'_>, at: usize, unknown: bool) -> Option<String> {
     let key = key_at(table, at)?;
     if let Some(DeValue::Array(items)) = table.get_mut(key.as_str()).map(Spanned::get_mut)

@@ -89,7 +89,7 @@ impl NeededFolder {
 /// Returns the folder that this user cannot enter, if any: `folder` or one that contains it.
 #[must_use]
 pub fn closed(folder: &Path, user: u32) -> Option<std::path::PathBuf> {
-    // Resolve links first. Folders that don't exist yet will be created with permissions that allow access.
+    // Resolve links, and skip folders that don't exist yet: they will be created with permissions that allow access.
     let there = folder.ancestors().find_map(|above| above.canonicalize().ok())?;
     let is_closed = |folder: &&Path| {
         folder.metadata().is_ok_and(|about| {

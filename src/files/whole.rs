@@ -65,7 +65,7 @@ impl WholeFile {
         Ok(self)
     }
 
-    /// Gives the file its name, replacing an existing file.
+    /// Renames the temporary file to its final name, replacing an existing file.
     ///
     /// # Errors
     /// Kind `Machine` if the remaining bytes cannot be written.

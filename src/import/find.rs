@@ -1,14 +1,14 @@
-//! Locates published functions in their code by name, class and content. Published line numbers are the weakest
-//! evidence.
+//! Locates the functions of the published AutoExperiment data in the papers' code, by name, class and content.
+//! Published line numbers are the weakest evidence.
 //!
 //! If only one function in the file has the published name, it is chosen, whatever the line numbers. Otherwise the
 //! candidates are compared with what was published about the function: its class; its source; the words in its
 //! description and its passage of the paper, except words that occur in all candidates; and, if words do not decide,
 //! line numbers that fit a single candidate. If words and line numbers contradict each other, no candidate is chosen.
 //!
-//! Line numbers are stronger evidence, and decide before source and words, if several functions with the same name and
-//! file were published and the lines of each fit a different function of that name. Outdated line numbers would hardly
-//! fit in this way.
+//! In one case, line numbers are stronger evidence, and decide before source and words: if several functions with the
+//! same name and file were published, and the lines of each fit a different function of that name. Outdated line
+//! numbers would hardly do so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,12 +21,12 @@ use crate::error::{Error, Result};
 /// Share of the tokens of a published source that a candidate must contain to count as the same function.
 const SAME_SOURCE: f64 = 0.9;
 
-/// A published function located in the code.
+/// A function of the published data, located in the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFunction {
     /// Id of the function in the published `functions.jsonl` (`func_id`), usually a number.
     pub number: String,
-    /// Selector of the function.
+    /// Selector of the function, such as `pkg/file.py::Class.method`.
     pub selector: String,
 }
 
@@ -34,7 +34,7 @@ pub struct FoundFunction {
 ///
 /// # Errors
 /// Kind `Suite` for functions that are ambiguous or missing, unless such functions are to be left out; the error lists
-/// all of them with their candidates. Also for a file that cannot be read or parsed.
+/// all of them with their candidates. Kind `Suite` also for a file that cannot be read or parsed.
 pub fn find(
     repo: &Path,
     paper: &PublishedPaper,
@@ -87,7 +87,7 @@ pub fn find(
     )))
 }
 
-/// Resolves a selector that a person gave. The function must exist.
+/// Resolves the selector with which the user located a function (option `--at`). The function must exist.
 fn decided_place(repo: &Path, selector: &str, modules: &mut BTreeMap<String, Module>) -> Result<String> {
     let parsed: Selector = selector.parse()?;
     let module = module(repo, &parsed.file.to_string_lossy(), modules)?;
@@ -102,10 +102,10 @@ fn module<'a>(repo: &Path, file: &str, modules: &'a mut BTreeMap<String, Module>
     modules.get(file).ok_or_else(|| Error::internal(format!("the parsed module of `{file}` is missing")))
 }
 
-/// Returns the functions whose published lines can be trusted: the index of each function in its module, by its
-/// published number. Lines are trusted if several functions with the same name and file were published, and if the
-/// lines of each fit a different function of that name: they overlap no other function of that name and end where the
-/// function ends.
+/// Returns the functions whose published line numbers can be trusted, as a map from the function's published id to its
+/// index in its module. Line numbers are trusted if several functions with the same name and file were published, and
+/// if the lines of each fit a different function of that name. Lines fit a function if they overlap no other function
+/// of that name and end where the function ends.
 fn by_lines_together(
     repo: &Path,
     paper: &PublishedPaper,
@@ -138,7 +138,7 @@ fn by_lines_together(
     Ok(trusted)
 }
 
-/// Returns the selector of a published function, or why it cannot be located.
+/// Returns the selector (such as `pkg/file.py::Class.method`) of a published function, or why it cannot be located.
 fn place(
     repo: &Path,
     function: &PublishedFunction,
@@ -161,7 +161,7 @@ fn place(
         let near = if near.is_empty() { String::new() } else { format!("; near names: {}", near.join(", ")) };
         return Ok(Err(format!("the file has no function of that name{near}")));
     }
-    // If functions of this name exist in the published class, only they are candidates.
+    // Consider only functions in the class that was published, if that class has functions of this name.
     let of_class: Vec<usize> =
         named.iter().copied().filter(|&at| ends_with(&module.functions()[at].name, &wanted)).collect();
     let candidates = if of_class.is_empty() || !wanted.contains('.') { named } else { of_class };
@@ -203,12 +203,12 @@ fn indices(module: &Module, is: impl Fn(&Function) -> bool) -> Vec<usize> {
     module.functions().iter().enumerate().filter(|(_, function)| is(function)).map(|(at, _)| at).collect()
 }
 
-/// Whether a qualified name equals `wanted` or ends with a dot and `wanted`.
+/// Whether a function's qualified name (such as `Class.method`) equals `wanted` or ends with a dot and `wanted`.
 fn ends_with(name: &str, wanted: &str) -> bool {
     name == wanted || name.strip_suffix(wanted).is_some_and(|before| before.ends_with('.'))
 }
 
-/// Chooses one of several candidates. Also returns which evidence decided.
+/// Chooses one of several functions that have the published name. Also returns which of the published data decided.
 fn tell_apart(
     module: &Module,
     candidates: &[usize],

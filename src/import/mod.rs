@@ -32,7 +32,8 @@ pub use published::{PaperFolder, PublishedFolder, PublishedPaper};
 /// Decisions that a person made for an import.
 #[derive(Debug, Clone, Default)]
 pub struct Decisions {
-    /// Chosen selectors, by paper and published number of the function.
+    /// Selectors of the functions that the person chose, by the paper's id and the function's id in the published
+    /// benchmark.
     pub at: BTreeMap<(String, String), String>,
     /// Whether to leave out functions that are missing or cannot be located for certain. If false, papers with such
     /// functions are rejected.
@@ -57,11 +58,11 @@ pub enum ImportRemark {
         /// The possible mistake.
         what: String,
     },
-    /// A part that was left out.
+    /// A part of the published data that the import has left out.
     LeftOut {
         /// Subject of the remark.
         about: String,
-        /// Why the part was left out.
+        /// Why the import has left out this part of the data.
         what: String,
     },
 }

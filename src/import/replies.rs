@@ -73,13 +73,13 @@ pub struct ModelReplies {
     pub papers: BTreeSet<String>,
 }
 
-/// Result of importing a stored run: the replies of each model, and the papers and snippets that were
-/// left out.
+/// Result of importing a stored run: the replies of each model, and the papers and snippets (the benchmark's tasks)
+/// that were left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportedReplies {
     /// Replies of each model, sorted by the model's name.
     pub models: Vec<ModelReplies>,
-    /// Papers and snippets that were left out, with the reason.
+    /// Papers and snippets (the benchmark's tasks) that were left out, with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -158,8 +158,8 @@ pub fn import_replies(file: &Path, suite: &Suite, output: &Path) -> Result<Impor
     Ok(ImportedReplies { models: written, left_out })
 }
 
-/// Returns the selector of the region for the snippet called `name` in a file. If several snippets in the file have
-/// this name, `number` (from 1) selects one of them.
+/// Returns the name of the marked region of code that belongs to the benchmark's snippet `name` in a file. If several
+/// snippets in the file have this name, `number` (from 1) selects one of them.
 fn unit(paper: &LoadedPaper, file: &str, name: &str, number: usize) -> Option<String> {
     let regions = &paper.paper.regions;
     let place = regions.iter().position(|region| {
@@ -172,21 +172,21 @@ fn unit(paper: &LoadedPaper, file: &str, name: &str, number: usize) -> Option<St
 /// Outcomes of replies: as stored by the benchmark, and in a run of this program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ComparedReplies {
-    /// Number of replies that have both outcomes.
+    /// Number of replies whose outcome is known both in the benchmark and in the run.
     pub compared: usize,
-    /// Number of compared replies that pass by both outcomes.
+    /// Number of compared replies that pass both in the benchmark and in the run.
     pub both_pass: usize,
-    /// Number of compared replies that fail by both outcomes.
+    /// Number of compared replies that fail both in the benchmark and in the run.
     pub both_fail: usize,
-    /// Percentage of the compared snippets' lines that are in snippets with a passing reply: by the stored outcomes,
-    /// and by those of the run.
+    /// Percentage of the compared replies that pass, where each reply is weighted by the number of lines that it
+    /// replaces: in the benchmark, and in the run.
     pub line_rates: Option<[f64; 2]>,
-    /// Percentage of the compared replies that pass: by the stored outcomes, and by those of the run.
+    /// Percentage of the compared replies that pass: in the benchmark, and in the run.
     pub task_rates: Option<[f64; 2]>,
     /// Replies whose two outcomes differ.
     pub differences: Vec<ReplyDifference>,
-    /// Number of attempts of the run that are not compared, because they mask several units or one of their two
-    /// outcomes is unknown.
+    /// Number of attempts of the run that are not compared, because several functions or regions are masked, or because
+    /// the outcome in the benchmark or in the run is unknown.
     pub left_out: usize,
 }
 
@@ -195,13 +195,13 @@ pub struct ComparedReplies {
 pub struct ReplyDifference {
     /// The paper's id.
     pub paper: String,
-    /// Selector of the masked unit.
+    /// Name of the masked function or region, as in tables.
     pub unit: String,
     /// Number of the attempt.
     pub attempt: u32,
-    /// Whether the reply passes in the run.
+    /// Whether the reply passes in the run of this program.
     pub passes_here: bool,
-    /// Why the reply does not pass in the run.
+    /// Why the reply fails in the run of this program, if it does and the reason is known.
     pub reason: Option<String>,
 }
 

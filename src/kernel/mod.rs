@@ -73,7 +73,7 @@ true
 pub trait Host: Send {
     /// Runs a command for at most `wall`, keeping at most `output` bytes of each stream.
     async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault>;
-    /// Whether the budget's tool time is used up. Always false for the harness, which has no budget.
+    /// Whether the attempt's time for tool calls is used up. Always false for the harness, which has no such budget.
     fn is_spent(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! The family of masked replication: its sample ids and its papers.
+//! Masked replication as a family (kind of task): parses its sample ids and loads its papers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::run::family::{Family, Item, ScoringBasis, Words};
 use crate::sample::{MASKED, Sample, Withheld};
 use crate::suite::{LoadedPaper, Suite};
 
-/// The family of masked replication.
+/// Masked replication as a kind of task.
 #[derive(Debug, Clone, Copy)]
 pub struct MaskedReplication;
 

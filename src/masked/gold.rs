@@ -34,7 +34,7 @@ const fn never(_: &Experiment) -> bool {
 ///
 /// # Errors
 /// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance
-/// (numbers of experiments that vary on purpose may vary); `Infrastructure` if a sandbox is lost.
+/// (except for numbers of experiments that vary on purpose); `Infrastructure` if a sandbox is lost.
 pub async fn record(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -248,8 +248,8 @@ pub fn verdict(experiment: &Experiment, gold: &GoldResult, runs: &[Value]) -> Ex
 /// Biases for which [`power`] is computed, in standard deviations of gold's repeats.
 const BIASES: [f64; 3] = [1.0, 2.0, 4.0];
 
-/// Chances that a solution passes verification although one of its values is biased: pairs of a bias, in standard
-/// deviations of gold's repeats, and a simulated chance. Empty for a paper in which nothing varies on purpose.
+/// Simulates how often a solution passes verification although one of its values is biased. Returns pairs of a bias, in
+/// standard deviations of gold's repeats, and the chance to pass; none for a paper in which nothing varies on purpose.
 #[must_use]
 pub fn power(paper: &Paper, gold: &BTreeMap<String, GoldResult>) -> Vec<(f64, f64)> {
     let varying = paper.experiments.iter().filter(|experiment| experiment.tolerance.is_stochastic());
@@ -329,7 +329,7 @@ pub async fn compare(
         match (gold.get(&experiment.id), runs) {
             (Some(gold), Ok(runs)) => {
                 let verdict = verdict(experiment, gold, runs);
-                // A text has no numeric error: it counts as 0 if the text passes, and as missing otherwise.
+                // A text has no numeric error. Its error counts as 0 if the text passes, and as missing otherwise.
                 let error = |value: &ValueVerdict| value.error.or(value.pass.then_some(0.0));
                 comparison.values = verdict.values.len();
                 comparison.equal = verdict.values.iter().filter(|value| error(value) == Some(0.0)).count();

@@ -1,6 +1,6 @@
 //! Decides which of an agent's changes are excluded from verification: changes to files that the paper protects; files
-//! in the way of hidden files; new files that Python would import instead of a protected file or an installed module;
-//! and new files that the code of the repo or the env imports if they exist, such as a `psutil.py`.
+//! that would take the place of hidden files; new files that Python would import instead of a protected file or an
+//! installed module; and new files that the code of the repo or the env imports if they exist, such as a `psutil.py`.
 //!
 //! A new `cli/` beside a protected `cli.py`, or a new `json.py` in the folder of a protected script, would let the
 //! agent decide what the protected code does. The guard closes these ways around the protection. It cannot make the
@@ -13,10 +13,10 @@ use std::sync::OnceLock;
 
 use globset::GlobSet;
 
-/// The guard of a paper's protected files.
+/// Decides which of an agent's changes are excluded from verification.
 pub struct Guard {
     protected: GlobSet,
-    /// Paths of files that agents don't get.
+    /// Paths of the files that are hidden from agents.
     hidden: Vec<String>,
     /// The unchanged repo.
     tree: PathBuf,
@@ -34,7 +34,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Creates the guard of a repo; `tree` is its clean copy, and `hidden` are the paths of its hidden files.
+    /// Creates the guard of a repo. `tree` is the unchanged repo, and `hidden` are the paths of its hidden files.
     /// `prefixes` are the folders of the env and of its interpreter.
     #[must_use]
     pub fn new(protected: GlobSet, hidden: Vec<String>, tree: &Path, prefixes: &[PathBuf]) -> Self {
@@ -55,7 +55,7 @@ impl Guard {
         Self { protected, hidden, tree, modules, roots, library, sources, imported: OnceLock::new() }
     }
 
-    /// Whether a change to this path is excluded from verification.
+    /// Whether an agent's change to this path is excluded from verification.
     #[must_use]
     pub fn keeps_out(&self, path: &str) -> bool {
         self.protected.is_match(path)
@@ -63,9 +63,9 @@ impl Guard {
             || (!self.tree.join(path).exists() && self.shadows(path))
     }
 
-    /// Whether a file at this path would be in the way of a hidden file: a folder of the same name, or a file in place
-    /// of the folder around it. Agents don't see the hidden files, so an agent's new file may collide with a hidden
-    /// file by chance.
+    /// Whether a file at this path would take the place of a hidden file: because it is in a folder with the hidden
+    /// file's name, or because it has the name of a folder that contains the hidden file. Agents don't see the hidden
+    /// files, so this may happen by chance.
     fn replaces_hidden(&self, path: &str) -> bool {
         let is_inside = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         self.hidden.iter().any(|hidden| is_inside(path, hidden) || is_inside(hidden, path))
@@ -75,7 +75,7 @@ impl Guard {
         self.imported.get_or_init(|| self.sources.iter().flat_map(|folder| imports(folder)).collect())
     }
 
-    /// Whether a new file at this path would be imported: instead of a protected file or an installed module, or
+    /// Whether Python would import a new file at this path: in place of a protected file or of an installed module, or
     /// because the code of the repo or the env imports a module of this name if there is one.
     fn shadows(&self, path: &str) -> bool {
         let in_the_way = self.modules.iter().any(|module| {
@@ -105,14 +105,15 @@ fn is_code(path: &str) -> bool {
     [".py", ".so", ".pyc"].iter().any(|ending| path.ends_with(ending))
 }
 
-/// The folders `lib/python3.*` of these prefixes.
+/// Returns the folders `lib/python3.*` of an env and of its interpreter.
 fn pythons(prefixes: &[PathBuf]) -> impl Iterator<Item = PathBuf> + '_ {
     let entries =
         prefixes.iter().flat_map(|prefix| std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten());
     entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3")).map(|entry| entry.path())
 }
 
-/// Names that can be imported from `lib/python3.*` of these prefixes, and those that Python imports automatically.
+/// Names that can be imported from the folders `lib/python3.*` of an env and its interpreter, and names of modules that
+/// Python imports automatically.
 fn library(prefixes: &[PathBuf]) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = ["sitecustomize", "usercustomize"].map(str::to_owned).into();
     for python in pythons(prefixes) {
@@ -132,7 +133,8 @@ fn library(prefixes: &[PathBuf]) -> BTreeSet<String> {
 /// Folders whose code is not run by any experiment.
 const ASIDE: [&str; 7] = ["test", "tests", "testing", "docs", "examples", "idlelib", "__pycache__"];
 
-/// Top-level names imported by the Python files below a folder, without modules next to the importing file.
+/// Top-level names that the Python files below a folder import, except names of modules in the same folder as the
+/// importing file.
 fn imports(folder: &Path) -> BTreeSet<String> {
     let is_aside = |name: &str| ASIDE.contains(&name);
     let walk = walkdir::WalkDir::new(folder).into_iter().filter_entry(|entry| {
@@ -182,7 +184,7 @@ pub(crate) mod tests {
     /// The protected files of [`example`].
     pub const PROTECTED: [&str; 3] = ["pkg/cli.py", "scripts/*", "data/*"];
 
-    /// New and changed files that are excluded in [`example`].
+    /// Files of [`example`] that an agent adds or changes, and whose changes are excluded from verification.
     pub const KEPT_OUT: [&str; 16] = [
         "pkg/cli.py",
         "pkg/cli/__init__.py",
@@ -195,7 +197,7 @@ pub(crate) mod tests {
         "sitecustomize.py",
         "scripts/json.py",
         "_heapq.py",
-        // Files that other code imports if they exist.
+        // Modules without a file, which code of the repo or the env imports.
         "psutil.py",
         "time.py",
         "helpers/__init__.py",
@@ -203,7 +205,7 @@ pub(crate) mod tests {
         "scripts/faster/loops.py",
     ];
 
-    /// New and changed files that are not excluded in [`example`].
+    /// Files of [`example`] that an agent adds or changes, and whose changes are not excluded from verification.
     pub const TAKEN: [&str; 16] = [
         "pkg/model.py",
         "pkg/new.py",
@@ -229,7 +231,7 @@ pub(crate) mod tests {
         std::fs::write(path, "").unwrap();
     }
 
-    /// Creates a repo and the prefix of an env.
+    /// Creates a repo and the folder of an env.
     pub fn example(folder: &Path) -> (PathBuf, PathBuf) {
         let (tree, prefix) = (folder.join("tree"), folder.join("prefix"));
         for file in ["pkg/__init__.py", "pkg/cli.py", "pkg/model.py", "scripts/run.py", "pkg/random.py", "data/x.csv"] {

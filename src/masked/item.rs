@@ -1,4 +1,5 @@
-//! A paper as an item: its samples, its scores, and the inputs of an attempt.
+//! Gives a run the data of a paper that it needs (see the trait [`Item`]): its samples, its scores, and the inputs of
+//! an attempt.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub fn withheld(id: &str) -> Result<Withheld> {
 pub struct PaperItem {
     /// The loaded paper.
     pub loaded: Arc<LoadedPaper>,
-    /// The experiments to run (curtailed or full), and the rule by which values are compared with gold.
+    /// Decides whether the curtailed or the full experiments are run, and by which rule values are compared with gold.
     pub basis: ScoringBasis,
 }
 
@@ -209,7 +210,7 @@ impl Item for PaperItem {
     }
 }
 
-/// A paper that is prepared on this machine.
+/// A paper whose repo and env are ready on this machine.
 pub struct ReadyItem {
     item: Arc<PaperItem>,
     paper: ReadyPaper,
@@ -217,7 +218,7 @@ pub struct ReadyItem {
 }
 
 impl ReadyItem {
-    /// Creates the item from a prepared paper.
+    /// Creates the value from a paper and its prepared form.
     #[must_use]
     pub fn new(item: Arc<PaperItem>, paper: ReadyPaper) -> Self {
         let guard = paper.guard();

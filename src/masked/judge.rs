@@ -16,7 +16,7 @@ use crate::suite::{LoadedPaper, Protocol};
 pub struct PaperJudge<'a> {
     /// The paper.
     pub loaded: &'a LoadedPaper,
-    /// The protocol whose gold is used.
+    /// The protocol (curtailed or full) of the gold results to compare with.
     pub protocol: Protocol,
     /// How values are compared.
     pub rule: Rule,
@@ -50,8 +50,8 @@ impl PaperJudge<'_> {
     }
 
     /// Scores an agent's answer. If all tests of the sample are hidden, the answer passes without a comparison.
-    /// `results` are the results of verification, as for [`PaperJudge::verified`], or empty before verification:
-    /// answers to experiments that vary on purpose are compared with them.
+    /// `results` are the results of verification, as for [`PaperJudge::verified`], or empty before verification.
+    /// Answers to stochastic experiments are compared with `results` or, if they are empty, with gold.
     ///
     /// # Errors
     /// Same as [`PaperJudge::expected`].

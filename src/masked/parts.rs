@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::run::family::WrittenPart;
 use crate::suite::{LoadedPaper, MaskedFile};
 
-/// A function in a file; without a name the whole file is shown.
+/// The part of a file that is shown: one function or, if `function` is `None`, the whole file.
 struct FunctionLocation {
     file: PathBuf,
     function: Option<String>,
@@ -27,7 +27,7 @@ fn masked(files: &[MaskedFile], place: &FunctionLocation) -> Option<String> {
     Some(String::from_utf8_lossy(&file.bytes).into_owned())
 }
 
-/// The parts of a sample: each with its original and its masked text.
+/// Returns the functions and regions that a sample masks, each with its original and its masked text.
 pub fn parts(loaded: &LoadedPaper, units: &[usize]) -> Result<Vec<WrittenPart>> {
     let files = loaded.masked(units)?;
     let part = |&unit: &usize| {
@@ -42,7 +42,8 @@ pub fn parts(loaded: &LoadedPaper, units: &[usize]) -> Result<Vec<WrittenPart>> 
     Ok(units.iter().map(part).collect())
 }
 
-/// The parts after applying a patch, `None` for those that cannot be shown; and the reason if there are any such parts.
+/// Returns the texts of the masked functions and regions after applying a patch; `None` for those that cannot be shown.
+/// If there are any such, also returns the reason for one of them.
 pub fn written(loaded: &LoadedPaper, units: &[usize], patch: &str) -> Result<(Vec<Option<String>>, Option<String>)> {
     let files = loaded.masked(units)?;
     let mut problem = None;

@@ -46,7 +46,7 @@ pub(super) fn patched(patch: &str, path: &str, before: &str) -> Result<String, S
     Ok(out)
 }
 
-/// The lines of a patch about this file, without the first one.
+/// Returns the lines of a patch that are about this file, without the heading line.
 fn section<'patch>(patch: &'patch str, path: &str) -> Option<Vec<&'patch str>> {
     let heading = format!("diff --git a/{path} b/{path}");
     // Lines of hunks begin with `+`, `-`, a space or a backslash, so no line of a file can look like a heading.

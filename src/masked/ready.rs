@@ -20,19 +20,20 @@ use crate::workspace::Snapshot;
 /// Default time limit in seconds of an experiment of the unmasked repo, for gold and for the baseline.
 const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
 
-/// Minimum time limit in seconds of an experiment in attempts.
+/// Minimum time limit in seconds of an experiment that runs an agent's code.
 const LEAST_TIME_LIMIT: f64 = 20.0;
 
-/// Time limit of an experiment in attempts, as a multiple of the unmasked repo's time.
+/// Time limit of an experiment that runs an agent's code, as a multiple of the time that it takes with the original
+/// code.
 const TIMES_ORIGINAL: f64 = 10.0;
 
 /// A paper prepared on this machine.
 pub struct ReadyPaper {
     /// The paper's manifest, its text, its gold and the parsed sources of its repo.
     pub loaded: Arc<LoadedPaper>,
-    /// The clean copy of the paper's repo, with its extensions built.
+    /// Snapshot of the paper's repo, with its extension modules (compiled code) built.
     pub snapshot: Snapshot,
-    /// The clean copy without hidden files, as agents get it.
+    /// The same snapshot without hidden files, as agents get it.
     pub shown: Snapshot,
     /// The paper's environment.
     pub env: Env,
@@ -43,10 +44,10 @@ pub struct ReadyPaper {
 }
 
 impl ReadyPaper {
-    /// Copies the paper's repo, builds its env, and builds the repo's extensions in that env.
+    /// Copies the paper's repo, builds its env, and builds the repo's extension modules (compiled code) in that env.
     ///
     /// # Errors
-    /// The errors of the snapshot, the env and the extensions.
+    /// The errors of the snapshot, of the env, and of building the extension modules.
     pub async fn prepare(
         loaded: impl Into<Arc<LoadedPaper>>,
         protocol: Protocol,
@@ -65,7 +66,8 @@ impl ReadyPaper {
             .await?;
         machine.conceals(&env.read_only)?;
         let base = machine.backend.base().await?;
-        // Build the extensions without hidden files, because extensions could otherwise contain them.
+        // Build the extension modules without the hidden files, because the built files could otherwise contain their
+        // content.
         let shown = plain.without(&loaded.paper.hidden_set(), cache, owner)?;
         let shown = built(&loaded.paper, shown, &env, base.as_deref(), machine, observer).await?;
         let snapshot = if loaded.paper.hidden.is_empty() {
@@ -77,7 +79,7 @@ impl ReadyPaper {
         Ok(Self { loaded, snapshot, shown, env, base, experiments })
     }
 
-    /// Creates the guard of the paper's protected and hidden files.
+    /// Creates the guard, which decides which of an agent's changes are excluded from verification.
     #[must_use]
     pub fn guard(&self) -> Guard {
         let paper = &self.loaded.paper;
@@ -98,7 +100,7 @@ impl ReadyPaper {
     }
 
     /// Runs all experiments on the unmasked repo, each in a fresh sandbox as in verification, with the time limit of
-    /// [`ReadyPaper::original_check`]. For experiments selected by `known`, a cached result is used if there is one.
+    /// [`ReadyPaper::original_check`]. `known` returns whether a cached result of an experiment may be used instead.
     ///
     /// # Errors
     /// Kind `Infrastructure` if the sandbox is lost.
@@ -129,8 +131,8 @@ impl ReadyPaper {
         Ok(measurements)
     }
 
-    /// The check of an experiment on the unmasked repo. If the manifest gives no time limit for this protocol, the
-    /// limit is long enough for any machine.
+    /// The check (command, result rule and time limit) of an experiment on the unmasked repo. If the manifest gives no
+    /// time limit for this protocol, the limit is `ORIGINAL_TIME_LIMIT`.
     #[must_use]
     pub(super) fn original_check(&self, place: usize, protocol: Protocol) -> Check {
         let given = given_limit(&self.loaded.paper.experiments[place], protocol);
@@ -155,7 +157,8 @@ impl ReadyPaper {
         Ok(measurement)
     }
 
-    /// Returns the repo with the hidden files, if this is a hidden experiment; `None` for other experiments.
+    /// Returns the repo including its hidden files if the experiment is hidden from agents; `None` for other
+    /// experiments.
     #[must_use]
     pub fn hidden_snapshot(&self, experiment: &str) -> Option<&Snapshot> {
         let mut hidden = self.loaded.paper.experiments.iter().filter(|experiment| experiment.hidden);
@@ -167,7 +170,7 @@ impl ReadyPaper {
         self.hidden_snapshot(experiment).unwrap_or(&self.shown)
     }
 
-    /// The cache key of a check on the unmasked repo.
+    /// The key under which the result of a check on the unmasked repo is cached; `None` if results are not cached.
     fn key(&self, check: &Check, machine: &Machine) -> Option<String> {
         machine.results.key(&CheckKey {
             repo: self.snapshot_of(&check.id).content(),
@@ -228,12 +231,12 @@ pub(super) fn experiment_key(place: usize) -> String {
     format!("Experiment {}", place + 1)
 }
 
-/// The manifest's time limit, which applies only to the curtailed protocol.
+/// The manifest's time limit, which applies only to curtailed (shortened) experiments.
 fn given_limit(experiment: &Experiment, protocol: Protocol) -> Option<f64> {
     (protocol == Protocol::Curtailed).then_some(experiment.time_limit).flatten()
 }
 
-/// The time limit of an experiment in attempts, if the unmasked repo takes `seconds`.
+/// The time limit of an experiment that runs an agent's code, if it takes `seconds` with the original code.
 fn limit(seconds: f64) -> f64 {
     (TIMES_ORIGINAL * seconds).max(LEAST_TIME_LIMIT).ceil()
 }

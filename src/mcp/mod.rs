@@ -33,8 +33,8 @@ use crate::report::{SummaryOptions, brief_console, summarise};
 use crate::run::{ClientName, outcomes};
 use tools::{DrawArguments, StartArguments};
 
-/// Time after which a call returns even if its work is not finished; the client then waits with the tool `result`. Many
-/// clients give up after 60 s.
+/// Time after which a call returns even if its work is not finished. The client can then wait for the outcome by
+/// calling the tool `result`. Many clients give up on a call after 60 s.
 const PATIENCE: Duration = Duration::from_secs(40);
 /// Number of attempts that are remembered. When it is reached, attempts that have ended are forgotten, so their results
 /// can no longer be read.
@@ -68,7 +68,7 @@ impl McpServer {
         Self { shared: Arc::new(Shared { host, client, attempts: RwLock::default() }) }
     }
 
-    /// Serves one client over stdin and stdout, until it leaves or `stop` is cancelled.
+    /// Serves one client over stdin and stdout, until the client disconnects or `stop` is cancelled.
     ///
     /// # Errors
     /// Kind `Machine` if the connection fails.

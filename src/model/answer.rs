@@ -241,7 +241,7 @@ fn name_calls(reply: &mut Reply, request: &Request) {
             }
         };
         let given = std::mem::replace(&mut call.id, own);
-        // Signatures refer to calls by id, so update them too.
+        // A signature of a call refers to the call by its id, so update the signature, too.
         let signatures = reply.thoughts.iter_mut().filter_map(|thought| match thought {
             Thought::Signature { call_id: Some(of), .. } if *of == given && !kept.contains(of) => Some(of),
             _ => None,

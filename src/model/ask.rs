@@ -15,8 +15,9 @@ pub(crate) trait Caller {
     /// The caller's record of a finished call.
     type Kept;
 
-    /// Decides whether the call may be made, numbers it, and limits its reply to what the remaining money buys. If this
-    /// returns an error, the model is not called. Returns the cost estimate from which the call's maximum cost follows.
+    /// Checks that the call may be made, gives it its number, and limits the length of its reply to what the remaining
+    /// money buys. If this returns an error, the model is not called. Otherwise, returns an estimate from which the
+    /// maximum cost of the call is computed.
     fn begin(&mut self, model: &dyn Model, request: &mut Request) -> Result<Quote, Self::Refused>;
 
     /// Charges and records a finished call. A failed call may have cost money, too.
@@ -83,8 +84,8 @@ pub(crate) struct MadeCall {
     waited: Duration,
 }
 
-/// Makes a call, streamed to `pieces` if given, until `given_up` resolves. A call that is given up or dropped in
-/// progress has an unknown cost, so its whole reservation counts as spent.
+/// Makes a call, and gives up when `given_up` resolves. If `pieces` is given, the reply is streamed to it. If a call is
+/// given up or dropped in progress, its cost is unknown, so the whole amount reserved for it counts as spent.
 pub(crate) async fn run(
     model: &dyn Model,
     request: &Request,

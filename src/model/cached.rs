@@ -1,5 +1,6 @@
 //! A disk cache of replies, shared by runs. A request gets the cached reply only if the run's seed and the attempt's
-//! number are the same too: other attempts at the same question are separate draws, so they call the model.
+//! number are the same, too. Other attempts at the same sample need replies that are drawn separately, so they call the
+//! model.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -19,7 +19,8 @@ use super::{ModelError, Request, Usage};
 const SHORT_REPLY: u32 = 1024;
 
 /// Initial [`Capacity::ceiling`] for a server with unknown limits, in tokens. If the remaining money buys a reply of
-/// this length, no bound is sent: models hardly ever write such long replies, and the server might refuse the bound.
+/// this length, no bound on the reply is sent: models hardly ever write such long replies, and the server might refuse
+/// so high a bound.
 const UNKNOWN_SERVER: u32 = 32_768;
 
 /// If the context's size is unknown, a refusal for length is plausible only for a prompt of at least this many tokens.
@@ -97,7 +98,7 @@ impl Capacity {
     fn estimate(&self, request: &Request) -> u64 {
         match self.density.load(Ordering::Relaxed) {
             0 => tokens_read(request),
-            // Add 5%, because this text may have more tokens per byte than the prompt that was counted.
+            // Add 5%, because this prompt may have more tokens per byte than the one that the server counted.
             density => tokens_read(request).saturating_mul(density * 21 / 20) / 1000 + 16,
         }
     }
@@ -167,8 +168,8 @@ impl Capacity {
     pub(super) fn is_short(&self, request: &Request, what: &str) -> bool {
         let lower = what.to_lowercase();
         if lower.contains("per minute") {
-            // The refusal states the account's quota of tokens per minute. If one request exceeds the quota, the set-up
-            // is at fault, too.
+            // The refusal states the account's quota of tokens per minute. A quota that one request exceeds is a fault
+            // of the set-up, too.
             return true;
         }
         let named = StatedLengths::read(&lower);

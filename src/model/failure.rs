@@ -6,10 +6,10 @@
 //! Not retried, because the outcome would be the same:
 //! - conversations that are too long or blocked by a content filter; each provider reports these in other words and
 //!   under several statuses;
-//! - 400 and 422, by which providers refuse something in the history: [`ModelError::Rejected`]. At an attempt's first
-//!   call the history contains nothing that a model wrote, so there these statuses mean that the request is wrong for
-//!   this model: [`ModelError::Denied`], like every other status (a bad key, an unknown model, an empty account). If an
-//!   external agent wrote the request, the agent may be at fault even at the first call.
+//! - statuses 400 and 422, by which providers refuse something in the history: [`ModelError::Rejected`]. But at an
+//!   attempt's first call, the history contains nothing that a model wrote. If this program, and not an external agent,
+//!   wrote the request of that call, the request is wrong for this model: [`ModelError::Denied`];
+//! - every other status (a bad key, an unknown model, an empty account): [`ModelError::Denied`].
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ const BUSY: [&str; 20] = [
     "serviceunavailable",
 ];
 
-/// Phrases, in lower case, for an invalid key or account under statuses that have other meanings too: three codes of
+/// Phrases, in lower case, that show an invalid key or account if the status alone does not show it: three codes of
 /// OpenAI, one message of Anthropic, one reason and two messages of Gemini.
 const NO_ACCESS: [&str; 7] = [
     "insufficient_quota",

@@ -90,7 +90,7 @@ const FORM: &str = "give `name=value,...` or a TOML file of such lines, of `api`
 impl std::str::FromStr for Description {
     type Err = Error;
 
-    /// Parses `name=value,...`, or reads the TOML file at that path.
+    /// Parses `name=value,...`. A text without an equals sign is the path of a TOML file, which is read instead.
     ///
     /// # Errors
     /// Kind `Usage` for an unknown form or an unreadable file, or, with file and line, for a malformed file.
@@ -185,7 +185,7 @@ impl Features {
         }
     }
 
-    /// Replaces features by those in the user's description.
+    /// Returns the features with the changes that the user's description makes.
     pub(super) fn described(self, said: &Description) -> Self {
         Self {
             responses: said.api.map_or(self.responses, |api| api == Api::Responses),

@@ -1,8 +1,8 @@
 //! Replies that did not end normally: the model declined, a filter withheld the reply, the provider failed, the context
-//! was full, or the reply is paused.
+//! was full, or the provider paused the reply.
 //!
-//! `genai` reads the stop reason but not the text of a refusal or an error inside a choice, so both are read here from
-//! the raw body or the stream's events.
+//! `genai` reads the stop reason, but not the text of a refusal and not an error that is inside an element of
+//! `choices`. So both are read here from the raw body or from the stream's events.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -84,8 +84,8 @@ impl ReplyErrors {
         }
         let is_filtered = matches!(stop, Some(StopReason::ContentFilter(_)));
         let declines = !self.refusal.is_empty() && reply.tool_calls.is_empty();
-        // Only OpenAI uses the field `refusal` for a text that declines; other providers use it for a remark on how the
-        // reply ended.
+        // Only OpenAI's text in `refusal` means that the model declines to answer. Other providers' texts are remarks
+        // on how the reply ended.
         let speaks = matches!(kind, AdapterKind::OpenAI | AdapterKind::OpenAIResp);
         if is_filtered || declines && speaks {
             let reason = if is_filtered { format!("{reason}: ") } else { String::new() };

@@ -178,8 +178,8 @@ impl StatedLengths {
         };
         let [contexts, prompts, outputs] = &*NAMED;
         let output = first(outputs).and_then(|tokens| u32::try_from(tokens).ok());
-        // A sentence about the longest reply may also match a pattern for the context, so if a longest reply is stated,
-        // do not look for a context.
+        // If the text states the maximum length of a reply, do not look for a context, because the same sentence may
+        // also match a pattern for the context.
         let context = if output.is_some() { None } else { first(contexts) };
         Self { context, prompt: first(prompts), output }
     }

@@ -1,8 +1,8 @@
 //! Language models: the [`Model`] trait, its requests and its replies.
 //!
-//! [`open`] takes the name that the user gave: a provider's model (`openai:NAME`, `anthropic:NAME`, `gemini:NAME`, or
-//! one on any OpenAI-compatible server), a script (`scripted:FILE`) or a recording (`replay:FILE`). Agents see only the
-//! trait. Keys stay in this process and never appear in an error.
+//! [`open`] takes the name that the user gave: a provider's model (`openai:NAME`, `anthropic:NAME`, `gemini:NAME`), a
+//! model on any OpenAI-compatible server, a script (`scripted:FILE`) or a recording (`replay:FILE`). Agents see only
+//! the trait. Keys stay in this process and never appear in an error.
 
 mod answer;
 pub(crate) mod ask;
@@ -282,7 +282,8 @@ pub struct Reply {
     /// Why the reply ended, in the server's word, such as `stop` or `tool_calls`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<String>,
-    /// Version of the model's weights, or else of the server's configuration, if the server reports one.
+    /// Version of the model's weights or, if the server does not report it, of the server's configuration; `None` if
+    /// the server reports neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
     /// Token ids and log-probabilities, if the server returned them.
@@ -306,7 +307,7 @@ impl Reply {
         self.usage += more.usage;
         self.cut |= more.cut;
         self.finish = more.finish;
-        // Token lists of two calls cannot be joined into one.
+        // The lists of token ids of two calls cannot be joined into one list.
         self.tokens = None;
         self.estimated |= more.estimated;
     }

@@ -165,7 +165,7 @@ const PROVIDERS: [KnownProvider; 3] = [
     },
 ];
 
-/// Returns the provider of the model that `spec` names, and the provider's name of the model.
+/// Returns the provider of the model that `spec` names, and the name that the provider uses for this model.
 fn provider_of(spec: &str, own_server: bool) -> Result<(&'static KnownProvider, &str)> {
     let prefixed = spec.split_once(':').and_then(|(prefix, model)| {
         PROVIDERS.iter().find(|provider| provider.prefix == prefix).map(|provider| (provider, model))

@@ -23,21 +23,21 @@ struct StreamState {
     is_passed_on: bool,
 }
 
-/// The sending half of a streamed reply.
+/// Sends the pieces of a streamed reply.
 #[derive(Debug, Clone)]
 pub struct Pieces {
     to: UnboundedSender<(u32, ReplyPiece)>,
     state: Arc<Mutex<StreamState>>,
 }
 
-/// The receiving half of a streamed reply.
+/// Receives the pieces of a streamed reply.
 #[derive(Debug)]
 pub struct IncomingPieces {
     from: UnboundedReceiver<(u32, ReplyPiece)>,
     state: Arc<Mutex<StreamState>>,
 }
 
-/// Creates both halves of a streamed reply.
+/// Creates the sender and the receiver of a streamed reply.
 #[must_use]
 pub fn pieces() -> (Pieces, IncomingPieces) {
     let (to, from) = unbounded_channel();
@@ -57,7 +57,7 @@ impl Pieces {
         let _ = self.to.send((number, piece));
     }
 
-    /// Whether any piece was passed on.
+    /// Whether any piece was passed on to the reader, so that the call cannot be retried.
     #[must_use]
     pub fn are_passed_on(&self) -> bool {
         lock(&self.state).is_passed_on

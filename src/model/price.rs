@@ -11,7 +11,7 @@ use crate::error::{Error, FailureKind, Result};
 /// The unit of list prices, in tokens.
 const MILLION: f64 = 1e6;
 
-/// Minimum tokens for thinking; if the money buys fewer, the model is not called.
+/// Minimum tokens for thinking. If the remaining money does not pay for them, the model is not called.
 const LEAST_THOUGHTS: u32 = 1024;
 
 /// How calls of one model are priced.

@@ -21,7 +21,7 @@ use crate::error::{Error, FailureKind, Result, with_causes};
 /// Maximum wait for a connection, and separately for a list of models.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 3 } else { 10 });
 
-/// Maximum wait for an answer from a URL path that only some kinds of servers have.
+/// Maximum wait for an answer from a URL path that only some kinds of servers have, such as `/props`.
 const ELSEWHERE: Duration = Duration::from_secs(2);
 
 /// Number of tries to reach a provider's own server, because a network may fail briefly.
@@ -91,7 +91,8 @@ impl Provider {
         })
     }
 
-    /// Opens a connection to the user's server, and closes it. Does nothing if a proxy is set.
+    /// Checks that the user's server accepts connections. Does nothing if a proxy is set, because the server may be
+    /// reachable only through the proxy.
     async fn connect(&self) -> Result<(), ModelError> {
         let Some(url) = &self.settings.base_url else { return Ok(()) };
         let proxies = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
@@ -195,8 +196,8 @@ impl Provider {
         Ok((status, answer.text().await?))
     }
 
-    /// Makes the test call, a short question. Only a denial is an error; transient failures are left to the run's
-    /// retries.
+    /// Makes the test call, a short question. Returns an error only if the server denies the call: after a transient
+    /// failure, the calls of the run are retried anyway.
     async fn ask_once(&self) -> Result<ProbeCost, QueryFailed> {
         let request = Request { messages: vec![Message::new(Role::User, "Reply with: ok")], ..Request::default() };
         let chat = wire::request(&self.settings.target, &request);

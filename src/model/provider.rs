@@ -1,4 +1,4 @@
-//! A provider's model over HTTP: address, retries, bounds on replies, price.
+//! A model that a provider serves over HTTP: its address, retries, limits on the length of replies, and its price.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum number of different bounds that are tried for the length of one reply.
+/// Maximum number of different limits that are tried for the length of one reply.
 const MOST_BOUNDS: u32 = 6;
 
 /// Maximum number of times that a paused reply is continued.
@@ -118,15 +118,16 @@ impl Provider {
         Ok(whole)
     }
 
-    /// Asks for a reply, bounded by the model's limits and the remaining money. If the server refuses the bound, asks
-    /// again with another bound or without one, and remembers what the server accepts.
+    /// Asks for a reply whose length is limited by the model's capacity and the remaining money. If the server refuses
+    /// the limit, asks again with another limit or without one, and remembers what the server accepts.
     async fn ask_bounded(&self, request: &Request, pieces: Option<&Pieces>) -> Result<ClassifiedReply, FailedTry> {
         let target = &self.settings.target;
         let (options, _) = wire::options(target, request);
         let wanted = options.max_tokens;
         let mut bound = self.capacity.bound(request, wanted);
         let mut charged = Usage::default();
-        // The bound of a call that the server refused without a stated reason, if the bound may be the reason.
+        // The limit on the reply's length in a call that the server refused without a stated reason, if the limit may
+        // be the reason.
         let mut perhaps = None;
         for _ in 0..MOST_BOUNDS {
             let mut options = options.clone();
@@ -156,8 +157,8 @@ impl Provider {
                 Lesson::Perhaps => Some(refused),
             };
             if bound == Some(refused) {
-                // A retry without a bound shows whether the server refused the call because of its bound. The bound
-                // cannot be left out if the user or the agent asked for it.
+                // Try again without a limit on the reply's length, which shows whether the server refused the call
+                // because of the limit. The limit cannot be left out if the user or the agent asked for it.
                 if wanted.is_some() {
                     return self.explained(request, outcome);
                 }
@@ -271,8 +272,8 @@ impl Model for Provider {
         wire::options(&self.settings.target, request).1
     }
 
-    /// Estimates the cost from the request's length, and adds room for the thoughts of a model that reasons before it
-    /// answers.
+    /// Estimates the cost from the request's length. For a model that reasons before it answers, adds the tokens that
+    /// its thoughts may take.
     fn quote(&self, request: &Request) -> Quote {
         let settings = &self.settings;
         if settings.price.is_free() {

@@ -159,7 +159,7 @@ fn write_as(
             let format = json!({"type": "json_schema", "name": name, "schema": schema, "strict": strict});
             text.insert("format".to_owned(), format);
         }
-        // Gemini refuses a format together with functions.
+        // Gemini refuses a request with both a reply schema and tools.
         (AdapterKind::Gemini, ReplyFormat::Schema { .. }) if !request.tools.is_empty() => return false,
         (AdapterKind::Anthropic | AdapterKind::Gemini, ReplyFormat::Schema { name, schema, .. }) => {
             let spec = JsonSpec::new(name.as_str(), schema.clone());

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use super::Request;
 
-/// Assumed bytes per token; rather too few, so that estimates of tokens are rather too high. English and code have
-/// about four; tables of numbers and non-Latin scripts have fewer.
+/// Assumed bytes per token. The number is low, so that estimates of tokens are usually too high. English and code have
+/// about four bytes per token; tables of numbers and non-Latin scripts have fewer.
 const BYTES: usize = 3;
 
 /// Estimated tokens of a picture. Providers count about this many for a picture of screen size, regardless of its
@@ -15,18 +15,18 @@ const PICTURE: u64 = 1600;
 /// Upper bound on the tokens of a picture: some small models count fifty thousand.
 const LARGEST_PICTURE: u64 = 100_000;
 
-/// Minimum tokens of a useful reply; some providers do not accept a smaller bound.
+/// Minimum tokens of a useful reply. Some providers do not accept a smaller maximum length.
 pub(super) const LEAST_REPLY: u32 = 16;
 
-/// Tokens of the longest reply that any model may write. If the remaining money buys this many, the reply needs no
-/// bound.
+/// Tokens of the longest reply that any model may write. If the remaining money buys this many, the length of the reply
+/// need not be limited.
 pub(crate) const LONGEST_REPLY: u32 = 1 << 17;
 
 /// The estimated cost of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Quote {
-    /// Dollars that do not depend on the reply's length: the cost of the prompt, estimated from its bytes, or the cost
-    /// of a reply with a fixed price.
+    /// The part of the cost, in dollars, that does not depend on the reply's length: the cost of the prompt, estimated
+    /// from its bytes, or the cost of a reply with a fixed price.
     pub read: f64,
     /// Dollars per token of the reply; 0 if the cost does not depend on the reply's length.
     pub token: f64,
@@ -41,7 +41,8 @@ pub struct Quote {
 pub(crate) struct NoAffordableReply;
 
 impl Quote {
-    /// Returns the maximum number of tokens that a reply may have for this money; `None` if the reply needs no bound.
+    /// Returns the maximum number of tokens that a reply may have for this money; `None` if the length of the reply
+    /// need not be limited.
     ///
     /// # Errors
     /// If the money is not enough for any reply.
@@ -56,7 +57,7 @@ impl Quote {
         Ok((tokens < f64::from(LONGEST_REPLY)).then_some(tokens as u32))
     }
 
-    /// Returns the maximum cost in dollars of a call whose reply is bounded by `asked` (plus thoughts) and by
+    /// Returns the maximum cost in dollars of a call whose reply has at most `asked` tokens (plus thoughts) and at most
     /// `affordable` tokens.
     #[must_use]
     pub(crate) fn most(&self, asked: Option<u32>, affordable: Option<u32>) -> f64 {
@@ -66,7 +67,7 @@ impl Quote {
     }
 }
 
-/// Estimates the tokens of a request from its bytes, rather too high than too low.
+/// Estimates the tokens of a request from its bytes. The estimate is usually too high.
 pub(super) fn tokens_read(request: &Request) -> u64 {
     let (bytes, pictures) = measured(request);
     bytes.div_ceil(BYTES) as u64 + pictures * PICTURE
@@ -112,7 +113,7 @@ mod tests {
         assert!((quote.most(None, Some(6)) - 1.0).abs() < 1e-12);
         assert!((quote.most(Some(3), None) - 1.0).abs() < 1e-12, "thoughts are added to the requested tokens");
         assert!((quote.most(Some(9), Some(6)) - 1.0).abs() < 1e-12, "the affordable tokens are the limit");
-        // A call that is free or has a fixed cost needs no bound, even if no money is left.
+        // The reply of a call that is free or has a fixed cost need not be limited, even if no money is left.
         for free in [Quote::default(), Quote { read: 3.0, ..Quote::default() }] {
             assert_eq!(free.affordable(0.0), Ok(None));
         }

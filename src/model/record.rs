@@ -76,8 +76,8 @@ impl Recorder {
                 ModelError::ContextLength(_) | ModelError::Refused(_) | ModelError::Rejected(_) => {
                     (RecordedOutcome::Failed(failed.clone()), failed.usage, failed.cost)
                 }
-                // A bad key, a network failure or the end of a script is not part of the conversation, so it is not
-                // recorded.
+                // A wrong API key, a network failure or a script without further replies is not part of the
+                // conversation, so the error is not recorded.
                 ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => return answer,
             },
         };

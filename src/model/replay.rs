@@ -36,7 +36,7 @@ impl Replay {
     /// Reads a recording.
     ///
     /// # Errors
-    /// Kind `Usage` if the file cannot be read, is empty, or, with file and line, is not a recording.
+    /// Kind `Usage` if the file cannot be read, is empty, or has a line that is not a recorded call.
     pub(super) fn load(name: &str, path: &Path) -> Result<Self> {
         let mut calls: HashMap<String, RecordedOutcomes> = HashMap::new();
         let mut model = None;

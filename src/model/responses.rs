@@ -160,12 +160,12 @@ impl ResponseCollector {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the failed response, or the error that was sent instead of a response.
+    /// Removes and returns the failed response, or the error that was sent instead of a response.
     pub(super) fn failed(&self) -> Option<Value> {
         self.lock().failed.take()
     }
 
-    /// Takes the body of the response; `None` if none arrived.
+    /// Removes and returns the body of the response; `None` if none arrived.
     pub(super) fn body(&self) -> Option<Value> {
         let mut came = self.lock();
         let mut body = came.response.take()?;

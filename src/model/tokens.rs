@@ -48,7 +48,7 @@ pub(super) struct TokenCollector {
     prompt: Vec<u32>,
     completion: Vec<u32>,
     logprobs: Vec<f64>,
-    /// Ids listed with the log-probabilities; `None` for a token without an id.
+    /// For each token in the list of log-probabilities, its id, if the list contains it.
     beside: Vec<Option<u32>>,
     weights: Option<String>,
 }

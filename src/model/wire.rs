@@ -33,7 +33,7 @@ pub(super) fn request(target: &ModelTarget, request: &Request) -> ChatRequest {
         .map(|call| (call.id.as_str(), call.name.as_str()))
         .collect();
     let mut messages: Vec<ChatMessage> = Vec::with_capacity(request.messages.len());
-    // For the Responses API, messages are sent as items instead (in `options`).
+    // For the Responses API, [`options`] adds the messages in the form of items, so add none here.
     let said_here = if kind == AdapterKind::OpenAIResp { &[][..] } else { &request.messages };
     for said in said_here {
         // Anthropic wants the results of all calls in one message ("Parallel tool use" in its documentation).
@@ -228,7 +228,8 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
     if target.kind == AdapterKind::OpenAIResp {
         responses::complete(target, request, &mut options, &mut extra);
     }
-    // Without a cache key, `genai` turns off caching for the newest models.
+    // `genai` turns off caching for OpenAI's newest models unless a cache key is set. It knows these models by their
+    // names, so on the user's own server only models named `gpt-...` need a key.
     let has_cache = !target.own_server || target.model.starts_with("gpt-");
     if target.kind == AdapterKind::OpenAIResp || target.is_openai() && has_cache {
         options.prompt_cache_key = Some(cache_key(request));
@@ -284,7 +285,7 @@ fn parts(
     if kind == AdapterKind::OpenAI {
         reply.thoughts.extend(reply.reasoning.clone().map(Thought::Text));
     }
-    // Anthropic's signature of the thoughts in the next part.
+    // Anthropic's signature of thoughts. The part with the thoughts comes after the part with their signature.
     let mut signed: Option<String> = None;
     for part in content {
         match part {

@@ -108,7 +108,7 @@ pub(super) fn permitted_patches(
     (kept.collect(), left.collect())
 }
 
-/// Lists the Python files of a solution that contain values of the gold answer, each as an error fragment.
+/// Reports values of the gold answer in the Python files that a solution changed and may change, as error fragments.
 pub(super) fn written_answers(
     tree: &Path,
     changes: &Changes,

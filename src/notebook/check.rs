@@ -9,10 +9,10 @@ use super::loaded::LoadedTask;
 use super::manifest::LandmarkCheck;
 use crate::suite::GoldValues;
 
-/// Maximum bytes of a searched file; longer files are data.
+/// Files of this size in bytes or more are not searched, because such long files are data.
 const LARGEST_TEXT: u64 = 1_000_000;
 
-/// Lists the faults of a task, each as an error fragment.
+/// Lists the faults of a task, each as the text of an error message.
 pub fn problems(task: &LoadedTask) -> Vec<String> {
     let mut found = Vec::new();
     folders(task, &mut found);
@@ -67,7 +67,7 @@ fn folders(task: &LoadedTask, found: &mut Vec<String>) {
     }
 }
 
-/// Checks that every cell and probe in the task's folder is used.
+/// Checks that the manifest uses every file in the task's folders `cells` and `probes`.
 fn files(task: &LoadedTask, found: &mut Vec<String>) {
     let Some(dir) = task.answer_path.parent() else { return };
     let manifest = &task.manifest;

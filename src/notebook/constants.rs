@@ -8,7 +8,8 @@ use super::task::TrialSolution;
 /// Maximum length of a quoted word that counts as a constant.
 const LONGEST_WORD: usize = 20;
 
-/// Returns a solution for each constant of each block's gold cells, with that constant changed. Names are unique.
+/// Returns one changed copy of the gold solution for each constant in the gold cells; only that constant is changed.
+/// The copies have different names.
 pub fn changes(task: &LoadedTask) -> Vec<TrialSolution> {
     let mut trials: Vec<TrialSolution> = Vec::new();
     for (place, block) in task.manifest.blocks.iter().enumerate() {

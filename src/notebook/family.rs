@@ -1,4 +1,4 @@
-//! The family of notebook tasks: its items and sample ids.
+//! The family (kind of task) of notebook tasks: its items and sample ids.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::run::family::{Family, Item, MeasureFacts, ScoringBasis, Words};
 use crate::sample::{Sample, Withheld};
 
-/// The family of notebook tasks.
+/// The family (kind of task) of notebook tasks.
 #[derive(Debug, Clone, Copy)]
 pub struct Notebook;
 
@@ -71,8 +71,7 @@ impl Family for Notebook {
     }
 }
 
-/// A variant of the family of notebook tasks: a function makes the tasks, for example tasks whose solutions differ from
-/// gold.
+/// Same as [`Notebook`], except that a function makes the tasks, for example tasks whose solutions differ from gold.
 #[derive(Debug, Clone, Copy)]
 pub struct NotebookWith<F>(pub F);
 

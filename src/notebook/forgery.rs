@@ -1,4 +1,4 @@
-//! The solution of the agent `forger`, which meets the published rules without doing the work.
+//! The solution of the agent `forger`. It satisfies SUPER's published rules without doing the task's work.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A task as an item of the family: its samples, scores and descriptions.
+//! Implements the trait [`Item`] for notebook tasks: their samples, scores and descriptions.
 
 use std::sync::Arc;
 

@@ -101,8 +101,8 @@ pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<
 /// or wrong. A landmark is reached if its check succeeds. The measure `replays` is 1 if every value is right and the
 /// agent's cells that succeeded also succeed when they are run again on the original repo.
 ///
-/// Passes if every value is right, the check [`PROGRAM`] passes, and every landmark of the withheld blocks is reached;
-/// with [`Rule::Reference`], if the published accuracy is 1.
+/// The verdict passes if every value is right, the check [`PROGRAM`] passes, and every landmark of the blocks that the
+/// sample withholds is reached. With [`Rule::Reference`], it passes if the published accuracy is 1.
 ///
 /// # Errors
 /// Returns the errors of [`LoadedTask::gold`].
@@ -192,17 +192,17 @@ fn is_all(share: f64) -> bool {
     share >= 1.0 - 1e-9
 }
 
-/// Whether values are also compared with the result of the harness's own run.
+/// Whether the result of the harness's own run must be right, too.
 #[derive(Clone, Copy)]
 enum OwnRun<'a> {
-    /// The harness's run is not compared.
+    /// Only the submission is compared with gold.
     NotAsked,
-    /// The harness's run is compared. Contains the run's result, if there is one.
+    /// The result of the harness's own run is compared with gold, too. Contains this result, if there is one.
     Gave(Option<&'a Value>),
 }
 
-/// Compares the submission with gold, value by value. If the harness's own run is compared, too, a value must also be
-/// right in the result of this run.
+/// Compares the submission with gold, value by value. With [`OwnRun::Gave`], a value must also be right in the result
+/// of the harness's own run.
 fn compared(gold: &Value, submitted: Option<&Value>, run: OwnRun<'_>, relative: f64) -> ExperimentVerdict {
     let mut leaves = Vec::new();
     flatten(String::new(), gold, &mut leaves);

@@ -10,17 +10,17 @@ use crate::kernel::Host;
 use crate::sandbox::{Command, Fault};
 use crate::score::last_json_line;
 
-/// The layer's folder in the sandbox, outside of the workspace.
+/// Folder of the env layer (the attempt's venv) in the sandbox, outside of the workspace.
 const LAYER: &str = "/tmp/notebook-env";
-/// Time limit for creating, capturing or restoring the layer.
+/// Time limit for each of [`make`], [`capture`] and [`restore`].
 const WALL: Duration = Duration::from_mins(10);
 /// Maximum bytes of the output of the script that captures a layer. The output includes the texts of changed files.
 const MOST: usize = 8 << 20;
 
 const SOURCE: &str = include_str!("layer.py");
 
-/// Returns the env of an attempt's sandbox: the layer on top of the base env, packages from the wheelhouse, no network,
-/// one thread.
+/// Returns the env of an attempt's sandbox. It has the env layer (the attempt's venv) on top of the base env. pip
+/// installs packages from the wheelhouse without a network, and linear algebra uses one thread.
 pub fn over(base: &Env, wheelhouse: Option<&Path>, digest: &str) -> Env {
     let mut env = base.clone();
     let path = env.variables.get("PATH").cloned().unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
@@ -55,9 +55,9 @@ pub async fn make(host: &mut dyn Host) -> Result<(), Fault> {
     run(json!({ "what": "make", "layer": LAYER }), host).await.map(drop)
 }
 
-/// Returns what an attempt has installed and changed in the layer: `{"packages": {name: version}, "patches": {path:
-/// text}, "left": [...]}`. `patches` contains the texts of changed Python files; `left` lists changed files that are
-/// not in `patches`, and unreadable files.
+/// Returns what an attempt has installed and changed in its env layer (venv): `{"packages": {name: version}, "patches":
+/// {path: text}, "left": [...]}`. `patches` contains the texts of changed Python files; `left` lists changed files that
+/// are not in `patches`, and unreadable files.
 ///
 /// # Errors
 /// Returns the errors of [`make`].
@@ -65,8 +65,8 @@ pub async fn capture(host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
     run(json!({ "what": "capture", "layer": LAYER }), host).await
 }
 
-/// Recreates a captured layer. Returns a map whose entry `left` lists the packages and files that could not be
-/// restored.
+/// Recreates an env layer (venv) from what [`capture`] returned. Returns a map whose entry `left` lists the packages
+/// and files that could not be restored.
 ///
 /// # Errors
 /// Returns the errors of [`make`].

@@ -17,7 +17,8 @@ use crate::sample::UpSets;
 /// Name of the [`GoldRecord`] file in a task's folder.
 pub const RECORD: &str = "record.json";
 
-/// The parts of the repository that a run of the gold cells changed, and the functions that it called.
+/// Record of a run of the gold cells (the reference solution): the parts of the repository that it changed, and its
+/// calls of the repository's functions.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldRecord {
@@ -43,7 +44,7 @@ pub struct LoadedTask {
     pub id: String,
     /// The parsed `task.toml`.
     pub manifest: TaskManifest,
-    /// The gold cells of each block.
+    /// The gold cells (the reference solution) of each block.
     pub cells: Vec<Vec<String>>,
     /// For each landmark (sign of progress), the text of its probe, a script that checks it; `None` without a probe.
     pub probes: Vec<Option<String>>,
@@ -51,11 +52,12 @@ pub struct LoadedTask {
     pub answer: Option<Value>,
     /// The file of the gold answer.
     pub answer_path: PathBuf,
-    /// The changes and calls of gold's run; `None` until they are recorded.
+    /// The changes and calls of a run of the gold cells; `None` until they are recorded.
     pub record: Option<GoldRecord>,
     /// Parts of the repository that a solution may change.
     pub permitted: PermittedChanges,
-    /// Which blocks need which earlier blocks; decides which sets of blocks a sample may withhold.
+    /// For each block, the earlier blocks that it needs. A sample that withholds a block also withholds all blocks that
+    /// need it.
     pub order: UpSets,
     /// Folder of the repo.
     pub repo_dir: PathBuf,
@@ -197,8 +199,7 @@ impl LoadedTask {
         self.answer.as_ref().ok_or_else(|| missing("gold answer"))
     }
 
-    /// Returns, in order, the cells of the blocks that a sample withholds or, if `inside` is false, of the other
-    /// blocks.
+    /// Returns, in order, the cells of the blocks in `withheld` or, if `inside` is false, of all other blocks.
     #[must_use]
     pub(super) fn cells_of(&self, withheld: &[usize], inside: bool) -> Vec<String> {
         let blocks = self.cells.iter().enumerate();

@@ -22,7 +22,7 @@ pub struct TaskManifest {
     pub title: String,
     /// The repo's id.
     pub repo: String,
-    /// The base env's id.
+    /// Id of the env in which attempts start.
     pub env: String,
     /// Name of the list of wheels that `pip install` can install: `wheels/<name>.txt`.
     #[serde(default)]
@@ -44,7 +44,7 @@ pub struct TaskManifest {
     /// `tune.py::main`, `tune.py::<module>`, `config.json`, `site-packages/boruta/boruta_py.py`.
     #[serde(default)]
     pub may_change: Vec<String>,
-    /// Harmless changes of gold cells' constants.
+    /// Changes of constants in the gold cells with which an attempt may pass, because the solution stays right.
     #[serde(default)]
     pub harmless: Vec<HarmlessChange>,
     /// Budget of an attempt.
@@ -55,7 +55,7 @@ pub struct TaskManifest {
     /// Blocks of gold cells, in the order in which they are executed.
     #[serde(rename = "block")]
     pub blocks: Vec<CellBlock>,
-    /// Signs of how far an attempt got.
+    /// Landmarks, which show how far an attempt got.
     #[serde(rename = "landmark", default)]
     pub landmarks: Vec<Landmark>,
 }
@@ -80,13 +80,13 @@ impl Default for AttemptBudget {
     }
 }
 
-/// A change of a constant in the gold cells that makes no difference.
+/// A change of a constant in the gold cells with which the solution stays right.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HarmlessChange {
-    /// The change, as named by `verify`: "block `rows`: `200` for `201`".
+    /// The change, as named by `verify`: "rows: `200` becomes `201`".
     pub change: String,
-    /// Why the change makes no difference.
+    /// Why the solution stays right with the change.
     pub because: String,
 }
 
@@ -120,7 +120,7 @@ const fn five_minutes() -> f64 {
     300.0
 }
 
-/// A block of gold cells.
+/// A block: the gold cells of one step of the task. A sample may withhold a block; the agent must then do this step.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellBlock {
@@ -172,7 +172,7 @@ impl Category {
     }
 }
 
-/// A sign of progress.
+/// A landmark: evidence that the step of a block is done.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Landmark {
@@ -192,7 +192,7 @@ pub struct Landmark {
 pub enum LandmarkCheck {
     /// Path of a script that prints `reached` as its last line and exits with 0 if the landmark was reached.
     Probe(String),
-    /// A regular expression that must match the output of the answer's command when the harness runs this command.
+    /// A regular expression that must match the output of [`AnswerRule::command`] when the harness runs this command.
     Entry(String),
 }
 
@@ -236,8 +236,8 @@ impl TaskManifest {
             }
         }
         self.landmark_faults(&earlier, &mut faults);
-        // A block that others need must have a landmark of its own. Every sample that withholds it also withholds the
-        // blocks that need it, so without a landmark nothing would show that the needed block itself matters.
+        // A block that other blocks need must have a landmark. Every sample that withholds this block also withholds
+        // the blocks that need it. So without a landmark, no check would show whether the needed block itself matters.
         let is_needed = |id: &String| self.blocks.iter().any(|block| block.needs.contains(id));
         let is_seen = |id: &String| self.landmarks.iter().any(|landmark| landmark.block == *id);
         for block in self.blocks.iter().filter(|block| is_needed(&block.id) && !is_seen(&block.id)) {

@@ -30,7 +30,7 @@ use crate::sample::Sample;
 use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::workspace::Snapshot;
 
-/// Time limit of a probe.
+/// Time limit of a probe, a script that checks for a sign of progress.
 const PROBE: Duration = Duration::from_mins(2);
 
 /// A task with its repo, its env and its wheelhouse, which is the folder of downloaded wheels.
@@ -73,8 +73,8 @@ impl ReadyTask {
         &self.item.loaded
     }
 
-    /// Returns the parts of the repo that a solution changed, together with `left`, or an error if the solution's code
-    /// contains gold values. `left` has the files of installed packages whose changes the task does not permit.
+    /// Returns the parts of the repo that a solution changed, together with `left`: the files of installed packages
+    /// whose changes the task does not permit. The result is an error if the solution's code contains gold values.
     fn changes(&self, evidence: &AttemptOutput<'_>, patches: &Map<String, Value>, left: &[String]) -> Measurement {
         let (task, tree) = (self.task(), self.snapshot.tree());
         let parts = changes::changed_parts(tree, evidence.changes, patches);
@@ -127,9 +127,10 @@ impl ReadyTask {
         }
     }
 
-    /// Runs the checks: first the probes, then the entry script with the calls of `packages` traced, then the search
-    /// for patterns in the script's output. `fails` is whether an earlier check has failed. For a `TrialSolution`, only
-    /// pass or fail matters, so the entry script is skipped after a failed check or probe.
+    /// Runs the checks. First come the probes, which are scripts that check for signs of progress. Then the entry
+    /// script runs, its calls of functions in `packages` are traced, and its output is searched for patterns. `fails`
+    /// is whether an earlier check has failed. For a `TrialSolution`, only pass or fail matters, so the entry script is
+    /// skipped after a failed check or probe.
     async fn check(
         &self,
         withheld: &[usize],
@@ -188,7 +189,7 @@ impl ReadyTask {
         Ok(Measurement::from_exec(&landmark_id(&landmark.id), &exec, result))
     }
 
-    /// Runs the prefix and the agent's cells again, on the original repo.
+    /// Runs the cells before the agent's work (the prefix) and the agent's cells again, on the original repo.
     async fn replay(
         &self,
         withheld: &[usize],
@@ -224,7 +225,7 @@ impl ReadyTask {
     }
 }
 
-/// Returns the indices of a sample's withheld blocks.
+/// Returns the indices of the blocks that a sample withholds from the agent.
 fn withheld(staged: &Staged<'_>) -> Vec<usize> {
     ids::withheld(&staged.task.sample).map(|it| it.units).unwrap_or_default()
 }
@@ -249,7 +250,7 @@ impl Ready for ReadyTask {
         !self.task().permitted.allows_file(path, !self.snapshot.tree().join(path).exists())
     }
 
-    /// Uses the task's own budgets in place of limits that have their default values in the run.
+    /// Replaces limits of steps, time and tokens that have their default values in the run by the task's own limits.
     fn limits(&self, asked: Limits) -> Limits {
         let (usual, own) = (Limits::default(), self.task().manifest.budget);
         Limits {

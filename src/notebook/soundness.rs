@@ -1,5 +1,6 @@
 //! Shows that a task is sound: the gold cells pass in full three times, an attempt that does nothing passes nothing, a
-//! forger passes nothing by our measures, no landmark is reached before its block is run, and every block matters.
+//! forger passes nothing by our measures, no landmark is reached before its block is run, and the gold cells without
+//! any one block fail a check.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::run::soundness::{Soundness, UnitProof, why};
 use crate::sample::Withheld;
 use crate::workspace::repo_digest;
 
-/// Number of times that the gold cells must pass in full.
+/// Number of attempts by `gold`, each of which must pass in full.
 pub const REPEATS: u32 = 3;
 
 /// Returns the notebook family with a solution that lacks one block: the gold cells of all withheld blocks except the
@@ -102,7 +103,7 @@ impl SoundnessPlan {
         self.id((0..self.task.manifest.blocks.len()).collect())
     }
 
-    /// Returns for each block the smallest sample that withholds it: the block and all blocks that need it.
+    /// Returns for each block the smallest sample that withholds the block and, with it, all blocks that need it.
     #[must_use]
     pub fn without_each(&self) -> Vec<String> {
         (0..self.task.manifest.blocks.len()).map(|block| self.id(self.upwards(block))).collect()
@@ -124,8 +125,9 @@ impl SoundnessPlan {
         above
     }
 
-    /// Judges the attempts: `whole` are the attempts of `gold` and `forger` at the whole task. `parts` are the attempts
-    /// at each block's smallest sample: by `noop`, and with all gold cells except those of the block.
+    /// Judges the attempts. `whole` contains the attempts by `gold` and `forger` at the whole task. `parts` contains
+    /// the attempts at the samples of [`Self::without_each`]: those by `noop`, and those with all gold cells except the
+    /// cells of the sample's block.
     #[must_use]
     pub fn judge(&self, whole: &[AttemptRecord], parts: &[AttemptRecord]) -> Soundness {
         let mut proof = Soundness::new(&self.task.id);
@@ -213,14 +215,14 @@ impl SoundnessPlan {
     }
 }
 
-/// Returns names and values of our own measures, or of the published ones.
+/// Returns the names and values of a record's measures: our own if `ours`, otherwise those published with SUPER.
 fn measures(record: &AttemptRecord, ours: bool) -> impl Iterator<Item = (&str, f64)> {
     let verdict = if ours { &record.verified } else { &record.reported };
     verdict.iter().flat_map(|verdict| verdict.measures.iter().map(|(name, &value)| (name.as_str(), value)))
 }
 
-/// Whether a landmark's pattern was in the output of cells: of the agent's cells if `by` is `agent`, of the cells run
-/// before the agent began if `by` is `prefix`.
+/// Whether the pattern of a landmark was found in the output of cells. If `by` is `agent`, these are the agent's cells;
+/// if it is `prefix`, the cells that ran before the agent began.
 fn was_hit(record: &AttemptRecord, landmark: &str, by: &str) -> bool {
     let seen = record.observed.get("landmarks").and_then(|all| all.get(landmark)).and_then(|one| one.get(by));
     seen.and_then(serde_json::Value::as_bool).unwrap_or(false)

@@ -1,4 +1,4 @@
-//! A task as an item, and the blocks that its samples withhold.
+//! A notebook task, and the blocks of gold cells that a sample withholds, so that the agent must do their work.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::score::Rule;
 pub struct TaskItem {
     /// The task's files.
     pub loaded: Arc<LoadedTask>,
-    /// The measures that decide about a pass: the harness's own or the published ones.
+    /// Whether the harness's own measures or the published ones decide whether an attempt passes.
     pub rule: Rule,
     /// The solutions used by agents without a model.
     pub solutions: Solutions,
@@ -22,7 +22,7 @@ pub struct TaskItem {
 pub enum Solutions {
     /// The gold cells of the withheld blocks.
     Gold,
-    /// The gold cells without the first withheld block, to check that the block matters.
+    /// The gold cells of all withheld blocks except the first, to check that an attempt fails without that block.
     LeftOut,
     /// A solution for each attempt, by the attempt's number. Only whether a solution passes matters, so verification
     /// does not run the repo's main program (the entry script) if another check has already failed.
@@ -34,9 +34,9 @@ pub enum Solutions {
 pub struct TrialSolution {
     /// Name of the solution.
     pub name: String,
-    /// Cells of the solution, for the sample that withholds all blocks.
+    /// Cells of the solution. They are run in the sample that withholds all blocks.
     pub cells: Vec<String>,
-    /// The submission; `None` for the JSON that the cells print.
+    /// The answer to submit; `None` to submit the JSON that the cells print.
     pub answer: Option<String>,
 }
 
@@ -55,7 +55,8 @@ impl TaskItem {
 }
 
 impl TaskItem {
-    /// Returns the cells that an agent without a model runs, and its submission; `None` for what the cells print.
+    /// Returns the cells that an agent without a model runs, and the answer that it submits; `None` to submit what the
+    /// cells print.
     pub fn solution(&self, withheld: &[usize], attempt: u32) -> (Vec<String>, Option<String>) {
         let skipped = match &self.solutions {
             Solutions::Gold => 0,
@@ -66,17 +67,17 @@ impl TaskItem {
             }
         };
         let cells = self.loaded.cells_of(withheld.get(skipped..).unwrap_or_default(), true);
-        // If nothing is withheld, no cells remain to run and print the answer, so submit the gold answer.
+        // If no block is withheld, there are no cells to run that would print the answer, so submit the gold answer.
         let known = self.loaded.answer.as_ref().filter(|_| withheld.is_empty());
         (cells, known.map(ToString::to_string))
     }
 
-    /// Whether the solutions are trials, for which it matters only whether each of them passes.
+    /// Whether the solutions are [`Solutions::Trials`], of which only pass or fail is needed.
     pub(super) const fn is_trial(&self) -> bool {
         matches!(self.solutions, Solutions::Trials(_))
     }
 
-    /// Returns a block with its category: `deps (dependencies)`.
+    /// Returns a block's id and category: `deps (dependencies)`.
     pub fn named(&self, place: usize) -> String {
         let block = &self.loaded.manifest.blocks[place];
         format!("{} ({})", block.id, block.category.name())

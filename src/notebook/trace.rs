@@ -124,9 +124,9 @@ fn count(value: f64) -> u64 {
     value as u64
 }
 
-/// Returns the functions whose calls are exactly the same in two runs of gold on one machine. A tolerance would keep
-/// functions whose values depend on the clock, if these values are small (a few milliseconds) compared with other
-/// values. Right solutions would then fail on a busy machine.
+/// Returns the functions whose calls are exactly the same in two runs of gold on one machine. If a difference were
+/// tolerated, functions that return times would be kept if these times (a few milliseconds) are small compared with
+/// other values. Right solutions would then fail on a busy machine.
 pub fn stable(first: &Calls, second: &Calls) -> Calls {
     let is_same = |name: &String, calls: &[f64; 6]| {
         second

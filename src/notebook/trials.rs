@@ -54,7 +54,8 @@ pub fn trial_family(trials: Vec<TrialSolution>) -> impl Family + Clone + 'static
 /// Number of gold runs that a record is made from.
 pub const RECORDED: u32 = 2;
 
-/// Returns the family for recording gold's run: the task need not have a record yet, and every change is permitted.
+/// Returns the family for recording gold's run. In this family, a task need not have a record yet, and a solution may
+/// change any file.
 pub fn gold_recording_family() -> impl Family + 'static {
     NotebookWith(|mut loaded: LoadedTask, _| {
         loaded.permitted = PermittedChanges::new(["**"])?;
@@ -74,8 +75,8 @@ pub struct TrialPlan {
     digest: String,
     /// The solutions.
     pub trials: Vec<TrialSolution>,
-    /// Whether each trial must pass; `None` for a changed constant, which must fail unless the manifest lists the
-    /// change as harmless.
+    /// Whether each trial must pass. `None` stands for a trial with a changed constant, which must fail unless the
+    /// manifest lists the change as harmless.
     must_pass: Vec<Option<bool>>,
 }
 
@@ -145,7 +146,7 @@ impl TrialPlan {
         super::ids::sample(&crate::sample::Withheld { item: self.task.id.clone(), units }).id().to_owned()
     }
 
-    /// Returns the key of a solution's outcome.
+    /// Returns the key under which a solution's outcome is cached.
     #[must_use]
     pub fn key(&self, trial: &TrialSolution) -> String {
         hex(&Sha256::digest(format!("{}\n{:?}\n{:?}", self.digest, trial.cells, trial.answer)))

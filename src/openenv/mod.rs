@@ -65,7 +65,7 @@ struct Served {
     stop: CancellationToken,
 }
 
-/// A bound server that does not answer yet.
+/// A server that has bound its address but does not answer requests yet.
 pub struct OpenEnvServer {
     listener: BoundAddress,
     router: Router,
@@ -107,7 +107,7 @@ impl OpenEnvServer {
         Ok(Self { listener, router, address })
     }
 
-    /// Answers until `stop` is cancelled.
+    /// Answers requests until `stop` is cancelled.
     ///
     /// # Errors
     /// Kind `Machine` if the server fails.

@@ -58,8 +58,8 @@ pub(super) fn middle_cut(text: &str, most: usize) -> String {
     text.chars().take(first).chain(['…']).chain(text.chars().skip(count - last)).collect()
 }
 
-/// Shortens names to at most `most` characters each by cutting out the middle. If two different names would then look
-/// alike, each is cut to the part around their first difference instead.
+/// Shortens each name to at most `most` characters by cutting out its middle. If different names become equal by this,
+/// each of them is cut to the part around their first difference instead.
 pub(super) fn cut_apart(names: &[&str], most: usize) -> Vec<String> {
     let cut: Vec<String> = names.iter().map(|name| middle_cut(name, most)).collect();
     let whole: Vec<Vec<char>> = names.iter().map(|name| clean(name).chars().collect()).collect();

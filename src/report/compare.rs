@@ -67,7 +67,7 @@ impl Tries {
         (!self.passes.is_empty()).then(|| self.passed() as f64 / self.passes.len() as f64)
     }
 
-    /// Pass rate if all lost attempts had failed, and if all had passed.
+    /// The pass rate if all lost attempts had failed, and the pass rate if all of them had passed.
     fn bounds(&self) -> [f64; 2] {
         let all = (self.passes.len() + self.lost).max(1) as f64;
         [self.passed() as f64 / all, (self.passed() + self.lost) as f64 / all]
@@ -171,8 +171,8 @@ pub fn compare(contenders: &[Contender], every_pair: bool, by_n: bool, how: Inte
     rows
 }
 
-/// Compares two contenders. Returns `None` if no sample has an attempt of both that was not lost. If one contender lost
-/// all its attempts, the row over all n is returned nevertheless, with NaNs.
+/// Compares two contenders. Returns `None` if there is no sample at which each contender has an attempt that was not
+/// lost. If one contender lost all its attempts, the row over all n is returned nevertheless, with NaNs.
 fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals) -> Option<ContenderComparison> {
     let within = |tries: &&Tries| n.is_none_or(|n| tries.n == n);
     let mut differences: Vec<SampleValue<'_>> = Vec::new();
@@ -221,7 +221,8 @@ fn pair(first: &Contender, second: &Contender, n: Option<usize>, how: Intervals)
     })
 }
 
-/// The values whose signs the permutation test flips: each sample's difference or, over papers, the sum per paper.
+/// The values whose signs the permutation test flips: the difference at each sample or, if `over_papers`, the sum of
+/// these differences for each paper.
 fn flipped(differences: &[SampleValue<'_>], over_papers: bool) -> Vec<f64> {
     let mut papers: BTreeMap<&str, f64> = BTreeMap::new();
     for sample in differences {

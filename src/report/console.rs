@@ -106,7 +106,7 @@ fn ends(rows: &[SummaryRow]) -> String {
     format!("How attempts ended\n{table}\n{}", wrap(&format!("{legend}{score}"), ""))
 }
 
-/// Formats rates weighted by lines of code.
+/// Formats the table of pass rates in which samples are weighted by their lines of withheld code.
 #[must_use]
 pub fn lines_console(summary: &Summary) -> String {
     let heading = ["samples", "lines", "pass@1", "score_lines"].map(str::to_owned);
@@ -128,7 +128,7 @@ pub fn lines_console(summary: &Summary) -> String {
     format!("Rates by lines\n{table}\n{}\n", wrap(legend, ""))
 }
 
-/// Table of the family's own measures over all n: one row per measure, one column per agent.
+/// Table of the measures that the family (kind of task) defines, over all n: one row per measure, one column per agent.
 fn measures(rows: &[SummaryRow]) -> Option<String> {
     let overall: Vec<&SummaryRow> = rows
         .iter()
@@ -222,7 +222,7 @@ pub(super) fn render<R>(
     trimmed(table, &[0])
 }
 
-/// The key of a summary's row, for [`render`].
+/// Returns the agent, the model and n of a summary's row, as [`render`] expects them.
 fn key(row: &SummaryRow) -> (String, Option<String>, Option<usize>) {
     (row.agent.clone(), row.model.clone(), row.n)
 }

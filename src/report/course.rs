@@ -26,7 +26,7 @@ impl Course {
             if !runs_code(tool, arguments) {
                 continue;
             }
-            // Nothing has run if the session reports an error; if the code is still running, a later call shows its
+            // If the session reports an error, no code has run. If the code is still running, a later call shows its
             // outcome.
             if tool == "execute" && (content.starts_with("error:") || content.starts_with("still running")) {
                 continue;

@@ -62,7 +62,7 @@ pub struct ByDate {
     pub public: PublicationTiming,
     /// Number of samples in the group.
     pub samples: usize,
-    /// Attempts that were not lost.
+    /// Number of attempts, without those lost to failures of the infrastructure.
     pub attempts: usize,
     /// pass@1.
     pub pass: Option<f64>,

@@ -14,8 +14,9 @@ use crate::error::Result;
 use crate::run::{Outcome, counting};
 use crate::stats::{Interval, Intervals, SampleValue, rate_interval};
 
-/// Statistics on the attempts of one agent and model, at one n or over all n. Attempts that were lost or stopped enter
-/// only `lost` and `lost_ends`; lost ones also enter the two bounds of pass@1.
+/// Statistics on the attempts of one agent and model, with one number of masked functions or with all numbers together.
+/// Attempts that were lost or stopped are counted only in `lost` and `lost_ends`; lost ones also affect the two bounds
+/// of pass@1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HowRow {
     /// The agent's label.
@@ -24,9 +25,9 @@ pub struct HowRow {
     pub model: Option<String>,
     /// Number of masked functions; `None` for all.
     pub n: Option<usize>,
-    /// Samples with at least one attempt that was not lost.
+    /// Samples with at least one attempt that was neither lost nor stopped.
     pub samples: usize,
-    /// Attempts that were not lost.
+    /// Attempts that were neither lost nor stopped.
     pub attempts: usize,
     /// Attempts (of `attempts`) whose trajectory could be read.
     pub trajectories: usize,
@@ -54,9 +55,9 @@ pub struct HowRow {
     pub seconds_per_sample: Option<f64>,
     /// Attempts whose reported results are right but whose code doesn't produce them.
     pub unsupported: usize,
-    /// Number of attempts by end, without lost ones.
+    /// Number of attempts by the reason why they ended, without lost and stopped ones.
     pub ends: BTreeMap<End, usize>,
-    /// Number of lost and stopped attempts by end.
+    /// Number of lost and stopped attempts by the reason why they ended.
     pub lost_ends: BTreeMap<End, usize>,
     /// Attempts lost to infrastructure, or stopped with the run.
     pub lost: usize,
@@ -77,14 +78,16 @@ pub struct AttemptShare {
     pub interval: Option<Interval>,
 }
 
-/// The record that counts for an attempt (see [`counting`]), with the attempt's course if its trajectory could be read.
+/// The record of an attempt that statistics use (see [`counting`]), and what happened when the attempt ran code, if its
+/// trajectory could be read.
 type AttemptWithCourse<'a> = (&'a Outcome, Option<Course>);
 
-/// The attempts of one agent and model, by n.
+/// The attempts of one agent and model, by the number of masked functions (n).
 type CoursesByN<'a> = BTreeMap<usize, Vec<AttemptWithCourse<'a>>>;
 
-/// Computes the rows of all agents and models. `course` reads an attempt's trajectory and returns `None` if there is
-/// none.
+/// Computes the rows of the table: for each agent and model, one row for each number of masked functions and, if there
+/// are several numbers, one row for all of them. `course` reads what happened when an attempt ran code from its
+/// trajectory, and returns `None` if there is no trajectory.
 ///
 /// # Errors
 /// Returns the errors of `course`.

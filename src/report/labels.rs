@@ -77,7 +77,8 @@ impl Labels {
         if are_several { format!("{}/", self.renamed(run)) } else { String::new() }
     }
 
-    /// Checks that labels don't give two contenders the same name and that each label names exactly one thing.
+    /// Checks that each label fits exactly one name in the runs, and that different pairs of agent and model do not get
+    /// the same name.
     ///
     /// # Errors
     /// Kind `Usage` if the check fails.
@@ -125,7 +126,7 @@ impl Labels {
     }
 }
 
-/// Error for a label whose old name doesn't exist.
+/// Error for a label whose old name is not the name of a run, agent or model.
 fn unknown(ways: &[(String, String)], known: &BTreeSet<String>) -> Error {
     let names: Vec<String> = ways.iter().map(|(old, _)| format!("`{old}`")).collect();
     let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();

@@ -12,8 +12,8 @@ use crate::stats::{FEWEST_SAMPLES, Interval};
 /// The row of one agent and model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeaderboardRow {
-    /// One plus the number of contenders that are ahead of this one by the paired test. `None` if there are several
-    /// contenders but this one was compared with none of them.
+    /// One plus the number of agents and models that are significantly better than this one by the paired test. `None`
+    /// if there are several rows but this one was compared with none of them.
     pub rank: Option<usize>,
     /// The agent's label.
     pub agent: String,
@@ -44,11 +44,11 @@ pub struct LeaderboardRow {
     pub is_front: bool,
 }
 
-/// Orders the contenders by pass@1, highest first, then by cost and name. `pairs` are their comparisons with each
-/// other, from which their ranks follow.
+/// Sorts the agents and models by pass@1, highest first, then by cost and name. `pairs` has their comparisons with each
+/// other, from which the ranks are computed.
 #[must_use]
 pub fn leaderboard(summary: &Summary, pairs: &[ContenderComparison]) -> Vec<LeaderboardRow> {
-    // For each agent and model, use the row over all n or, if there is only one row, that row.
+    // For each agent and model, use the row over all n or, if all samples have the same n, the only row.
     let is_whole = |row: &&SummaryRow| {
         row.n.is_none()
             || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)

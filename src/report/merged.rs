@@ -38,7 +38,7 @@ pub struct MergedRun {
     prefix: String,
     /// User-chosen labels of the run's agents and models.
     labels: Labels,
-    /// Original agent names, by label of the agent and of the model.
+    /// For the labels of each agent and its model, the agent's original name.
     own: BTreeMap<AgentAndModel, Arc<str>>,
     /// The largest number of attempts at any sample.
     most: usize,
@@ -52,7 +52,7 @@ pub struct MergedRun {
     pub lines: Vec<LinePosition>,
     /// Position up to which the files have been read.
     pub tail: Tail,
-    /// Choices of verifiers, with the same labels as the records.
+    /// Which attempts the verifiers chose, with the same labels of agents and models as the records.
     pub choices: Vec<ChoiceRecord>,
     /// Sentences about what is missing.
     pub notes: Vec<String>,
@@ -126,7 +126,7 @@ impl MergedRun {
         self.records = records;
     }
 
-    /// Reads the choices of verifiers. If they can't be read, a note says so.
+    /// Reads which attempts the verifiers chose. If this cannot be read, a note says so.
     fn read_choices(&mut self) {
         match choices(&self.store) {
             Ok(mut found) => {
@@ -147,13 +147,14 @@ impl MergedRun {
         if self.prefix.is_empty() { note.to_owned() } else { format!("{}: {note}", self.name) }
     }
 
-    /// The run's curriculum, if it has one.
+    /// The run's curriculum (the settings by which it adapts the difficulty of episodes to the success rate), if it has
+    /// one.
     fn curriculum(&self) -> Option<CurriculumRun> {
         let settings = self.run.as_ref()?.configuration.serving.as_ref()?.curriculum?;
         Some(CurriculumRun { run: self.name.clone(), prefix: self.prefix.clone(), settings })
     }
 
-    /// The run's planned attempts, with the labels used in its records.
+    /// The run's planned attempts, with the same labels of agents and models as the records.
     pub fn planned(&self) -> impl Iterator<Item = PlannedAttempts> {
         let planned = self.run.iter().flat_map(|run| &run.planned);
         planned.map(|planned| PlannedAttempts {
@@ -226,7 +227,7 @@ impl Merged {
         Ok(Self { runs, unread: notes })
     }
 
-    /// Adds the choices of verifiers. If they can't be read, a note says so.
+    /// Adds which attempts the verifiers chose. If this cannot be read, a note says so.
     #[must_use]
     pub fn with_choices(mut self) -> Self {
         for run in &mut self.runs {
@@ -262,7 +263,7 @@ impl Merged {
     }
 }
 
-/// Returns the agents and models of a run under their original names.
+/// Returns the names that a run itself uses for its agents and models, before users' labels replace them.
 fn contenders(reading: &ReadableRun) -> BTreeSet<(String, Option<String>)> {
     let of_records = reading.records.iter().map(|record| (&*record.agent, record.model.as_deref()));
     let planned = reading.run.iter().flat_map(|run| &run.planned);

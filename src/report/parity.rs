@@ -19,7 +19,7 @@ pub enum Aspect {
     Measure(String),
 }
 
-/// Results of two sides over the samples they share.
+/// Results of the two sides, the original benchmark and its adapter in Harbor, over the samples that both attempted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parity {
     /// Samples with an attempt in every run of both sides.
@@ -111,8 +111,8 @@ pub fn parity(sides: [&[Outcome]; 2], aspect: &Aspect) -> Result<Parity, String>
     Ok(Parity { samples: both.len(), unmatched: unmatched.len(), runs: [means(first), means(second)] })
 }
 
-/// Returns the value of each attempt by sample and attempt number. Leaves out lost attempts and attempts without the
-/// value.
+/// Returns the value to compare of each attempt, by sample and attempt number. Leaves out lost attempts, and attempts
+/// without the measure that `aspect` names.
 fn by_sample(records: &[Outcome], aspect: &Aspect) -> BTreeMap<String, BTreeMap<u32, f64>> {
     let mut found: BTreeMap<String, BTreeMap<u32, f64>> = BTreeMap::new();
     for record in scored(records) {
@@ -182,7 +182,7 @@ pub fn parity_experiment(
     }
 }
 
-/// Formats the two sides as a table with a concluding sentence.
+/// Formats the results of the two sides as a table, followed by a sentence that says whether they agree.
 #[must_use]
 pub fn parity_console(parity: &Parity, aspect: &Aspect) -> String {
     let mut table = plain_table();

@@ -31,9 +31,9 @@ pub struct PowerRow {
     pub samples: f64,
     /// Number of samples in the suite.
     pub available: Option<u128>,
-    /// Attempts of both contenders together.
+    /// Number of attempts that both contenders make together.
     pub attempts: f64,
-    /// Dollars of both contenders together.
+    /// Cost in dollars of the attempts of both contenders together.
     pub cost: Option<f64>,
     /// If the suite has too few samples: the smallest difference that a comparison on all of its samples can detect;
     /// `None` if it can detect no difference.

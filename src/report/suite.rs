@@ -41,12 +41,12 @@ pub struct SuiteRow {
     pub calls: f64,
     /// Share of killed mutants among those that are not equivalent to the original, 0 to 1.
     pub mutation_score: Option<f64>,
-    /// Over all functions, the largest share of a function's body that is also in one other place that agents see, 0 to
-    /// 1.
+    /// The largest share, from 0 to 1, of a function's body that is also in one other place that agents see. This is
+    /// the maximum over all functions.
     pub containment: Option<f64>,
 }
 
-/// Running sums behind a row's means.
+/// Sums from which the means in a row are computed.
 #[derive(Default)]
 struct RowSums {
     lines: usize,
@@ -58,8 +58,8 @@ struct RowSums {
     mutants: Option<(usize, usize)>,
 }
 
-/// Computes one row per paper, in the given order, and one for all if there are several. Pass the evidence for the repo
-/// in its current state, or `None` if it is missing.
+/// Computes one row per paper, in the given order, and one row for all papers if there are several. The evidence of a
+/// paper must be about the current state of its repo; pass `None` if there is no such evidence.
 #[must_use]
 pub fn suite_rows(papers: &[(LoadedPaper, Option<PaperEvidence>)]) -> Vec<SuiteRow> {
     let mut rows = Vec::new();
@@ -80,7 +80,7 @@ fn row(loaded: &LoadedPaper, evidence: Option<&PaperEvidence>) -> (SuiteRow, Row
     let functions = loaded.paper.functions.len();
     statistics.truncate(functions);
     let samples: Vec<Option<u128>> = SHOWN.map(|n| loaded.nesting.count(n)).collect();
-    // Use evidence only if it covers every function.
+    // Use the evidence only if it covers every function of the paper.
     let measured: Option<Vec<_>> = evidence.and_then(|evidence| {
         loaded.paper.functions.iter().map(|function| evidence.functions.get(&function.at)).collect()
     });
@@ -138,11 +138,11 @@ fn total(rows: &[SuiteRow], sums: &[RowSums]) -> SuiteRow {
     }
 }
 
-/// Sums the tests' weights over all samples, for each n; exact except for the rounding of floats.
+/// Sums the weights of the tests of all samples, for each n. The sums are exact except for the rounding of floats.
 ///
-/// An experiment is a test of every sample that masks at least one function it needs. The number of these samples is
-/// the number of all samples minus the number of samples that mask only functions it doesn't need. `None` without a
-/// dependency matrix or if an experiment has no weight.
+/// An experiment is a test of each sample that masks at least one function that the experiment needs. The number of
+/// these samples is the number of all samples minus the number of samples that mask only functions that the experiment
+/// does not need. Returns `None` without a dependency matrix or if an experiment has no weight.
 fn over_samples(loaded: &LoadedPaper, weight: impl Fn(usize) -> Option<f64>) -> Option<Vec<f64>> {
     let dependencies = loaded.dependencies.as_ref()?;
     SHOWN

@@ -29,7 +29,8 @@ pub struct SummaryOptions {
     pub planned: Vec<PlannedAttempts>,
     /// Sentences about records that could not be read.
     pub notes: Vec<String>,
-    /// Choices of verifiers, which choose one of a sample's attempts; with the same labels as the attempts.
+    /// The choices of verifiers. A verifier chooses one of a sample's attempts. Agents have the same labels here as in
+    /// the records of attempts.
     pub choices: Vec<ChoiceRecord>,
     /// The runs that have a curriculum.
     pub curricula: Vec<CurriculumRun>,
@@ -367,7 +368,7 @@ fn score_lines_interval(samples: &[SampleCounts<'_>], how: Intervals) -> Option<
 
 /// Pass rate after each round; empty if no attempt got feedback.
 fn after_rounds(scored: &[&Outcome]) -> Vec<f64> {
-    // The round after the last feedback counts only if the model replied in it.
+    // After its last feedback, an attempt has one more round only if the model replied again.
     let count = |record: &Outcome| {
         record.rounds.last().map_or(0, |last| record.rounds.len() + usize::from(last.steps < record.steps))
     };
@@ -391,7 +392,7 @@ struct MeasuredMean {
 }
 
 impl MeasuredMean {
-    /// Averages over samples. `of` returns the sum and the number of a sample's values.
+    /// Averages a measure over samples. `of` returns the sum and the number of the measure's values in one sample.
     fn over<'a>(
         samples: &[SampleCounts<'a>],
         how: Intervals,
@@ -431,7 +432,7 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Estimates a rate at a sample from the number of attempts n, the number of passed attempts c, and k.
+/// Estimates pass@k or pass^k at one sample from the number of attempts n, the number of passed attempts c, and k.
 type Estimate = fn(usize, usize, usize) -> Option<f64>;
 
 /// pass@k for each k and pass^k for each k above 1, each over the samples with at least k attempts.
@@ -451,7 +452,7 @@ fn pass_rate(samples: &[SampleCounts<'_>], k: usize, estimate: Estimate, how: In
             attempts += tally.attempts;
         }
     }
-    // With n attempts at a sample, the sample's estimate carries the information of n / k independent trials.
+    // A sample's estimate from n attempts is as informative as n / k independent trials.
     let trials = attempts as f64 / (measured.len() * k).max(1) as f64;
     PassAt {
         k,

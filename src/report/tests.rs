@@ -278,8 +278,8 @@ fn attempts_that_were_stopped_with_the_run_are_not_losses() {
     let row = summary.rows.iter().find(|row| row.agent == "react").unwrap();
     assert_eq!((row.samples, row.attempts, row.lost, row.stopped, row.pass_at_worst), (1, 1, 0, 2, None));
     assert_eq!(row.ends, [(End::Answered, 1), (End::Cancelled, 2)].into());
-    // A contender whose attempts were all stopped with the run has no row, and does not count as lost to
-    // infrastructure.
+    // A contender whose attempts all ended because the run was stopped has no row, and its attempts do not count as
+    // lost to infrastructure.
     let names: Vec<String> = contenders(&records).into_iter().map(|contender| contender.name).collect();
     assert_eq!(names, ["fixed gpt-x", "react gpt-x"]);
     assert_eq!(outcome(records[1].end, records[1].pass), "stopped");
@@ -367,12 +367,12 @@ fn passing_all_of_k_attempts_is_rarer_than_passing_one() {
     }
     let row = &summarise(&records, &options(&[1, 2, 4])).rows[0];
     let rates = |rates: &[PassAt]| rates.iter().map(|at| (at.k, at.rate.unwrap())).collect::<Vec<_>>();
-    // pass^k is the mean over the two samples. For k = 2, they have C(3, 2) / C(4, 2) and 1; for k = 4, 0 (only 3 of 4
-    // attempts pass) and 1.
+    // pass^k is the mean over the two samples. For k = 2, the samples have the values C(3, 2) / C(4, 2) = 0.5 and 1.
+    // For k = 4, they have the values 0 (only 3 of 4 attempts pass) and 1.
     assert_eq!(rates(&row.pass_all), [(2, 0.75), (4, 0.5)]);
     assert_eq!(rates(&row.pass_at), [(1, 0.875), (2, 1.0), (4, 1.0)]);
     assert!(row.pass_all.iter().all(|at| at.interval.is_none() && at.samples == 2));
-    // Samples with fewer than k attempts are left out of both rates.
+    // Samples with fewer than k attempts are left out of pass@k and of pass^k.
     records.pop();
     let row = &summarise(&records, &options(&[1, 4])).rows[0];
     assert_eq!((row.pass_at[1].samples, row.pass_all[0].samples, row.pass_all[0].rate), (1, 1, Some(0.0)));
@@ -440,7 +440,7 @@ fn the_report_does_not_depend_on_the_order_of_the_records() {
     assert_eq!(json(&summarise(&records, &options(&[1, 5]))).unwrap(), json(&first).unwrap());
 }
 
-/// Returns a record in which every text tries to control the terminal or to be a formula.
+/// Returns a record whose texts contain control characters for terminals and a formula for spreadsheets.
 pub(crate) fn hostile() -> AttemptRecord {
     let evil = "=cmd|'/c calc'!A1\u{1b}[31m\u{9b}2J\u{202e}\r\n\u{7}\"";
     let raw = json!({"Experiment 1": {"a": evil, "b": -1.5, "\u{1b}]0;x\u{7}": 1}}).to_string();
@@ -530,7 +530,7 @@ fn models_whose_long_names_differ_at_the_end_have_separate_rows() {
         assert!(drawn.contains("0.5b") && drawn.contains("1.5b"), "{drawn}");
     }
     let text = console(&summary);
-    // Names are wrapped, but not cut where they differ.
+    // Long names are wrapped. The parts in which they differ are not cut off.
     let rates: String = text.split("pass@k:").next().unwrap().split_whitespace().collect();
     assert!(rates.contains("0.5b") && rates.contains("1.5b"), "{text}");
 }
@@ -690,6 +690,6 @@ fn the_rate_by_lines_weights_each_sample_by_its_number_of_masked_lines() {
     assert_eq!((row.lines, row.score_lines), (Some(16), Some((3.0 + 4.5 + 4.0) / 16.0)));
     let shown = super::lines_console(&summary);
     assert!(shown.contains("score_lines") && shown.contains("71.9"), "{shown}");
-    // Records of earlier versions lack the number of lines.
+    // Records of earlier versions lack the number of masked lines.
     assert_eq!(summarise(&[record("a", 1, 0, 0, true)], &SummaryOptions::default()).rows[0].score_lines, None);
 }

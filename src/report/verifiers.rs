@@ -54,8 +54,8 @@ pub struct VerifierRow {
 /// see are left out.
 #[must_use]
 pub fn verifier_rows(records: &[Outcome], choices: &[ChoiceRecord], how: Intervals) -> Vec<VerifierRow> {
-    /// For each sample, the pass rates of a single, the chosen and the best attempt; also the smallest k and the total
-    /// cost.
+    /// The data of a row: for each sample, the pass rates of a single attempt, of the chosen one and of the best one;
+    /// the smallest number of attempts at a sample; and sums over the samples.
     #[derive(Clone, Default)]
     struct VerifierTally<'a> {
         samples: Vec<(SampleValue<'a>, [f64; 3])>,
@@ -72,7 +72,7 @@ pub fn verifier_rows(records: &[Outcome], choices: &[ChoiceRecord], how: Interva
         let group = groups.entry((&record.agent, record.model.as_deref(), &record.sample)).or_default();
         group.insert(record.attempt, record);
     }
-    // A choice that two processes made at the same time counts once.
+    // Two processes may have chosen among the same attempts at the same time. Only the first of such choices counts.
     let mut seen = BTreeSet::new();
     let choices = choices.iter().filter(|choice| {
         seen.insert((&choice.verifier, &choice.agent, &choice.model, &choice.sample, &choice.attempts))
@@ -179,7 +179,7 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Intervals) -> String {
     if rows.iter().any(|row| row.intervals.is_none() || (row.gap_closed.is_some() && row.gap_interval.is_none())) {
         let _ = write!(legend, " {}", too_few_legend(FEWEST_SAMPLES, how));
     }
-    // Skip rows over all n, because they repeat the counts of the rows of each n.
+    // Skip the rows that combine all n, because their counts are already in the rows of the single n.
     let mut asked: BTreeMap<&str, (f64, u32, u32)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {
         let told = asked.entry(&row.verifier).or_default();

@@ -76,7 +76,8 @@ pub struct AttemptJob {
 }
 
 impl RunContext {
-    /// Makes an attempt. An attempt that is lost to infrastructure also gets a record, whose end says so.
+    /// Makes an attempt and returns its record. If the attempt is lost because infrastructure failed, the record's end
+    /// says so.
     ///
     /// # Errors
     /// Kind `Store` if the trajectory, the diff or the ledger cannot be written, and errors that affect more than one
@@ -154,7 +155,7 @@ impl RunContext {
             .ok_or_else(|| Error::internal(format!("no item of this run has the sample `{sample}`")))
     }
 
-    /// Runs the agent. Returns `None` if the attempt was lost to infrastructure.
+    /// Runs the agent. Returns `None` if infrastructure failed or the run was stopped.
     async fn work(
         &self,
         under: AttemptInProgress<'_>,
@@ -318,8 +319,8 @@ impl RunContext {
                 record.cached_checks = verification.cached;
                 let mut verified: Verdict = ready.item().verified(&job.sample, &ScoringInput::from_record(record))?;
                 verified.warnings.extend(left_behind(record));
-                // Score the answer again, because verification has added results: if the results of a check vary on
-                // purpose, the answer is compared with the verified results.
+                // Score the reported answer again: if the results of a check vary on purpose, the answer is compared
+                // with verification's results of this check, which exist only now.
                 let reported = ready.item().reported(&job.sample, &ScoringInput::from_record(record))?;
                 record.pass = reported.pass && verified.pass;
                 record.reported = Some(reported);
@@ -328,7 +329,8 @@ impl RunContext {
             }
             Err(error) if is_fatal(&error) => return Err(error),
             Err(error) => {
-                // The agent's work stays in the record, but an attempt without a verdict does not count.
+                // The agent's work stays in the record. But the attempt has no verdict, so record it as lost or
+                // stopped: such attempts are left out of all rates.
                 let what = format!("verification: {}", with_causes(&error));
                 record.end_as(match evidence_in(&error) {
                     Some(evidence) if !cancel.is_cancelled() => AttemptEnd::lost(what, evidence.clone()),

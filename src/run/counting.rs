@@ -8,7 +8,8 @@ use hashbrown::hash_table::Entry;
 use super::AttemptRecord;
 use crate::agent::End;
 
-/// Identity of one try of an attempt, and whether the try can count.
+/// Identifies one try of an attempt, and says whether this try was lost. An attempt that is lost to infrastructure is
+/// tried again.
 #[derive(Debug, Clone, Copy)]
 pub struct Try<'a> {
     /// The agent's label.
@@ -66,7 +67,8 @@ pub fn counting<T: TryRecord>(records: &[T]) -> Vec<bool> {
         let one = records[index].which();
         (one.agent, one.model, one.sample, one.attempt)
     };
-    // The index of the record that counts, for each attempt. The keys stay in the records, so the table is small.
+    // For each attempt, the index of the record that counts. To save memory, the table stores no keys, but reads them
+    // from the records.
     let mut last: HashTable<usize> = HashTable::with_capacity(records.len());
     for index in 0..records.len() {
         let own = key(index);

@@ -1,13 +1,13 @@
-//! Attempts that were made twice. If a process of a shared run stalls for too long it counts as dead, and another
-//! process makes its attempt again. One record counts; the others are reduced to their cost.
+//! Attempts that were made twice. If a process of a shared run stalls for too long, it counts as dead, and another
+//! process makes its attempt again. Reports then use one record of the attempt, and only the cost of the others.
 
 use std::collections::HashSet;
 
 use super::counting::TryRecord;
 
-/// Looks at the records that were not lost to infrastructure. Of each attempt, keeps the first of these records, in the
-/// order of file names and lines, and reduces the others to their cost. Then sorts the records, and the parallel slice
-/// `beside`, by the start of the attempts.
+/// If an attempt has several records that were not lost to infrastructure, keeps the first one, in the order of file
+/// names and lines, and of each other one only the cost. Then sorts the records by the start of the attempts, and
+/// `beside`, which has one element for each record, in the same order.
 pub(super) fn resolve_duplicates<T: TryRecord, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
     for record in records.iter_mut() {
@@ -19,7 +19,7 @@ pub(super) fn resolve_duplicates<T: TryRecord, U: Clone>(records: &mut [T], besi
     in_order(records, beside);
 }
 
-/// Sorts records by the start of the attempts, and the parallel slice `beside` in the same order.
+/// Sorts records by the start of the attempts, and `beside`, which has one element for each record, in the same order.
 pub fn in_order<T: TryRecord, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut order: Vec<usize> = (0..beside.len()).collect();
     order.sort_by_key(|&place| records[place].which().started);

@@ -49,15 +49,15 @@ pub enum RunEvent {
 /// A stage with its progress: "masked runs of `kmeanspp`: 3 of 8 pairs".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
-    /// The activity, such as "masked runs of".
+    /// The activity, such as "masked runs of". In messages, `subject` follows it.
     pub what: Cow<'static, str>,
     /// The name of the thing being worked on.
     pub subject: String,
-    /// Units completed.
+    /// Number of completed units.
     pub done: usize,
-    /// Units in total; 0 if nothing is counted.
+    /// Number of all units; 0 if nothing is counted.
     pub total: usize,
-    /// Plural name of the units, such as "pairs".
+    /// What the units are, in the plural, such as "pairs".
     pub unit: Cow<'static, str>,
 }
 
@@ -73,7 +73,7 @@ impl Stage {
         Self { done, total, unit: unit.into(), ..self.clone() }
     }
 
-    /// Whether both are the same stage, whatever their progress.
+    /// Whether `other` is the same stage as this one, whatever their progress.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.what, &self.subject) == (&other.what, &other.subject)

@@ -66,8 +66,8 @@ impl Drop for Lease {
 }
 
 impl Graphics {
-    /// Stores which devices the user asked for; the pool is created later. The lock files will be in the scratch
-    /// folder.
+    /// Stores which devices the user asked for. The devices are looked up only before the first attempt. Their lock
+    /// files will be in the folder `scratch`.
     #[must_use]
     pub fn new(asked: Option<Gpus>, scratch: &Path) -> Self {
         Self { asked, scratch: scratch.to_owned(), pool: OnceLock::new() }
@@ -267,7 +267,7 @@ mod tests {
                 assert!(held.lock().unwrap().insert(name.clone()), "{name} is held twice");
                 tokio::task::yield_now().await;
                 assert!(held.lock().unwrap().remove(&name));
-                // In a third of the turns, the task that holds the device panics.
+                // Every third task panics while it holds its device.
                 assert!(turn % 3 != 0, "as meant");
                 name
             });

@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::model::Usage;
 use crate::model::ledger::{PaidTotals, Payer, RunLedgers};
 
-/// Returns records, with the end "cancelled", of tries that spent something and are not among `records`.
+/// Returns a record with the end "cancelled" for each interrupted try of an attempt that spent something and is not
+/// among `records`.
 ///
 /// # Errors
 /// Kind `Store` if the trajectories cannot be listed.
@@ -26,7 +27,7 @@ pub fn interrupted_attempts(
     }
 }
 
-/// Finds interrupted tries in the ledger.
+/// Finds the interrupted tries of attempts in the ledger.
 fn from_books(store: &Store, books: &RunLedgers, records: &[AttemptRecord], family: &dyn Family) -> Vec<AttemptRecord> {
     let known: HashSet<_> = records
         .iter()
@@ -41,8 +42,8 @@ fn from_books(store: &Store, books: &RunLedgers, records: &[AttemptRecord], fami
     found
 }
 
-/// Builds the record of a try in the ledger: the cost comes from the ledger, the rest from the try's trajectory if that
-/// still exists.
+/// Builds the record of a try of an attempt. The cost comes from the ledger, the rest from the trajectory of the try if
+/// that file still exists.
 fn of_payer(store: &Store, payer: &Payer, paid: &PaidTotals, family: &dyn Family) -> Option<AttemptRecord> {
     let attempt = payer.attempt?;
     let tries = store.tries(&payer.agent, &payer.sample, attempt).into_iter();
@@ -57,7 +58,7 @@ fn of_payer(store: &Store, payer: &Payer, paid: &PaidTotals, family: &dyn Family
     Some(AttemptRecord { started, cost: paid.settled, usage: paid.usage, ..record })
 }
 
-/// Finds interrupted tries by their trajectories, in a run without a ledger.
+/// Finds the interrupted tries of attempts by their trajectories, in a run without a ledger.
 fn from_trajectories(store: &Store, records: &[AttemptRecord], family: &dyn Family) -> Result<Vec<AttemptRecord>> {
     let known: HashSet<(&str, &str, u32)> =
         records.iter().map(|record| (record.agent.as_str(), record.sample.as_str(), record.attempt)).collect();

@@ -143,8 +143,8 @@ impl Machine {
         Workspace::create_on(snapshot, files, &self.scratch.next(), kind, owner, disk)
     }
 
-    /// Looks for evidence that the machine failed, after a sandbox ended without any evidence. See
-    /// [`Backend::examine`].
+    /// Starts a fresh sandbox to find out whether the machine has failed, after another sandbox died for an unknown
+    /// reason. See [`Backend::examine`].
     pub async fn examine(&self) -> Option<Evidence> {
         self.backend.examine(self.scratch.folder()).await
     }

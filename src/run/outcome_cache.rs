@@ -80,7 +80,7 @@ fn load(store: &Store) -> Option<(NewValues<Outcome>, Tail)> {
         return None;
     }
     let tail = heading.tail.if_only_extended(store)?;
-    // Every record takes more than 100 bytes, so the files' size limits how much memory a broken heading can request.
+    // Every record takes more than 100 bytes, so the records' size limits how much memory a broken heading can request.
     let room = heading.outcomes.min(usize::try_from(tail.bytes() / 100).unwrap_or_default());
     let mut outcomes = (Vec::with_capacity(room), Vec::with_capacity(room));
     while outcomes.0.len() < heading.outcomes {

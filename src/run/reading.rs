@@ -17,7 +17,8 @@ pub struct ReadableRun<T = Outcome> {
     pub store: Store,
     /// The contents of `run.json`; `None` if the file is missing or broken.
     pub run: Option<RunFile>,
-    /// The run's records, in the order of writing or, if they come from several files, by the start of the attempts.
+    /// The run's records in the order in which they were written or, if they come from several files, sorted by the
+    /// start of the attempts.
     pub records: Vec<T>,
     /// The position of each record.
     pub lines: Vec<LinePosition>,
@@ -55,7 +56,7 @@ pub fn read<T: StoredRecord>(folder: &Path) -> Result<ReadableRun<T>> {
     gather(folder, &|line: &[u8], _| serde_json::from_slice(line))
 }
 
-/// Reads the outcomes of a run, like [`read`], but takes those that the run's cache has from the cache.
+/// Reads the outcomes of a run, like [`read`]. Outcomes that are in the run's cache are read from the cache.
 ///
 /// # Errors
 /// Same as [`read`].
@@ -71,8 +72,9 @@ pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<
     whole(folder, gather_on(folder, Tail::default(), |store, tail| tail.read_on(store, keep))?)
 }
 
-/// Completes the first read of a run; `read` is `None` if a file changed meanwhile, which is an error. If the records
-/// come from several files, sorts them, and makes only one record count for each attempt that was made twice.
+/// Completes the first read of a run. `read` is `None` if a file changed while it was read, which is an error. If the
+/// records come from several files, sorts them, and makes sure that only one record counts if an attempt was made
+/// twice.
 fn whole<T: TryRecord>(folder: &Path, read: Option<ReadableRun<T>>) -> Result<ReadableRun<T>> {
     let changes = || Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again");
     let mut read = read.ok_or_else(changes)?;
@@ -82,7 +84,8 @@ fn whole<T: TryRecord>(folder: &Path, read: Option<ReadableRun<T>>) -> Result<Re
     Ok(read)
 }
 
-/// Reads what was added after `tail`, in the order of the files; `None` if the part read before has changed.
+/// Reads what was added to the run's files after the position `tail`, in the order of the files. Returns `None` if the
+/// files have changed before this position.
 ///
 /// # Errors
 /// Same as [`read`].
@@ -263,7 +266,7 @@ mod tests {
         assert!(many.notes.last().unwrap().starts_with("4 more lines"), "{:?}", many.notes);
     }
 
-    /// A record's line of this many bytes, including its line break.
+    /// Returns a record's line with a length of `length` bytes, including its line break.
     fn padded(attempt: u32, length: u64) -> String {
         let line = line(attempt);
         let more = " ".repeat(length as usize - line.len());
@@ -273,7 +276,8 @@ mod tests {
     #[test]
     fn each_line_is_read_once_at_any_block_boundary() {
         for first in [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK] {
-            // A long first line, a line of several blocks, a broken one, an empty one, and many more.
+            // The first line ends at a block boundary or next to one. A line of several blocks, a broken line, an empty
+            // line and many ordinary lines follow.
             let mut text = padded(0, first) + &padded(1, 3 * BLOCK - 7) + "garbage\n\n";
             text.extend((2..3000).map(|attempt| padded(attempt, 900 + u64::from(attempt % 7))));
             for torn in ["", "{\"agent\""] {
@@ -328,7 +332,7 @@ mod tests {
         let next = read_on::<Outcome>(folder.path(), first.tail).unwrap().unwrap();
         assert!(next.records.iter().map(|record| record.attempt).eq([1, 2]));
         assert!(next.notes.iter().any(|note| note.starts_with("line 6 of")), "{:?}", next.notes);
-        // The full records are read by their positions.
+        // A full record can be read by its position.
         let whole = next.tail.whole(next.lines[1]).unwrap();
         assert!((whole.attempt, whole.answer.is_some()) == (2, true));
         let none = read_on::<Outcome>(folder.path(), next.tail).unwrap().unwrap();

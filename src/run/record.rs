@@ -231,7 +231,8 @@ impl AttemptRecord {
         matches!(self.end, End::Cancelled)
     }
 
-    /// Share of the task that was done, from 0 to 1, in families with partial credit: as verified, or else as reported.
+    /// Share of the task that was done, from 0 to 1, in families with partial credit. This is the verified share or,
+    /// without verification, the reported one.
     #[must_use]
     pub fn score(&self) -> Option<f64> {
         self.verified.as_ref().or(self.reported.as_ref())?.score

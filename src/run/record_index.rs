@@ -22,7 +22,8 @@ pub struct IndexedRecord {
     pub sample: Arc<str>,
     /// Number of the attempt at its sample.
     pub attempt: u32,
-    /// Whether this record counts for its attempt, see [`counting`].
+    /// Whether statistics use this record. If an attempt has several records, they use only one of them, see
+    /// [`counting`].
     pub counts: bool,
     started: jiff::Timestamp,
     is_lost: bool,
@@ -135,7 +136,7 @@ impl RecordIndex {
         Ok(record)
     }
 
-    /// Iterates over all full records, one at a time, each with whether it counts for its attempt.
+    /// Reads all full records, one at a time. Returns each with [`IndexedRecord::counts`].
     pub fn each(&self) -> impl Iterator<Item = Result<(AttemptRecord, bool)>> {
         self.records.iter().map(|brief| Ok((self.whole(brief)?, brief.counts)))
     }
@@ -151,7 +152,7 @@ impl RecordIndex {
         contenders.into_iter().map(|(agent, model)| (agent.to_owned(), model.map(str::to_owned))).collect()
     }
 
-    /// Names of all additional measures in the records.
+    /// Names of the measures that the records' verdicts contain in addition to pass or fail, with repetitions.
     pub fn measures(&self) -> impl Iterator<Item = &String> {
         self.records.iter().flat_map(|record| &record.measures)
     }

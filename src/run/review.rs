@@ -63,9 +63,9 @@ impl Reviewer for Review<'_> {
 }
 
 impl Review<'_> {
-    /// Verifies and scores the agent's files. Returns the feedback, or `None` to end the rounds, if all checks that the
-    /// agent may see pass (except at level 0). `is_aside` says whether to read the files from a copy of the workspace
-    /// instead of the workspace itself.
+    /// Verifies and scores the agent's files. Returns the feedback. At a level above 0, if all checks that the agent
+    /// may see pass, returns `None` instead, which ends the rounds. `is_aside` says whether to read the files from a
+    /// copy of the workspace instead of the workspace itself.
     async fn judged(
         &self,
         asked: ReviewRequest,

@@ -156,7 +156,7 @@ pub trait AttemptQueue {
 pub enum NextJob {
     /// Make this attempt.
     Job(AttemptJob),
-    /// No attempt is available now, but other processes may leave some undone.
+    /// No attempt is available now, but there may be some later, if other processes do not complete theirs.
     Later,
     /// Nothing is left.
     None,
@@ -167,7 +167,7 @@ pub enum NextJob {
 pub enum Affordability {
     /// The money suffices.
     Fits,
-    /// The money is reserved by other processes, which may spend less.
+    /// Other processes have reserved the money. If they spend less, it may suffice later.
     Later,
     /// Too little money is left for another attempt, unless the attempts that this process is running spend less than
     /// is reserved for them.

@@ -1,5 +1,5 @@
-//! Findings about the soundness of an item, from attempts that need no model: the right solution must pass, and doing
-//! nothing or forging results must fail.
+//! Findings about the soundness of an item (a paper or a task), from attempts that need no model: the right solution
+//! must pass, and doing nothing or forging results must fail.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +17,14 @@ pub struct Soundness {
     pub noop: PassCount,
     /// Attempts with a forged solution, which satisfies every measure that does not run the agent's code again.
     pub forger: PassCount,
-    /// For each unit of the right solution, the checks that fail without that unit; empty in families that cannot leave
-    /// a unit out.
+    /// For each part of the right solution (a block of cells in a notebook task), the checks that fail without that
+    /// part. Empty for kinds of tasks whose solutions have no such parts.
     pub units: Vec<UnitProof>,
-    /// Outcomes of changed solutions, in families that try some.
+    /// Outcomes of changed solutions. Empty for kinds of tasks without changed solutions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<TrialOutcome>,
-    /// Outcomes of changing constants of the right solution, one at a time, in families (kinds of tasks) that do so.
+    /// Outcomes of changing constants of the right solution, one at a time. `None` for kinds of tasks in which no
+    /// constants are changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ConstantChanges>,
     /// Problems of the item.
@@ -52,19 +53,19 @@ pub struct ConstantChanges {
     pub harmless: usize,
 }
 
-/// Result of checking the right solution without one of its units.
+/// Result of checking the right solution without one of its parts.
 #[derive(Debug, Serialize)]
 pub struct UnitProof {
-    /// Name of the removed unit.
+    /// Name of the removed part.
     pub unit: String,
-    /// Names of the checks that fail because the unit is removed.
+    /// Names of the checks that fail because the part is removed.
     pub loses: Vec<String>,
 }
 
 /// The outcome of an attempt with a changed solution.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TrialOutcome {
-    /// Name of the change.
+    /// Name of the changed solution, such as "rows: `200` becomes `201`".
     pub name: String,
     /// Whether the changed solution passes.
     pub pass: bool,
@@ -78,9 +79,10 @@ pub struct TrialOutcome {
 /// A problem of an item.
 #[derive(Debug, Serialize)]
 pub struct SoundnessFault {
-    /// Description, as a fragment.
+    /// Description of the problem, as a phrase.
     pub what: String,
-    /// Whether the problem is that the right solution does not reach gold here, which may be this machine's fault.
+    /// Whether the problem is that the right solution does not reach the gold result on this machine. The machine may
+    /// be the cause.
     pub baseline: bool,
 }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sandbox::{Command, Exec, ExecLimits, Fault, Sandbox};
 
-/// Longest time that is assumed to pass between the signals to two processes of a job.
+/// Longest time that is assumed to pass until the stop signal for a job has reached all its processes.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
 /// Runs a command whose result will be stored. If a signal ends the command, waits before returning. If the whole job

@@ -28,8 +28,8 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// The trajectory of an attempt, not of a lost try. Agent, sample and attempt are read from the file's path or, if the
-/// path shortens names, from the file's first line.
+/// The trajectory of an attempt's last try. Agent, sample and attempt are read from the file's path or, if the path
+/// shortens names, from the file's first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTrajectory {
     /// The agent's label.
@@ -213,8 +213,8 @@ impl Store {
         Trajectory::create(&path)
     }
 
-    /// The trajectories that count, one per attempt, sorted by agent. Leaves out trajectories of lost tries, and files
-    /// with other names.
+    /// The trajectories of the last try of each attempt, sorted by agent. Leaves out the trajectories of earlier tries,
+    /// which were lost, and files with other names.
     ///
     /// # Errors
     /// Kind `Store` if a folder cannot be read.
@@ -240,7 +240,7 @@ impl Store {
             let agent = path.parent().and_then(|parent| parent.strip_prefix(&folder).ok()).unwrap_or(Path::new(""));
             let agent = agent.to_string_lossy().into_owned();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // The file of a lost try ends with `.lost-1.jsonl`, and `lost-1` is not a number.
+            // This skips files of lost tries: they end with `.lost-1.jsonl`, and `lost-1` is not a number.
             let attempt = name.strip_suffix(".jsonl").and_then(|stem| stem.rsplit_once('.'));
             let attempt = attempt.and_then(|(sample, number)| Some((sample.to_owned(), number.parse().ok()?)));
             if let Some((sample, attempt)) = attempt {
@@ -302,8 +302,9 @@ impl Store {
         Ok(files)
     }
 
-    /// All records, in the order of writing or, if they come from several files, by the start of the attempts. An
-    /// incomplete last line is dropped. If an attempt was made twice, only one of its records has a verdict.
+    /// All records, in the order in which they were written or, if they come from several files, sorted by the start of
+    /// the attempts. An incomplete last line is dropped. If two processes made the same attempt, only one of its
+    /// records has a verdict.
     ///
     /// # Errors
     /// Kind `Store` if a file cannot be read or, with file and line, if a complete line is invalid.
@@ -375,7 +376,7 @@ impl Store {
             .hint("free some space, then continue with `autoexperiment resume RUN`: what was finished is kept")
     }
 
-    /// All trajectories of an attempt: those of lost tries, then the one that counts, if there is one.
+    /// The trajectories of all tries of an attempt, in order. The earlier tries were lost to infrastructure.
     #[must_use]
     pub fn tries(&self, agent: &str, sample: &str, attempt: u32) -> Vec<PathBuf> {
         let path = self.trajectory(agent, sample, attempt);

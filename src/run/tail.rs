@@ -18,17 +18,18 @@ use crate::error::{Error, Result};
 /// cache, and that a run of a few hundred attempts keeps several processors busy.
 pub(super) const BLOCK: u64 = 1 << 20;
 
-/// Number of bytes read at a time after the end of a block, to complete the last line that begins in the block.
+/// Number of bytes read at a time after the end of a block of [`BLOCK`] bytes, to complete the last line that begins in
+/// the block.
 const REST: u64 = 1 << 16;
 
 /// Maximum number of broken lines that are listed individually.
 const NAMED: usize = 5;
 
-/// Minimum age in seconds of a file's last change. After this time, a further change is certain to get a different
-/// change time.
+/// Age in seconds of a file's last change from which a further change certainly gets a different change time.
 const SETTLED: i64 = 2;
 
-/// Number of bytes before the current position that are compared with those read earlier, to notice a rewritten file.
+/// Number of bytes before the current position that are kept. When reading continues, they are compared with the file,
+/// to notice whether the file was rewritten.
 const KEPT: u64 = 1 << 14;
 
 /// Position of a record's line.
@@ -60,9 +61,9 @@ struct FollowedFile {
     path: PathBuf,
     /// State of the file when it was last read; `None` if it was not read yet.
     seen: Option<FileState>,
-    /// Whether the file's last change was at least [`SETTLED`] seconds old when `seen` was taken. Only then does an
-    /// unchanged state prove that the file is unchanged, because two changes within one tick of the kernel's clock get
-    /// the same time.
+    /// Whether the file's last change was at least [`SETTLED`] seconds old when the state `seen` was read. Otherwise
+    /// the file may have changed again within the same tick of the kernel's clock, and an equal state does not prove
+    /// that the file is unchanged.
     is_settled: bool,
     /// Byte offset up to which lines are read.
     read: u64,
@@ -84,7 +85,7 @@ struct FollowedFile {
 /// State of a file. A change of the file or its contents gives it another state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct FileState {
-    /// Device and inode number, because another file may take over the name.
+    /// Device and inode number. They differ if another file has since been given this file's name.
     file: (u64, u64),
     length: u64,
     /// Time of the last change in seconds and nanoseconds. Programs cannot set it, unlike the time of modification.
@@ -106,7 +107,7 @@ impl Tail {
     pub(super) fn if_only_extended(mut self, store: &Store) -> Option<Self> {
         let paths = store.record_files().ok()?;
         for file in &mut self.files {
-            // The run's folder may have been renamed or copied.
+            // Find the file by its name only, because the run's folder may have been renamed or copied.
             file.path = paths.iter().find(|path| path.file_name() == file.path.file_name())?.clone();
             let opened = File::open(&file.path).ok()?;
             let state = FileState::new(&opened.metadata().ok()?);
@@ -230,7 +231,7 @@ impl FollowedFile {
         }
     }
 
-    /// Whether the part read before is unchanged.
+    /// Whether the part of the file that was read earlier is unchanged.
     fn is_as_read(&mut self, file: &File) -> std::io::Result<bool> {
         let now = FileState::new(&file.metadata()?);
         self.is_settled = now.is_settled();
@@ -252,13 +253,13 @@ impl FollowedFile {
         (records, lines): &mut NewValues<T>,
     ) -> Result<()> {
         let failed = |error| Error::store(format!("failed to read `{}`", self.path.display())).because(error);
-        // Data appended meanwhile by a running process is left for the next time.
+        // A running process may append more data meanwhile. They are left for the next call.
         let length = self.seen.map_or(0, |seen| seen.length);
         let blocks = usize::try_from((length - self.read).div_ceil(BLOCK)).unwrap_or(usize::MAX);
         let base = LinePosition { file: place, at: self.read };
         self.is_torn = false;
-        // Read only a few blocks at once, because until their records are moved to `records`, memory for them is needed
-        // twice.
+        // Read only a few blocks at once: the records of these blocks need additional memory until they are moved to
+        // `records`.
         let at_once = 4 * rayon::current_num_threads();
         for first in (0..blocks).step_by(at_once) {
             let behind = blocks.min(first + at_once);
@@ -281,8 +282,9 @@ impl FollowedFile {
                 self.read = block.end.unwrap_or(self.read);
             }
             if first == 0 {
-                // Reserve room for all further blocks at once, assuming that they contain as many records as those read
-                // so far. Vectors that grow by doubling would hold all records twice while copying.
+                // Reserve room for the records of all further blocks, assuming that each block has as many records as
+                // the blocks read so far have on average. Vectors that grow by doubling would need memory for all
+                // records twice while copying.
                 let more = (records.len() - before).div_ceil(behind.max(1)) * (blocks - behind);
                 records.reserve(more);
                 lines.reserve(more);
@@ -327,7 +329,7 @@ struct FileBlock<T> {
     checksum: Hasher,
     /// Number of lines, including empty and broken ones.
     lines: usize,
-    /// The first broken lines: their number in the block from 1, and their errors.
+    /// The first broken lines: each line's number within the block, from 1, and its error.
     broken: Vec<(usize, String)>,
     /// Number of further broken lines.
     unnamed: usize,
@@ -335,8 +337,8 @@ struct FileBlock<T> {
     is_torn: bool,
 }
 
-/// Reads the lines that begin in this block. Blocks are counted from `base`, where a line begins. `bytes` is a buffer
-/// to reuse.
+/// Reads the lines that begin in the block with the number `place`. Block 0 begins at the position `base`, where a line
+/// begins. `bytes` is a buffer to reuse.
 fn read_block<T>(
     file: &File,
     base: LinePosition,
@@ -345,7 +347,7 @@ fn read_block<T>(
     keep: &impl LineParser<T>,
 ) -> std::io::Result<FileBlock<T>> {
     let start = base.at + place * BLOCK;
-    // The byte before the block shows whether a line begins at the start of the block.
+    // Also read the byte before the block, because it shows whether a line begins at the start of the block.
     let from = if place == 0 { start } else { start - 1 };
     bytes.clear();
     read_on(file, from, start + BLOCK - from, bytes)?;
@@ -361,7 +363,8 @@ fn read_block<T>(
     };
     let first = match place {
         0 => 0,
-        // A line that begins after the block's last byte belongs to the next block.
+        // Do not look for a line break in the block's last byte: the line after such a line break belongs to the next
+        // block.
         _ => match break_in(bytes.split_last().map_or(&[], |(_, head)| head))? {
             Some(behind) => behind,
             None => return Ok(block),

@@ -26,7 +26,7 @@ pub(super) struct Verification {
     /// For each check, by its id: `{"result": ...}` or `{"error": "..."}`; if it ran several times, also `runs`, the list
     /// of all results.
     pub results: Map<String, Value>,
-    /// Ids of the checks that were not run because their result was known.
+    /// Ids of the checks that were not run because the cache had their results.
     pub cached: Vec<String>,
     /// The last part of standard error, for each check without a result.
     pub stderr: BTreeMap<String, String>,
@@ -130,7 +130,7 @@ impl RunContext {
         let mut cached = Vec::new();
         let ignored = loop {
             part.checks = checks.by_ref().take(together).collect();
-            // Only hidden checks get the hidden files, so that the code of other checks cannot read them.
+            // Only a hidden check runs on a repo with its hidden files, so that other checks' code cannot read them.
             let hidden = part.checks.iter().find_map(|check| ready.hidden_snapshot(&check.id));
             part.snapshot = hidden.unwrap_or(shown);
             let is_repeated = part.checks.first().is_some_and(|check| runs(ready, &check.id) > 1);
@@ -202,7 +202,7 @@ impl RunContext {
         }
     }
 
-    /// The cache key of a part of verification with a single check; `None` if its result must not be cached.
+    /// Returns the cache key of `part` if it consists of a single check whose result may be cached.
     fn key(
         &self,
         ready: &dyn Ready,
@@ -277,7 +277,8 @@ fn add_run(earlier: &mut Value, outcome: Value) {
     }
 }
 
-/// Beginning of the error of a check whose sandbox ended without evidence that the machine failed.
+/// Beginning of the error message of a check that ended its own sandbox: the sandbox ended, and nothing shows that the
+/// machine failed.
 const ENDED: &str = "it ended its sandbox";
 
 fn lost(fault: Fault) -> Error {

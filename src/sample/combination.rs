@@ -31,8 +31,9 @@ pub(super) fn unrank(m: usize, n: usize, mut place: u128) -> Option<Vec<usize>> 
     let mut combination = Vec::with_capacity(n);
     let mut next = 0;
     for left in (1..=n).rev() {
-        // Find the largest element such that the combinations before it all rank below `place`. Use a binary search
-        // over the monotonic count, so that a draw computes n log m binomials instead of m.
+        // The next element is the largest one for which at most `place` combinations have a smaller element at this
+        // position. This number grows with the element, so use a binary search: a draw then computes n log m binomials
+        // instead of m.
         let all = count(m - next, left)?;
         let (mut low, mut high) = (next, m - left);
         while low < high {
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_published_suite_has_the_published_number_of_combinations() {
-        // 23, 33, 14 and 15 functions give 85, 977, 8,046, 52,141 and 275,990 samples for n = 1 to 5.
+        // Four papers with 23, 33, 14 and 15 functions have 85, 977, 8,046, 52,141 and 275,990 samples for n = 1 to 5.
         let totals: Vec<u128> = (1..=5).map(|n| [23, 33, 14, 15].iter().map(|&m| count(m, n).unwrap()).sum()).collect();
         assert_eq!(totals, [85, 977, 8_046, 52_141, 275_990]);
     }

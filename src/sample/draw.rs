@@ -1,9 +1,10 @@
 //! Draws a run's samples without listing all of them, from the seed and names alone.
 //!
 //! The samples of a paper and an n are ordered by a Fisher-Yates shuffle of all combinations. Its swaps are derived
-//! from hashes of (seed, paper, n, position). A draw of `limit` takes the first `limit` of that order, so a smaller
-//! limit gives a prefix of a larger one, and a paper's samples depend on no other paper. The shuffle is sparse: only
-//! swapped positions are stored, so a draw costs the same out of 10^12 combinations as out of 10.
+//! from hashes of (seed, paper, n, position). A draw takes the first `limit` combinations of that order. So a draw with
+//! a smaller limit is the beginning of a draw with a larger limit, and a paper's samples depend on no other paper. The
+//! shuffle is sparse: only swapped positions are stored, so a draw costs the same out of 10^12 combinations as out of
+//! 10.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,8 @@ use super::Units;
 use super::combination::{count, unrank};
 use crate::error::{Error, Result};
 
-/// Draws at most `limit` sets of `n` of an item's units, such as a paper's functions; all sets if there are fewer.
+/// Draws at most `limit` sets of `n` units of an item, such as functions of a paper. If there are fewer such sets,
+/// returns all of them.
 ///
 /// # Errors
 /// Kind `Usage` if the number of combinations exceeds u128.
@@ -41,10 +43,11 @@ pub fn draw(paper: &str, functions: &dyn Units, n: usize, limit: usize, seed: u6
     Ok(samples)
 }
 
-/// Returns a uniform number below `bound`, derived from names alone. A generator of `rand` might change its stream
-/// between versions, but the seed of a published run must always give the same samples.
+/// Returns a uniformly distributed number below `bound`, computed from a hash of the other arguments. A generator of
+/// the crate `rand` might give other numbers in another version, but the seed of a published run must always give the
+/// same samples.
 fn below(bound: u128, seed: u64, paper: &str, n: usize, place: u128) -> u128 {
-    // Values from `zone` on would make small remainders more likely, so they are hashed again.
+    // Values above `zone` would make small remainders more likely, so another hash is computed instead.
     let zone = u128::MAX - (u128::MAX % bound + 1) % bound;
     for round in 0_u64.. {
         let digest = Sha256::new()

@@ -1,7 +1,8 @@
-//! Samples, the tasks that are attempted: counted exactly, drawn without listing them.
+//! Samples: the tasks that agents attempt. They are counted exactly, and drawn without listing all of them.
 //!
-//! A [`Sample`] is opaque: only its family knows which task it identifies. Most families withhold some units of an item
-//! (functions of a paper, steps of a solution) and use [`Withheld`] to write such samples' ids.
+//! Only the family (kind of task) of a [`Sample`] knows what the sample's id means. In most families, a sample
+//! withholds some units of an item, such as functions of a paper or steps of a solution. Such families use [`Withheld`]
+//! to write the ids.
 
 mod combination;
 mod draw;
@@ -20,13 +21,14 @@ pub(crate) use up_sets::{MOST_STEPS, UpSets};
 
 use crate::error::{Error, Result};
 
-/// The family of masked replication, which is the default of runs and records without a family.
+/// Name of the family (kind of task) of masked replication, to which all runs and records belong that name no family.
 pub const MASKED: &str = "masked";
 
-/// The family that turns instructions into commands.
+/// Name of the family (kind of task) in which agents write a program that carries out an instruction.
 pub const COMMAND: &str = "command";
 
-/// One task for attempts. Its family parses the id; all other code uses only these fields.
+/// One task that agents attempt. Only the code of the sample's family (kind of task) parses the id; all other code uses
+/// the other fields.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sample {
     id: String,
@@ -37,7 +39,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Creates a sample. Only the family that knows the id's meaning should call this.
+    /// Creates a sample. Only the code of the sample's family should call this, because it decides what the id means.
     #[must_use]
     pub fn new(family: &str, item: &str, cluster: &str, id: String, n: usize) -> Self {
         Self { id, family: family.to_owned(), item: item.to_owned(), cluster: cluster.to_owned(), n }
@@ -68,7 +70,8 @@ impl Sample {
         &self.cluster
     }
 
-    /// The value on the difficulty axis, such as the number of masked functions.
+    /// How much the sample withholds, such as the number of masked functions. Figures show it as the sample's
+    /// difficulty.
     #[must_use]
     pub const fn n(&self) -> usize {
         self.n
@@ -81,8 +84,8 @@ impl fmt::Display for Sample {
     }
 }
 
-/// An item with its withheld units: `kmeanspp_0,3`, or `kmeanspp_` if none are withheld. Families that withhold units
-/// write their sample ids in this form.
+/// An item, and the units of it that a sample withholds, such as a paper and the masked functions. Families that
+/// withhold units write their sample ids in this form: `kmeanspp_0,3`, or `kmeanspp_` if no unit is withheld.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withheld {
     /// The item's id, such as a paper's id.
@@ -92,7 +95,8 @@ pub struct Withheld {
 }
 
 impl Withheld {
-    /// Creates the sample of this family and cluster that withholds these units. Its n is the number of units.
+    /// Creates the sample that withholds these units. `family` is its kind of task, and `cluster` is its paper or repo.
+    /// [`Sample::n`] is the number of units.
     #[must_use]
     pub fn sample(&self, family: &str, cluster: &str) -> Sample {
         Sample::new(family, &self.item, cluster, self.to_string(), self.units.len())
@@ -130,7 +134,8 @@ impl FromStr for Withheld {
     }
 }
 
-/// Parses values of n from a command line: `3`, `1..5` (both ends included), `1,2,5`, or a combination of these.
+/// Parses values of [`Sample::n`], such as numbers of masked functions, from a command line: `3`, `1..5` (both ends
+/// included), `1,2,5`, or a combination of these.
 ///
 /// # Errors
 /// Kind `Usage` for any other text.
@@ -158,7 +163,7 @@ pub fn parse_n(text: &str) -> Result<Vec<usize>> {
     Ok(all)
 }
 
-/// A sample of masked replication, for tests that don't depend on the family.
+/// Parses the id of a sample of masked replication. For tests in which the kind of task does not matter.
 #[cfg(test)]
 pub fn masked(id: &str) -> Sample {
     let withheld: Withheld = id.parse().unwrap();

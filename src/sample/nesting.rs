@@ -80,9 +80,9 @@ impl Nesting {
     /// Returns the exact number of sets of `n` functions that [`Self::allows`] accepts, or `None` if the number exceeds
     /// u128. Only sets of functions for whose index `may` is true are counted.
     ///
-    /// Computed by generating polynomials: the coefficient of x^n in the product over the outermost functions of T(f) =
-    /// x + product of T(g) over the functions g directly inside f, because within a tree either f alone is chosen or
-    /// any allowed set of functions inside it. If f may not be chosen, T(f) has no x.
+    /// The number is the coefficient of x^n in the product of the polynomials T(f) of all outermost functions f. T(f)
+    /// is x plus the product of the T(g) of all functions g directly inside f, because a set contains either f itself
+    /// or any allowed set of functions inside f. If f may not be chosen, T(f) has no term x.
     #[must_use]
     pub fn count_of(&self, n: usize, may: impl Fn(usize) -> bool) -> Option<u128> {
         if self.parents.iter().all(Option::is_none) {
@@ -164,7 +164,8 @@ mod tests {
 
     #[test]
     fn the_published_suite_has_the_published_number_of_samples() {
-        // 23, 33, 14 and 15 functions without nesting; n = 1 to 5.
+        // The published suite has 23, 33, 14 and 15 functions in four papers, none of them nested. Its samples mask 1
+        // to 5 functions.
         let papers = [23, 33, 14, 15].map(Nesting::flat);
         let totals = [1, 2, 3, 4, 5].map(|n| papers.iter().map(|paper| paper.count(n).unwrap()).sum::<u128>());
         assert_eq!(totals, [85, 977, 8_046, 52_141, 275_990]);

@@ -1,4 +1,5 @@
-//! Units that samples withhold, and the allowed sets of units.
+//! The units of an item, such as a paper's functions, of which each sample withholds (masks) some, and the sets of
+//! units that samples may withhold.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,24 +20,24 @@ pub enum UnitChoice {
 }
 
 impl UnitChoice {
-    /// Whether this is the default choice, which is not stored in runs.
+    /// Whether this is the default, which is not stored in `run.json`.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The units of an item, of which a sample withholds n.
+/// The units of an item, such as a paper's functions, of which a sample withholds (masks) n.
 pub trait Units {
     /// Number of units.
     fn len(&self) -> usize;
-    /// Whether there are no units.
+    /// Whether the item has no units.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Whether a sample may withhold these units, given by ascending indexes.
+    /// Whether a sample may withhold this set of units, which is given by their indexes in ascending order.
     fn allows(&self, chosen: &[usize]) -> bool;
-    /// Number of allowed sets of `n` units, exact, or `None` beyond u128.
+    /// Exact number of sets of `n` units that samples may withhold; `None` if the number is too large for `u128`.
     fn count(&self, n: usize) -> Option<u128>;
 }
 

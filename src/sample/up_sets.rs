@@ -1,4 +1,5 @@
-//! Steps that depend on earlier steps: a sample that withholds a step also withholds all steps that need it.
+//! Items that consist of steps, some of which need earlier steps: a sample that withholds a step also withholds all
+//! steps that need it.
 
 use super::Units;
 
@@ -14,7 +15,7 @@ pub struct UpSets {
 pub const MOST_STEPS: usize = 20;
 
 impl UpSets {
-    /// Creates the order from the indexes of the earlier steps that each step needs.
+    /// Creates the partial order. `needs` has, for each step, the indexes of the earlier steps that it needs.
     ///
     /// # Panics
     /// If there are more than [`MOST_STEPS`] steps, or a step needs itself or a later one; manifests are checked for

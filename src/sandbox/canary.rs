@@ -1,5 +1,5 @@
-//! Canaries: fresh, empty sandboxes that run a trial command. They show what works on this machine, and give evidence
-//! that the machine failed when an attempt's sandbox has died.
+//! Canaries: new, empty sandboxes in which a trial command is run. They show what works on this machine. After an
+//! attempt's sandbox has died, a canary that fails is evidence that the machine failed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -44,7 +44,8 @@ pub(super) async fn try_out(backend: &dyn Backend) -> Result<(), String> {
     run(backend, &std::env::temp_dir(), CHANGE).await
 }
 
-/// Starts a sandbox with these shown and hidden folders, and searches all files that are visible in it for the secrets.
+/// Starts a sandbox that shows the folders `shown` except the folders `hidden`, and searches all files that are visible
+/// in it for the secrets in `wanted`.
 pub(super) async fn search(
     backend: &dyn Backend,
     (shown, hidden): (&[PathBuf], &[PathBuf]),
@@ -90,7 +91,7 @@ async fn run(backend: &dyn Backend, place: &Path, script: &str) -> Result<(), St
     result
 }
 
-/// Makes a workspace of one file in `folder`.
+/// Makes a workspace in `folder` that has one file, which the trial command changes.
 fn layers(backend: &dyn Backend, folder: &Path) -> Result<Layers, String> {
     let make = |path: &Path, has_file: bool| -> io::Result<()> {
         let file = path.join("file");

@@ -21,7 +21,7 @@ const MARGIN: Duration = Duration::from_mins(1);
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 /// Time between later checks of the disk.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
-/// Time limit of file jobs, which take milliseconds unless the machine is in trouble.
+/// Time limit of jobs that read or write files. They take milliseconds unless the machine is in trouble.
 const FILE_WALL: Duration = Duration::from_mins(1);
 /// Maximum bytes of a folder's listing.
 const LISTING: usize = 64 << 20;
@@ -43,7 +43,7 @@ pub(super) struct InitConversation {
     /// Size limit of the reply that is awaited; `None` if no job is under way.
     waiting: Option<u64>,
     watch: Option<DiskWatch>,
-    /// Connections from processes inside to the harness; `None` before the first call of [`Self::listen`].
+    /// Connections from processes in the sandbox to the harness; `None` before the first call of [`Self::listen`].
     relay: Option<HarnessRelay>,
     /// The extra time that the running job gets because other processes kept the processors busy, as last reported by
     /// the init.
@@ -78,7 +78,7 @@ impl InitConversation {
         self.watch = Some(watch);
     }
 
-    /// Whether the connection to the init has failed, as opposed to a job that was abandoned half-way.
+    /// Whether the connection to the init has failed. Returns `false` if only the caller has abandoned a job half-way.
     pub(super) fn is_lost(&self) -> bool {
         self.broken.is_some() && self.waiting.is_none()
     }
@@ -143,7 +143,7 @@ impl InitConversation {
             stdin: stdin.to_vec(),
         };
         let begun = Instant::now();
-        // Durations that overflow the clock mean no limit.
+        // If a duration is too long for the clock, wait for a year instead.
         let far = begun + Duration::from_hours(365 * 24);
         let until =
             |wall: Duration| begun.checked_add(wall.saturating_add(limits.grace).saturating_add(MARGIN)).unwrap_or(far);
@@ -246,7 +246,7 @@ impl InitConversation {
         Ok(Some(reply))
     }
 
-    /// Lets processes inside connect to the harness.
+    /// Lets processes in the sandbox connect to the harness.
     pub(super) async fn listen(&mut self) -> Result<Listener, Fault> {
         if let Some(loss) = &self.broken {
             return Err(Fault::Lost(loss.clone()));
@@ -362,12 +362,12 @@ fn late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
 }
 
-/// Loss for an init that sends a reply of the wrong type.
+/// Describes the loss of a sandbox whose init has sent a reply of the wrong type.
 fn unexpected() -> Loss {
     Loss::new("its first process sent a wrong answer")
 }
 
-/// Loss for an init whose connection has failed.
+/// Describes the loss of a sandbox whose connection to its init has failed.
 fn lost_connection(error: io::Error) -> Loss {
     let message = match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {

@@ -65,8 +65,8 @@ pub struct ExposedFolder {
     pub is_whole: bool,
 }
 
-/// Returns the hidden folders inside folders that every sandbox shows: the system's folders and the prefix of the
-/// Python that [`examine`] finds.
+/// Returns those of the folders in `hidden` that are inside a folder that every sandbox shows: a folder of the system,
+/// or the prefix of the Python that [`examine`] finds.
 #[must_use]
 pub fn in_sight(hidden: &[PathBuf]) -> Vec<ExposedFolder> {
     let prefix = interpreter().map(|found| found.prefix);
@@ -216,7 +216,8 @@ async fn engine(kind: EngineKind) -> DoctorResult {
     }
 }
 
-/// Checks whether a folder can be used by this user and, if sandboxes run as another user, by `walker`.
+/// Checks whether this user can use a folder. If sandboxes run as another user, whose id is `walker`, that user must be
+/// able to reach the folder, too.
 fn place(name: &'static str, needed: NeededFolder, folder: &Path, walker: Option<u32>) -> DoctorResult {
     let usable = needed.writable(folder).and_then(|()| walker.map_or(Ok(()), |user| needed.passable(folder, user)));
     DoctorResult {

@@ -33,7 +33,7 @@ impl Exposure {
         self.at == self.shown
     }
 
-    /// The error for a sandbox that cannot start because of this exposure.
+    /// The error for a sandbox that cannot start because it would show the hidden folder.
     pub(super) fn refusal(&self, why: &str) -> Error {
         let Self { shown, hidden, .. } = self;
         let (shown, hidden) = (shown.display(), hidden.display());
@@ -45,9 +45,10 @@ impl Exposure {
     }
 }
 
-/// Folders of the host that every sandbox shows: by mounts in the sandbox's own namespace, or by a landlock rule.
+/// Folders and files of the host that every sandbox except a container shows: by mounts in the sandbox's own namespace,
+/// or by a landlock rule.
 pub(super) fn system() -> impl Iterator<Item = &'static Path> {
-    // Skip symbolic links, because each of them leads to another of these folders.
+    // Skip symbolic links such as `/bin`, because each of them leads into another folder of this list.
     shown_to_all().filter(|folder| !folder.is_symlink())
 }
 
@@ -85,7 +86,8 @@ pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[Pat
     found
 }
 
-/// All paths that lead to a folder, given its real path.
+/// Returns all paths at which a folder is visible, because its file system may be mounted at several places. `real` is
+/// one such path, without symbolic links.
 fn aliases(real: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
     // If several mounts have the same mount point, only the last one is visible; `max_by_key` returns the last one.
     let home =
@@ -105,7 +107,7 @@ fn aliases(real: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
 /// The mounts of this process's namespace. They are read again only after a mount was added, changed or removed. A
 /// table can have thousands of lines, and each sandbox that starts needs it.
 struct MountTable {
-    /// The open mount table. The kernel signals on this file that the mounts have changed since the file was opened.
+    /// The open mount table. Polling this file shows whether the mounts have changed since it was opened.
     file: File,
     mounts: Arc<[Mount]>,
 }
@@ -139,7 +141,7 @@ impl MountTable {
 struct Mount {
     /// Major and minor number of the file system's device, such as `8:1`.
     device: String,
-    /// The folder of the file system that is mounted.
+    /// The folder within the file system that appears at the mount point.
     root: PathBuf,
     /// The mount point.
     point: PathBuf,
@@ -203,7 +205,8 @@ mod tests {
         assert!(is_known());
         nix::mount::umount(&point).unwrap();
         assert!(!is_known());
-        // Compare several times, because another program may mount something at any time.
+        // Compare several times: if another program mounts something between two calls, the calls rightly return
+        // different tables.
         let is_the_same = |_| Arc::ptr_eq(&MountTable::current(), &MountTable::current());
         assert!((0..50).any(is_the_same), "read again without a change");
     }

@@ -53,8 +53,8 @@ fn found_below(folder: &Path) -> Vec<PathBuf> {
     }))
 }
 
-/// Returns the paths that were recognised by their names, and those candidates that are copies of this program with a
-/// bundled suite.
+/// Returns the paths that the search recognised by their names, and those of its candidate files that are copies of
+/// this program with a bundled suite.
 fn holders_in(searched: Searched) -> Vec<PathBuf> {
     let programs = searched.candidates.into_iter().filter(|file| is_program(file));
     let found: BTreeSet<PathBuf> = searched.found.into_iter().chain(programs).collect();
@@ -62,7 +62,8 @@ fn holders_in(searched: Searched) -> Vec<PathBuf> {
 }
 
 /// Searches a folder by file names, without reading files, because whole system folders are searched. Files that have
-/// this program's name, or are where a renamed copy of it may be, become candidates, which are read later.
+/// this program's name, or are in a folder that may contain a renamed copy of it (`bin`), become candidates, which are
+/// read later.
 fn search(folder: &Path) -> Searched {
     let mut searched = Searched::new(folder);
     for entry in WalkDir::new(folder).into_iter().flatten() {
@@ -85,8 +86,8 @@ fn search(folder: &Path) -> Searched {
     searched
 }
 
-/// Returns the folder of the unpacked suite to which a file belongs, if the file has the name and the place of a
-/// suite's gold or task file.
+/// Returns the folder of the unpacked suite to which a file belongs. The file must have the name of a suite's gold or
+/// task file, and be in a folder that a suite has for such files.
 fn suite_of(path: &Path) -> Option<&Path> {
     let name = path.file_name()?.to_str()?;
     let is_in = |folder: &Path, of: &str| folder.file_name().is_some_and(|name| name == of);
@@ -99,7 +100,7 @@ fn suite_of(path: &Path) -> Option<&Path> {
     }
 }
 
-/// Whether the file has the name of a wheel, an archive or a package of this program.
+/// Whether a file's name is that of a file by which this program is distributed, such as a wheel or a source archive.
 fn is_distribution(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let kinds = [".whl", ".tar.gz", ".tgz", ".deb", ".crate", ".zip"];
@@ -107,13 +108,14 @@ fn is_distribution(path: &Path) -> bool {
         && kinds.iter().any(|kind| name.ends_with(kind))
 }
 
-/// Whether a file has the name of this program, or is in a place where a renamed copy is expected.
+/// Whether a file has the name of this program, or is in a folder that may contain a renamed copy of it.
 fn is_candidate(entry: &walkdir::DirEntry) -> bool {
     let folder = entry.path().parent().and_then(Path::file_name).unwrap_or_default();
     entry.file_name() == NAME || folder.as_encoded_bytes().ends_with(b"bin") || entry.depth() == 0
 }
 
-/// Whether a candidate is this program. Versions that lack [`SECTION`] are recognised by their name.
+/// Whether a candidate file is this program. Versions of the program without [`SECTION`] are recognised by the file's
+/// name.
 fn is_program(file: &Path) -> bool {
     symlink_metadata(file).is_ok_and(|about| about.is_file() && about.len() >= SMALLEST)
         && (file.file_name().is_some_and(|name| name == NAME)
@@ -146,7 +148,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("local/bin");
         std::fs::create_dir_all(&folder).unwrap();
-        // A minimal ELF file, whose only section holds the names of sections.
+        // The file `renamed` is a minimal ELF file. Its only section contains the names of sections, among them
+        // `SECTION`.
         let mut renamed = vec![0; 2 << 20];
         renamed[..5].copy_from_slice(b"\x7fELF\x02");
         (renamed[40], renamed[58], renamed[60]) = (64, 64, 1);
@@ -193,7 +196,8 @@ mod tests {
         assert_eq!(stored(&root), Some(search(&root)));
         assert_eq!(stored(place.path()), None);
         assert_eq!(holders_in(stored(&root).unwrap()), Vec::<PathBuf>::new());
-        // Overwriting a file does not change its folder's times.
+        // Overwrite the program by a file that contains `SECTION`. This does not change the times of its folder, so the
+        // stored search remains valid.
         let mut bytes = vec![0; 2 << 20];
         bytes[..5].copy_from_slice(b"\x7fELF\x02");
         (bytes[40], bytes[58], bytes[60]) = (64, 64, 1);

@@ -96,7 +96,8 @@ mod tests {
         for text in ["gold.json", "paper.toml", "kmeanspp", "rattler", "genai", "tokio"] {
             assert!(!holds(text), "{text}");
         }
-        // The init must not contain a gzip header, with which the suite's archives begin.
+        // The suites in the harness's executable are gzip archives. Without a gzip header, the init cannot contain
+        // them.
         assert!(!BYTES.windows(4).any(|window| window == [0x1f, 0x8b, 8, 0]), "an archive");
     }
 }

@@ -10,7 +10,8 @@ pub use autoexperiment_init::needles::{NeedleHits, WantedSecrets};
 
 use super::{Command, ExecLimits, Fault, Loss, Sandbox, program};
 
-/// Path of the searching program in the workspace. It is started by a plain command, as an agent's program would be.
+/// Path of the search program in the workspace. It is started like a command of the agent, so it can read the same
+/// files.
 const PLACE: &str = "search-of-the-sandbox";
 /// Extra time for the search to exit after its own time limit.
 const SPARE: Duration = Duration::from_mins(1);

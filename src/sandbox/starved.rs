@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-/// Maximum duration of a command, as a multiple of its limit, however busy the machine is. A command that takes longer
-/// is stopped in the same way as at its limit.
+/// Maximum duration of a command on a busy machine, as a multiple of the command's time limit. A command that takes
+/// longer is stopped like one that exceeds its limit.
 const STRETCH: u32 = 6;
 
-/// Maximum extension of the limit `wall` for time in which processes outside the sandbox keep a command from running.
+/// Returns by how much the time limit `wall` is extended at most, to make up for time in which processes outside the
+/// sandbox keep a command from running.
 #[must_use]
 pub fn patience(wall: Duration) -> Duration {
     wall.saturating_mul(STRETCH - 1)

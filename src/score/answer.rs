@@ -30,8 +30,8 @@ pub fn parse_answer(raw: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Returns, as written, the object that [`parse_answer`] finds in a text that is not JSON as a whole. For texts that
-/// contain more than an answer, such as the output of a program.
+/// Returns the text of the JSON object that [`parse_answer`] finds in a text that is not JSON as a whole. Used for
+/// texts that contain more than an answer, such as the output of a program.
 #[must_use]
 pub fn find_answer(text: &str) -> Option<&str> {
     last_object(text).ok().map(|(written, _)| written)
@@ -62,8 +62,8 @@ fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>>
         let Some(end) = object_end(bytes, start) else {
             wrong = Some("the answer's JSON is cut off: its last `{` is never closed".into());
             unclosed += 1;
-            // Objects inside the unclosed object are not answers. An object at the start of a later line is not inside
-            // it, so continue there.
+            // Objects inside this unclosed object are not answers. Continue at the next line that begins with `{`,
+            // because an object at the start of a line does not count as inside.
             match text[at..].find("\n{").filter(|_| unclosed < MOST_UNCLOSED) {
                 Some(line) => at += line + 1,
                 None => break,

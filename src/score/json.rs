@@ -63,7 +63,8 @@ fn overflows(token: &str) -> bool {
         && token.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-/// Replaces each bare token (outside strings) for which `replacement` returns a text by this text in quotes.
+/// Passes each token outside of strings to `replacement`. If a text is returned, replaces the token by this text in
+/// quotes.
 fn quote_tokens(text: &str, replacement: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut out = String::new();

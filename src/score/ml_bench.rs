@@ -90,7 +90,8 @@ pub fn shipped_check(reply: &str, arguments: &[Argument], kind: ProgramKind) -> 
     }
 }
 
-/// Returns the kind of a reply by the published rule, which also decides how the reply is run.
+/// Returns the language in which a reply is written according to the published rule. The reply is also run in this
+/// language.
 #[must_use]
 pub fn shipped_kind(reply: &str) -> ProgramKind {
     if reply.contains(".sh ") || reply.contains(".py ") { ProgramKind::Bash } else { ProgramKind::Python }
@@ -172,8 +173,9 @@ fn holds_value(code: &str, value: &str) -> bool {
     false
 }
 
-/// Whether a token ends at a position in a text. `inside` yields the token's own characters, `outside` the other
-/// characters of the text; both begin at the position and move away from it.
+/// Whether a value that was found in a text is a whole token on one of its two sides, and not a part of a longer token.
+/// Both iterators begin at this side: `inside` yields the value's characters from there inwards, `outside` those of the
+/// text from there outwards.
 fn ends_token(mut outside: impl Iterator<Item = char>, mut inside: impl Iterator<Item = char>) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let (Some(next), Some(own)) = (outside.next(), inside.next()) else { return true };

@@ -208,7 +208,8 @@ fn failed_experiment(expected: &Expected, reason: String) -> ExperimentVerdict {
     ExperimentVerdict { reason: Some(reason), ..missing }
 }
 
-/// Returns the verdict on a sample by the strict rule.
+/// Returns the verdict on a sample by [`Rule::Strict`]: it fails for a `reason`, without experiments, or if one of them
+/// fails.
 fn conclude(reason: Option<String>, experiments: Vec<ExperimentVerdict>, warnings: Vec<String>) -> Verdict {
     let reason = reason.or_else(|| experiments.is_empty().then(|| "no gold: the sample has no experiments".to_owned()));
     let pass = reason.is_none() && experiments.iter().all(|experiment| experiment.pass);

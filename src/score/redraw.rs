@@ -38,16 +38,17 @@ struct DrawTest {
     furthest: f64,
 }
 
-/// The test of the runs in verification.
+/// Settings of the test that compares verification's runs of the agent's code with gold's repeats.
 const VERIFIED: DrawTest = DrawTest { level: 0.012, furthest: 4.0 };
 
-/// The test of a reported result if the code was run, too.
+/// Settings of the test that compares a reported result with verification's runs of the agent's code.
 const REPORTED: DrawTest = DrawTest { level: 0.018, furthest: 8.0 };
 
-/// The test of a reported result if the code was not run.
+/// Settings of the test that compares a reported result with gold's repeats, because the agent's code was not run. The
+/// level is the sum of the other two levels, so that right solutions fail equally rarely in both situations.
 const REPORTED_ALONE: DrawTest = DrawTest { level: VERIFIED.level + REPORTED.level, ..REPORTED };
 
-/// The test of the unmasked repo's own results, which is made before agents are run.
+/// Settings of the test of the unmasked repo's own results, which is made before agents are run.
 const BASELINE: DrawTest = DrawTest { level: 0.001, furthest: 4.0 };
 
 /// Results of experiments that this program ran, not reported ones, by the experiment's id: one result for each run.
@@ -56,14 +57,14 @@ pub type ExperimentRuns = BTreeMap<String, Vec<Value>>;
 /// The numbers of a result, in gold's order.
 type ResultNumbers = Vec<f64>;
 
-/// The draws of one experiment, by their roles in a test.
+/// The draws of one experiment (each draw is one result), in the groups that a test compares.
 struct RedrawComparison<'a> {
     expected: &'a Expected,
-    /// The draws that are judged.
+    /// The draws on which the test gives a verdict.
     judged: Vec<&'a Value>,
-    /// The draws that the judged ones are compared with.
+    /// The draws with which `judged` is compared.
     with: Vec<&'a Value>,
-    /// Further draws, used only to estimate the spread.
+    /// Draws that are used only to estimate the spread: gold's repeats, unless `with` contains them.
     more: Vec<&'a Value>,
     /// Beginning of the reason that is given for a value that fails.
     differs: String,
@@ -97,7 +98,7 @@ fn verified(experiments: &[&Expected], runs: &ExperimentRuns, test: DrawTest) ->
     score(&compared.collect::<Vec<_>>(), test)
 }
 
-/// Same as [`verified`], at the level of an attempt's verification.
+/// Same as [`verified`], with the settings for the verification of an attempt, [`VERIFIED`].
 pub(super) fn verified_attempt(experiments: &[&Expected], runs: &ExperimentRuns) -> Vec<ExperimentVerdict> {
     verified(experiments, runs, VERIFIED)
 }
@@ -122,7 +123,7 @@ pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &Exper
 fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVerdict> {
     let mut verdicts = Vec::with_capacity(compared.len());
     let mut pools = Vec::new();
-    // The experiments whose results have gold's shape, each with a pool of draws.
+    // Indices in `compared` of the experiments whose results have gold's shape. Only these have a pool in `pools`.
     let mut tested = Vec::new();
     for (place, one) in compared.iter().enumerate() {
         match pool(one, test.furthest) {
@@ -140,7 +141,7 @@ fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVer
         let numbers = verdict.values.iter_mut().filter(|value| value.gold.is_number());
         for (column, (value, p)) in numbers.zip(adjusted).enumerate() {
             let mean = |rows: &[Vec<f64>]| rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64;
-            // Gold's repeats are the last draws of the pool.
+            // The last draws of each pool are gold's repeats, which are in `with` or in `more`.
             let gold = mean(&pool.draws[pool.draws.len() - one.expected.tolerance.repeats.len()..]);
             value.gold = gold.into();
             let judged = mean(&pool.draws[..pool.first]);
@@ -158,8 +159,9 @@ fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVer
     verdicts
 }
 
-/// Returns the numbers in a draw (one result of an experiment), in gold's order, and a verdict that passes whatever the
-/// numbers are. Returns only a failed verdict if the draw does not have gold's shape, for example if a key is missing.
+/// Returns the numbers in a draw (one result of an experiment), in gold's order, and a verdict in which every number
+/// passes. If the draw does not have gold's shape, for example because a key is missing, returns only a verdict that
+/// fails.
 fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, ResultNumbers), ExperimentVerdict> {
     let shape = score_experiment(&expected.id, &expected.gold, Some(draw), &Tolerance::any_number());
     if !shape.pass {
@@ -170,8 +172,8 @@ fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Resu
     Ok((shape, row))
 }
 
-/// Returns the numbers in all draws of an experiment, and the first judged draw's verdict from [`numbers`]. Returns
-/// only a failed verdict if a draw does not have gold's shape.
+/// Returns the numbers in all draws of an experiment, and the verdict of [`numbers`] on the first draw of `judged`. If
+/// `judged` is empty, or if a draw does not have gold's shape, returns only a verdict that fails.
 fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict, DrawPool), ExperimentVerdict> {
     let expected = one.expected;
     let rows = |draws: &[&Value]| -> Result<Vec<ResultNumbers>, ExperimentVerdict> {
@@ -182,8 +184,9 @@ fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict,
     let mut judged = rows(&one.judged)?;
     let mut with = rows(&one.with)?;
     let mut more = rows(&one.more)?;
-    // If gold's repeats all agree on a value, numbers within the usual tolerance count as that value. Numbers outside
-    // of it stay as they are, so that they count as different.
+    // If all of gold's repeats agree on a value, replace each number that is within the tolerance for constant values
+    // by this value, so that the test finds no difference. Numbers outside of the tolerance stay as they are, so that
+    // the test finds a difference.
     let repeats = if more.is_empty() { with.clone() } else { more.clone() };
     let leaves: Vec<&Value> = verdict.values.iter().map(|value| &value.gold).filter(|gold| gold.is_number()).collect();
     for (column, leaf) in leaves.into_iter().enumerate() {

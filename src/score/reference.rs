@@ -27,7 +27,7 @@ use super::{Expected, ExperimentVerdict, ValueVerdict, Verdict, json};
 /// Maximum mean loss that passes.
 const THRESHOLD: f64 = 0.05;
 
-/// An exception in the published code, which it handles by failing the whole sample.
+/// An exception in the published code. The published code catches it, and the whole sample fails.
 struct ParsingError(String);
 
 /// Scores the text of an answer.

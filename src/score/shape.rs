@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::json::not_finite;
 
-/// Maximum number of an object's keys that a short shape shows. Objects and lists with more entries count as long.
+/// Maximum number of an object's keys that [`shape`] shows. [`long_shape`] is only for results in which an object or a
+/// list has more entries.
 const MOST: usize = 8;
 
 /// Returns the short shape of a result: its keys, with `x` for numbers. Long objects are cut, and of a list only the
@@ -14,8 +15,9 @@ pub fn shape(value: &Value) -> String {
     written(value, MOST)
 }
 
-/// Returns the whole shape of a result with an object or a list of more than [`MOST`] entries. `None` for any other
-/// result, and if the description already contains all keys and no list has more than [`MOST`] items.
+/// Returns the shape of a result with all keys and items, if [`shape`] would cut an object or a list of more than
+/// [`MOST`] entries. `None` for any other result, and if the description already contains all keys and no list has more
+/// than [`MOST`] items.
 #[must_use]
 pub fn long_shape(value: &Value, description: &str) -> Option<String> {
     (is_long(value) && !is_told(value, description)).then(|| written(value, usize::MAX))
@@ -60,7 +62,7 @@ fn written(value: &Value, most: usize) -> String {
             }
             format!("{{{}}}", parts.join(", "))
         }
-        // This marker represents a number that is not finite.
+        // Strings such as `NaN` and `Infinity` represent numbers.
         Value::String(text) if not_finite(text).is_some() => "x".to_owned(),
         Value::String(_) => "\"text\"".to_owned(),
         Value::Bool(_) => "true or false".to_owned(),

@@ -38,7 +38,7 @@ pub fn score_experiment(id: &str, gold: &Value, got: Option<&Value>, tolerance: 
 /// written as a [marker](with_markers), and at least one value is not a marker.
 ///
 /// # Errors
-/// A part of a sentence that names the fault and its path.
+/// An error message that names the fault and its path.
 pub fn check_gold(gold: &Value) -> Result<(), String> {
     check_gold_at("", gold)?;
     if is_only_markers(gold) { Err("the gold result has no finite value".to_owned()) } else { Ok(()) }
@@ -100,15 +100,15 @@ fn check_gold_at(path: &str, gold: &Value) -> Result<(), String> {
     }
 }
 
-/// The counterpart of a gold value.
+/// What a result has at the path of a gold value.
 #[derive(Clone, Copy)]
 enum Counterpart<'a> {
     /// The value at the same path in the result.
     Value(&'a Value),
     /// The result has no value at this path.
     Missing,
-    /// The result has a value of another type where gold has an object or list that contains this path. Holds the
-    /// reason for the verdict.
+    /// The result cannot have a value at this path: where gold has an object or list that contains the path, the result
+    /// has a value of another type. Holds the reason for the verdict.
     WrongShape(&'a str),
 }
 
@@ -216,7 +216,7 @@ fn score_leaf(path: String, gold: &Value, repeats: &[&Value], got: &Value, toler
 /// Reads a finite number, bare or in a string in plain decimal or scientific notation (`.5`, ` 1e-3 `).
 ///
 /// # Errors
-/// A part of a sentence that says what the value is instead.
+/// An error message that says what the value is instead.
 pub(super) fn read_number(value: &Value) -> Result<f64, String> {
     let found = match value {
         Value::Number(number) => number.as_f64(),
@@ -232,7 +232,8 @@ pub(super) fn read_number(value: &Value) -> Result<f64, String> {
 
 /// Parses a text as a number, including `nan` and `inf` in the spellings that programs print.
 pub(super) fn number_in(text: &str) -> Option<f64> {
-    // Rust's grammar for doubles is as needed: no underscores, no hexadecimal, no percent signs.
+    // Rust's parser of doubles is as strict as needed: it accepts no underscores, no hexadecimal numbers and no percent
+    // signs.
     text.trim().parse().ok()
 }
 

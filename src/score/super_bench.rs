@@ -52,7 +52,7 @@ pub fn is_submitted(submission: Option<&Value>) -> bool {
 /// # Errors
 /// If the published rule ends in an exception: the values that cannot be compared.
 pub fn shipped_accuracy(gold: &Value, submission: Option<&Value>) -> Result<f64, String> {
-    // The parameters are named as in the published code, whose caller swaps them.
+    // The published code passes gold as `predicted` and the submission as `gold`, so do the same.
     evaluate(gold, submission.filter(|it| is_submitted(Some(it))).unwrap_or(&Value::Null))
 }
 

@@ -1,5 +1,6 @@
-//! The table of docs/statistics.md: how often right and biased solutions of simulated papers pass. It also shows how
-//! often right solutions pass if their report is six standard deviations off in the first value of each experiment.
+//! Makes the table of docs/statistics.md, which shows how often right and biased solutions of simulated papers pass.
+//! The last column shows how often the report of a right solution passes if, in each experiment, its first value is
+//! moved by six standard deviations.
 
 use serde_json::json;
 
@@ -7,8 +8,9 @@ use super::*;
 use crate::stats::Uniform;
 use crate::tolerance::FEWEST_REPEATS;
 
-/// Number of simulated attempts for each kind of paper and each bias (distance of the attempts' mean from the paper's).
-/// There are `GOLDS` simulated gold results, and an equal part of the attempts is compared with each of them.
+/// Number of simulated attempts for each kind of paper and each bias. A bias is added to the first value of the first
+/// experiment in all runs of an attempt. There are `GOLDS` simulated gold results, and an equal part of the attempts is
+/// compared with each of them.
 const ATTEMPTS: usize = 300;
 const GOLDS: usize = 30;
 
@@ -51,8 +53,8 @@ fn draw(kind: &str, random: &mut Uniform) -> Vec<Vec<f64>> {
 struct Passed {
     /// Numbers of passing attempts, for biases of 0, two and four standard errors of the mean of gold's repeats.
     biased: [usize; 3],
-    /// Number of attempts without bias whose answer passes with the first value of each experiment six standard
-    /// deviations off.
+    /// Number of attempts without bias whose report passes after the first value of each experiment was moved by six
+    /// standard deviations.
     reported_far: usize,
 }
 
@@ -134,8 +136,8 @@ fn simulates_the_table_of_pass_rates_for_experiments_that_vary() {
 
 #[test]
 fn right_answers_with_random_variation_pass_and_answers_far_from_gold_fail() {
-    // A right attempt fails with a probability of 3%, so 1.8 of 60 fail on average. The answers counted in
-    // `reported_far` are six standard deviations off in the first value of each experiment.
+    // A right attempt fails with a probability of 3%, so 1.8 of 60 fail on average. For `reported_far`, values were
+    // moved by six standard deviations, so hardly any report passes.
     for kind in ["1 normal", "12 experiments of 4 normal"] {
         let passed = simulate(kind, 6, 10);
         assert!(passed.biased[0] >= 52, "{kind}: {} of 60 right", passed.biased[0]);

@@ -1,4 +1,5 @@
-//! The audit of a scrubbed text: every number with its decision.
+//! The audit of a scrubbed text: a list of the text's numbers that says for each number whether it was removed, and
+//! why.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

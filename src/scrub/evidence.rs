@@ -1,9 +1,9 @@
 //! Weighs the words around a number as evidence for a result or for a setting.
 //!
-//! Numbers joined by commas, "and", "to", ±, brackets and units form a group with a single decision. For each group,
-//! the nearest word of each sort counts. The weight of a word falls with its distance from the group, and falls again
-//! if a clause ends in between. The form of the numbers and the section of the text contribute a little. A total above
-//! zero means a result.
+//! Numbers joined by commas, "and", "to", ±, brackets and units form a group, for which one decision is made. Before
+//! and after a group, only the nearest word of each kind (`WordSense`) counts. The weight of a word falls with its
+//! distance from the group, and falls again if a clause ends in between. The form of the numbers, the section of the
+//! text and the preceding group contribute, too. A total above zero means a result.
 
 use super::ScrubRule;
 use super::prose::Prose;
@@ -64,8 +64,8 @@ pub(super) fn weigh(prose: &Prose<'_>, setting: StretchContext, decisions: &mut 
     }
 }
 
-/// Whether a token is a number on which no rule has decided. A marker counts too, so that groups stay the same after one of
-/// their numbers has been removed.
+/// Whether a token is a number on which no rule has decided. Also true for the marker of a removed number, so that a
+/// group stays the same after one of its numbers has been removed.
 fn is_open(prose: &Prose<'_>, decisions: &[Decision], at: usize) -> bool {
     match prose.tokens[at].kind {
         TokenKind::Number(_) => decisions[at].is_none(),
@@ -74,7 +74,7 @@ fn is_open(prose: &Prose<'_>, decisions: &[Decision], at: usize) -> bool {
     }
 }
 
-/// Returns the indices of the tokens that are judged together, `first` among them.
+/// Returns the indices of the numbers and markers that form a group, beginning with `first`.
 fn group(prose: &Prose<'_>, decisions: &[Decision], first: usize) -> Vec<usize> {
     let mut members = vec![first];
     let mut last = first;
@@ -357,14 +357,14 @@ impl Scale<'_> {
         }
     }
 
-    /// Weighs signs and fixed phrases directly next to the group.
+    /// Weighs signs and fixed phrases directly before and after the group of numbers.
     fn neighbours(&mut self, first: usize, last: usize, section: SectionKind, decisions: &[Decision]) {
         let prose = self.prose;
         let back = |by: usize| first.checked_sub(by).unwrap_or(usize::MAX);
         let inside = |sign: char| (first..=last + 1).any(|at| prose.sign(at) == Some(sign));
         if inside('%') || prose.word(last + 1) == "percent" {
-            // The form of a single digit counts more against a result than that of a longer whole number (see
-            // `form`). The larger weight here makes up for the difference, so that 9% and 12% are judged alike.
+            // `form` lowers the total more for a single digit than for a longer whole number. The larger weight here
+            // makes up for the difference, so that 9% and 12% are judged alike.
             self.add(if self.is_digit() && !self.is_decimal() { 3.0 } else { 1.2 }, "%");
         }
         if prose.sign(back(1)) == Some('(') && self.is_decimal() {
@@ -401,7 +401,7 @@ impl Scale<'_> {
         if (back(4).min(first)..first).any(|at| matches!(prose.word(at), "CI" | "interval")) && self.group.len() > 1 {
             self.add(2.0, "CI");
         }
-        // "at 0.5" says where something was measured; "stays at 0.5" says what was measured.
+        // In "measured at 0.5", the number is a setting; in "stays at 0.5", it is a result.
         let placed =
             before == "at" && !matches!(words::sense_of(prose.word(back(2))), Some(WordSense::Claim | WordSense::Hint));
         let named = matches!(words::sense_of(prose.word(last + 1)), Some(WordSense::Metric));
@@ -478,7 +478,7 @@ impl Scale<'_> {
         }
     }
 
-    /// Whether the group consists of single digits.
+    /// Whether no number of the group has more than one digit, not counting leading zeros.
     fn is_digit(&self) -> bool {
         self.group.iter().filter_map(|&member| self.prose.form(member)).all(|form| form.digits <= 1)
     }

@@ -1,19 +1,20 @@
-//! Finds roundings of gold values among the numbers that the other rules keep.
+//! Finds roundings of gold values among the numbers that the other rules would keep in a paper's text.
 
 use super::{NumberDecision, ScrubRule};
 use crate::suite::{CHANCE_IN_PROSE, roundings, written_numbers};
 
-/// Minimum number of significant digits of a rounding that has a decimal point. A whole number needs one digit more.
+/// Minimum number of significant digits of a number with a decimal point that can be a rounding of gold. A whole number
+/// needs one digit more.
 const LEAST_DIGITS: usize = 3;
 
-/// With at least this many digits, chance agreement is so unlikely (about one in ten thousand) that the density of
-/// numbers need not be considered.
+/// A number with at least this many digits agrees with gold by chance so rarely (about once in ten thousand) that it
+/// does not matter how many numbers the text has.
 const SURE_DIGITS: usize = 5;
 
-/// Marks for removal those numbers that the other rules keep and that are roundings of gold values. Numbers of the
+/// Marks numbers for removal that the other rules keep although they are roundings of gold values. Numbers of the
 /// bibliography, the layout, markup, versions and dates are not considered. Roundings with five or more digits are
-/// always marked. Shorter ones are not marked if chance alone would give as many matches among the text's other
-/// numbers, as in a table of settings ([`roundings`]).
+/// always marked. Shorter ones are not marked if the text, such as a table of settings, has so many other numbers that
+/// as many matches could arise by chance ([`roundings`]).
 pub(super) fn judge(text: &str, judged: &mut [NumberDecision], gold: &[f64]) {
     let values: Vec<f64> = gold.iter().copied().filter(|value| value.is_finite()).collect();
     let mut plain = Vec::new();
@@ -34,7 +35,7 @@ pub(super) fn judge(text: &str, judged: &mut [NumberDecision], gold: &[f64]) {
     let mut found = Vec::new();
     for (place, token) in &plain {
         for mut written in written_numbers(token, LEAST_DIGITS) {
-            // Each token is read as a separate text, so `line` is used for the token's index.
+            // Each token is read as a separate text and needs no line number, so `line` is used for the token's index.
             written.line = *place;
             found.push(written);
         }

@@ -16,7 +16,7 @@ pub(super) fn sign(name: &str) -> Option<char> {
     })
 }
 
-/// Number of arguments of a command that contain no prose; `None` for a command whose arguments are read.
+/// Number of arguments of a command that are skipped, because they contain no prose; `None` if all arguments are read.
 pub(super) fn opaque_arguments(name: &str) -> Option<usize> {
     Some(match name {
         "cite" | "citep" | "citet" | "citealp" | "citeauthor" | "citeyear" | "parencite" | "textcite" | "autocite"

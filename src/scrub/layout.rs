@@ -1,11 +1,11 @@
-//! Blocks of a text: prose with its section, tables, and stretches in which no number is a result.
+//! Blocks of a text: prose with its section, tables, and parts in which no number is a result.
 
 use std::ops::Range;
 
 use super::ScrubRule;
 use super::words::{self, SectionKind};
 
-/// A part of the text that is judged separately.
+/// A part of the text that is of one kind and belongs to one section.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TextBlock {
     pub(super) range: Range<usize>,
@@ -22,7 +22,7 @@ pub(super) enum BlockKind {
     Heading,
     /// The caption of a table or a figure.
     Caption,
-    /// A stretch in which every number is kept, by this rule.
+    /// A part of the text in which this rule keeps every number.
     Kept(ScrubRule),
     /// A table.
     Table(TableLayout),

@@ -11,7 +11,7 @@ pub(super) struct TextLine<'a> {
     pub(super) text: &'a str,
 }
 
-/// Maximum number of rows of a table, which bounds the search for its end.
+/// Maximum number of rows of a table. This limits the search for a table's end.
 pub(super) const MOST_ROWS: usize = 2000;
 
 /// Reads the table that starts at this line; also returns the line after it.
@@ -57,8 +57,8 @@ fn pipe_cells(line: &TextLine<'_>) -> Vec<TableCell> {
                 cells.push(cell(line, begun..place));
                 begun = place + 1;
             }
-            // A formula may contain bars. A `$` begins a formula only if another `$` follows: otherwise, none of the
-            // remaining bars would separate cells.
+            // Bars inside a formula do not separate cells. A `$` begins a formula only if another `$` follows:
+            // otherwise, none of the remaining bars would separate cells.
             '$' if !escaped => formula = !formula && text[place + 1..].contains('$'),
             _ => {}
         }
@@ -106,7 +106,8 @@ fn grid(lines: &[TextLine<'_>], at: usize) -> Option<(TableLayout, usize)> {
 fn dashed(lines: &[TextLine<'_>], at: usize) -> Option<(TableLayout, usize)> {
     let first = line(lines, at);
     if is_dashes(first) {
-        // The first line of dashes either spans the whole table or marks the columns of a table without a header.
+        // The first line of dashes is either the upper border of a table or, in a table without a header, the line that
+        // marks the columns.
         let (header, columns) = if runs(first).len() > 1 && !has_columns(lines, at + 1) {
             (at..at, at)
         } else {

@@ -14,8 +14,8 @@
 //!    actions and counted things count against it. Numbers in a list, a range or around ± are judged together.
 //! 4. In tables, the columns and rows of settings and sizes are kept, and all other numbers of the body are removed if
 //!    the table looks like one of results (`table`). Header and labels are kept.
-//! 5. If gold values are given, their roundings are removed as well, unless chance alone would give as many (`gold`).
-//!
+//! 5. If gold values are given, numbers that are roundings of gold values are removed as well. Short roundings are kept
+//!    if chance alone would give as many (`gold`).
 //! 6. Numbers that a comment in the text declares to be settings are kept.
 //!
 //! A removal can change how a neighbour is judged, so passes repeat until nothing changes. Therefore scrubbing a
@@ -219,7 +219,7 @@ fn judge(text: &str, options: &ScrubOptions<'_>) -> Vec<NumberDecision> {
     judged
 }
 
-/// Keeps every number of a stretch by the same rule.
+/// Returns decisions to keep every number in `range`, all by the same rule.
 fn keep_all(text: &str, range: Range<usize>, rule: ScrubRule) -> Vec<NumberDecision> {
     let mut found = Vec::new();
     let mut at = range.start;

@@ -1,11 +1,12 @@
-//! A stretch of prose split into tokens, and rules for its unambiguous numbers.
+//! A passage of prose split into tokens, and rules that decide which unambiguous numbers are kept and which are
+//! removed.
 
 use super::ScrubRule;
 use super::number::NumberForm;
 use super::token::{TextToken, TokenKind};
 use super::words::{self, WordSense};
 
-/// A stretch of prose split into tokens.
+/// A passage of prose split into tokens.
 pub(super) struct Prose<'a> {
     pub(super) text: &'a str,
     pub(super) tokens: &'a [TextToken],
@@ -45,7 +46,8 @@ impl Prose<'_> {
         at > 0 && self.tokens.get(at).is_some_and(|token| !token.spaced && self.tokens[at - 1].end == token.start)
     }
 
-    /// The rule that keeps this number in any context, including table cells.
+    /// Returns the rule by which this number is kept in any context, even in a table cell; `None` if no such rule
+    /// applies.
     pub(super) fn fixed(&self, at: usize, form: NumberForm) -> Option<ScrubRule> {
         if self.is_power(at) {
             Some(ScrubRule::Power)
@@ -115,7 +117,7 @@ impl Prose<'_> {
         let index = matches!(before, Some('^' | '_')) && !self.tokens[at].spaced;
         let base = self.sign(at + 1).is_some_and(|sign| sign == '^' || "⁻⁰¹²³⁴⁵⁶⁷⁸⁹".contains(sign))
             && !self.tokens[at + 1].spaced;
-        // The spread in `82.1$_{\pm 0.3}$` is not an index.
+        // In the subscript `$_{82.1 \pm 0.3}$`, the number before the ± is a result, not an index.
         let spread = index && before == Some('_') && self.sign(at + 1) == Some('±');
         (index || bracketed || base) && !spread
     }
@@ -287,7 +289,7 @@ impl Prose<'_> {
             || (matches!(self.sign(at + 1), Some('_' | '(')) && spread(at + 2, at + 3))
     }
 
-    /// Decides on ratios such as `2.5 times faster`, `3.1x fewer`, `120-fold` and `a 3.2-point gain`.
+    /// Decides whether to remove a ratio such as `2.5 times faster`, `3.1x fewer`, `120-fold` and `a 3.2-point gain`.
     fn ratio(&self, at: usize, form: NumberForm) -> Option<(bool, ScrubRule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
         if sign == Some('-') && self.glued(at + 1) && self.glued(at + 2) {
@@ -322,7 +324,7 @@ impl Prose<'_> {
         self.times(last, form)
     }
 
-    /// Decides on a number followed by `times faster` or `x fewer`, and numbers such as `2.5x`.
+    /// Decides whether to remove a number before `times faster` or `x fewer`, and a number such as `2.5x`.
     fn times(&self, at: usize, form: NumberForm) -> Option<(bool, ScrubRule)> {
         let (sign, word) = (self.sign(at + 1), self.word(at + 1));
         // A percentage with a comparative, such as "40% fewer".
@@ -397,7 +399,7 @@ impl Prose<'_> {
     }
 }
 
-/// The index `by` tokens earlier; an index without a token if there are fewer.
+/// Returns the index `by` tokens before `at`, or, if there are fewer tokens, [`usize::MAX`], which no token has.
 pub(super) fn back(at: usize, by: usize) -> usize {
     at.checked_sub(by).unwrap_or(usize::MAX)
 }

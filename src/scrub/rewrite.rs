@@ -1,4 +1,5 @@
-//! Repeats passes over a text until no number is left to remove, and builds the resulting text.
+//! Removes the results from a text: judges all remaining numbers repeatedly, until none has to be removed any more, and
+//! replaces the removed numbers by markers.
 
 use std::ops::Range;
 
@@ -68,7 +69,8 @@ pub fn scrub(text: &str, options: &ScrubOptions<'_>) -> Scrubbed {
     }
 }
 
-/// Inserts markers into the original text and stores their positions in the new text.
+/// Replaces the numbers in `removed` by markers in the original text. Stores in `removed` where each marker is in the
+/// new text.
 fn rewrite(text: &str, removed: &mut [(Range<usize>, NumberDecision)], format: MarkupFormat) -> String {
     let mut out = String::with_capacity(text.len());
     let mut copied = 0;
@@ -96,9 +98,11 @@ fn marker(number: &str, place: MarkerContext, format: MarkupFormat) -> String {
     }
 }
 
-/// Maps a range of the current text to the original, given the markers before it.
+/// Converts a range of the text with markers to a range of the original text. `removed` contains the range of each
+/// removed number in the original text, and its marker.
 fn original(removed: &[(Range<usize>, NumberDecision)], range: &Range<usize>) -> Range<usize> {
-    // Ranges of numbers never overlap markers, and `removed` is in the text's order.
+    // `range` never overlaps a marker, and `removed` is sorted by position, so a binary search finds the last marker
+    // before `range`.
     let before = removed.partition_point(|(_, marker)| marker.range.end <= range.start);
     let start = match removed[..before].last() {
         Some((original, marker)) => original.end + (range.start - marker.range.end),

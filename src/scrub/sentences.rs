@@ -1,5 +1,5 @@
-//! Decides which numbers in sentences are results. Fixed rules decide on clear cases, and the words near a number on
-//! the others.
+//! Decides which numbers in the sentences of a paper are results. Fixed rules decide clear cases. In the other cases,
+//! the words near the number decide.
 
 use std::ops::Range;
 
@@ -9,7 +9,8 @@ use super::token::{TokenKind, split};
 use super::words::SectionKind;
 use super::{MarkerContext, MarkupFormat, NumberDecision, ScrubRule, keep_all};
 
-/// Decides for each number in a range of prose whether to remove it, and adds the decisions to `judged`.
+/// Decides for each number in a range of prose whether it is a result and must be removed, and adds the decisions to
+/// `judged`.
 pub(super) fn judge(
     text: &str,
     range: Range<usize>,

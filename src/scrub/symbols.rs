@@ -106,7 +106,7 @@ impl Prose<'_> {
             || (operator(before, at) && (letter(back(at, 2)) || self.sign(before) == Some('√')))
     }
 
-    /// The symbol that ends at this token: a word, or the word before an index.
+    /// Returns the symbol that ends at this token: a word, or the word to which a subscript or an exponent belongs.
     fn symbol(&self, at: usize) -> Option<&str> {
         let mut place = at;
         if matches!(self.tokens[place].kind, TokenKind::Number(_) | TokenKind::Sign('²')) && place > 0 {
@@ -133,8 +133,8 @@ impl Prose<'_> {
         let from = (0..at).rev().find(|&before| !within(&self.tokens[before])).map_or(0, |before| before + 1);
         let to = (at..self.tokens.len()).find(|&behind| !within(&self.tokens[behind])).unwrap_or(self.tokens.len());
         let relation = (from..to).find(|&place| self.sign(place).is_some_and(|sign| "=<>≈".contains(sign)));
-        // After `kappa =`, only the text behind the sign decides: the name of a statistic does not make its value a
-        // part of a formula.
+        // After the name of a statistic, as in `kappa = 0.6`, only the text behind the sign is examined: such a name
+        // does not make the number a part of a formula.
         let from = relation
             .filter(|&relation| relation < at && relation > 0)
             .filter(|&relation| self.symbol(relation - 1).is_some_and(words::is_statistic) || self.is_plus_minus(at))

@@ -1,4 +1,4 @@
-//! Judges numbers in tables: which columns and rows contain results.
+//! Decides which numbers in tables are results: finds the columns and rows that contain results.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ enum ContentHint {
 /// A cell with at least this many words counts as prose.
 const PROSE_WORDS: usize = 5;
 
-/// Judges the numbers of a table.
+/// Decides for each number of a table whether it is kept or removed as a result.
 pub(super) fn judge(
     text: &str,
     table: &TableLayout,
@@ -71,9 +71,9 @@ impl TableReader<'_> {
         &self.text[token.start..token.end]
     }
 
-    /// Judges one cell. If there is a `rule`, all numbers are kept by this rule. Otherwise, a cell with prose is judged
-    /// like other sentences. In any other cell, numbers are results, except numbers that are kept in any context, such
-    /// as parts of names.
+    /// Decides which numbers of one cell are kept. If there is a `rule`, it keeps all numbers. Otherwise, a cell with
+    /// prose is judged like other sentences. In any other cell, numbers are results, except numbers that are kept in
+    /// any context, such as parts of names.
     fn cell(&self, cell: &TableCell, rule: Option<ScrubRule>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
         if let Some(rule) = rule {
             judged.extend(keep_all(self.text, cell.range.clone(), rule));
@@ -236,7 +236,7 @@ impl TableReader<'_> {
         }
     }
 
-    /// Whether anything indicates that the body contains results.
+    /// Whether the table seems to contain results rather than settings.
     fn is_of_results(&self, columns: &[ContentHint], section: SectionKind) -> bool {
         if columns.contains(&ContentHint::Result) {
             return true;

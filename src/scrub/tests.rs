@@ -1,5 +1,5 @@
-//! Properties of scrubbing that hold for every text, and decisions about single numbers that do not occur in the excerpts
-//! of `tests/scrub`.
+//! Tests of properties of scrubbing that hold for every text, and of decisions about single numbers that do not occur
+//! in the excerpts of papers in `tests/scrub`.
 
 use proptest::prelude::*;
 
@@ -215,18 +215,18 @@ fn a_rounding_of_gold_is_removed_in_any_context() {
     assert_eq!(scrubbed.numbers[0].rule, ScrubRule::Gold);
 }
 
-/// The settings in the table (learning rates and momenta) have three digits each. One setting agrees with one of many
-/// gold values.
+/// The settings in the table (learning rates and momenta) have three digits each. One of them agrees with one of 41
+/// gold values, which may be chance.
 #[test]
 fn numbers_of_a_large_table_stay_if_they_may_agree_with_gold_by_chance() {
     let rows: Vec<String> =
         (0..60).map(|row| format!("| {row} | 0.{} | 0.{} |\n", 110 + 7 * row, 530 + 3 * row)).collect();
     let rows = rows.concat();
     let text = format!("| Task | Learning rate | Momentum |\n|---|---|---|\n{rows}");
-    // 40 values, plus 0.1102, which rounds to the table's learning rate 0.110.
+    // 40 values that are not in the table, and 0.1102, which rounds to the table's learning rate 0.110.
     let gold: Vec<f64> = (0..40).map(|place| 0.801_5 + 0.005 * f64::from(place)).chain([0.110_2]).collect();
     assert_eq!(scrub(&text, &ScrubOptions { format: MarkupFormat::Markdown, gold: &gold }).removed(), 0);
-    // In a text with few numbers, the same value is a leak.
+    // In a text with few numbers, the learning rate 0.110 counts as a leak.
     let alone =
         scrub("We use a learning rate of 0.110.\n", &ScrubOptions { format: MarkupFormat::Markdown, gold: &gold });
     assert_eq!(alone.removed(), 1);

@@ -18,7 +18,7 @@ pub(super) struct TextToken {
 /// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum TokenKind {
-    /// Letters; in a formula also the name of a command.
+    /// Letters; in a formula also the name of a LaTeX command, such as `alpha`.
     Word,
     /// A number.
     Number(NumberForm),
@@ -97,7 +97,7 @@ impl Splitter<'_> {
             '{' | '}' if self.format == MarkupFormat::Latex || self.formula.is_some() => at + 1,
             '*' | '~' | '\u{200b}' => at + first.len_utf8(),
             '%' if self.format == MarkupFormat::Latex => {
-                // Only the sign that begins a comment becomes a break. The comment's text is split like all other text.
+                // The `%` that begins a comment ends a sentence. The comment's text is split like all other text.
                 self.push(TokenKind::Break, at, at + 1);
                 at + 1
             }

@@ -18,7 +18,7 @@ pub(super) enum SectionKind {
     Bibliography,
 }
 
-/// Kind of evidence that a word gives about nearby numbers.
+/// A word's meaning as evidence about the numbers near it: that they are results, or that they are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordSense {
     /// Name of something measured: accuracy, error, latency.
@@ -404,7 +404,7 @@ pub(super) fn is_ordinal(word: &str) -> bool {
     )
 }
 
-/// Whether a word is a spelt-out number with which a ratio may begin.
+/// Whether a word is a spelt-out number that can begin a ratio, such as "two-fold" or "three times faster".
 pub(super) fn is_spelt_number(word: &str) -> bool {
     matches!(
         word.to_lowercase().as_str(),

@@ -53,7 +53,8 @@ pub(super) fn require_family(agents: &[LabelledAgent], family: &dyn Family) -> R
     }
 }
 
-/// Fails if an agent must reach its model from inside a sandbox that has no connection to it.
+/// Fails if an agent must reach its model from inside its sandbox, but this backend's sandboxes cannot open
+/// connections.
 pub(super) fn require_listener(agents: &[LabelledAgent], backend: &dyn Backend) -> Result<()> {
     match agents.iter().find(|agent| agent.agent.needs_listener() && !backend.listens()) {
         None => Ok(()),

@@ -13,7 +13,7 @@ use crate::run::event::Observer;
 use crate::run::family::{Family, Item};
 use crate::run::store::Writer;
 
-/// A prepared run without a plan.
+/// A prepared run without planned attempts.
 pub(crate) struct HostedRun {
     /// Shared state of the attempts.
     pub(crate) context: RunContext,

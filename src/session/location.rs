@@ -1,4 +1,5 @@
-//! A run's location: a folder to be created once the run's items are ready, or the store of a run to resume.
+//! A run's location: a folder to be created once the run's items (such as papers) are ready, or the store of a run to
+//! resume.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use crate::run::{Configuration, Digests, PlannedAttempts, RunFile, SessionFacts,
 /// The folder of a new run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunFolder {
-    /// This folder, which must not exist.
+    /// The run's folder, which must not exist.
     New(PathBuf),
     /// A subfolder of this folder, named after the current time.
     NamedByTime(PathBuf),
@@ -209,7 +210,7 @@ fn create(mut folder: PathBuf, by_time: bool, begun: RunStart, sharing: Option<S
         configuration: begun.configuration,
         digests: begun.digests,
         planned: begun.planned,
-        // In a shared run each process stores its own session.
+        // In a shared run, each process stores the facts about its session in its own file.
         sessions: if sharing.is_some() { Vec::new() } else { vec![begun.facts] },
         sharing,
     };

@@ -61,9 +61,9 @@ pub struct SessionOptions {
 pub struct Shards {
     /// This process's shard.
     pub shard: Shard,
-    /// Time without a sign of life after which a process counts as dead. Fixed when the run is planned.
+    /// Time without a heartbeat after which a process counts as dead. Fixed when the run is planned.
     pub claim_timeout: Duration,
-    /// Whether sandboxes may differ in strength from those with which the run began.
+    /// Whether this process's sandboxes may give weaker or stronger protection than those with which the run began.
     pub mixed_sandboxes: bool,
 }
 
@@ -184,7 +184,7 @@ impl Run {
     }
 
     async fn carry_out(self, observer: &dyn Observer, cancel: &CancellationToken) -> Result<Finished> {
-        // Check that the graphics processors suffice before creating anything.
+        // Check that the machine has enough GPUs before creating anything.
         self.options.machine.graphics.at_once(1)?;
         let prepared = match self.prepare(observer, cancel).await? {
             Ok(prepared) => prepared,
@@ -297,7 +297,7 @@ impl Run {
             None => ProbeCost::default(),
         };
         probed += choosing::reach(&verifiers, own).await?;
-        // Report the cost of probing even if the run stops here.
+        // Report now what the checks of the models cost, because the run may stop before its first attempt.
         if let Some(told) = probed.describe() {
             observer.on(RunEvent::Warning(told));
         }
@@ -350,7 +350,7 @@ struct PreparedRun {
     opened: location::OpenedRun,
 }
 
-/// A run's records and its ledger, completed so that both contain the same spending.
+/// A run's records and its ledger. Costs that were only in one of them have been added to the other.
 struct OpenedLedger {
     records: Vec<AttemptRecord>,
     ledger: Arc<Ledger>,

@@ -25,15 +25,16 @@ pub struct RunPlan {
     pub worst: f64,
     /// Whether verifiers use a model too, at additional cost.
     pub verifiers_ask: bool,
-    /// Seconds that the baseline takes if experiments run one after another; `None` if some were not measured.
+    /// Seconds needed to check that the original code reproduces gold, if experiments run one after another; `None` if
+    /// the duration of some experiments is unknown.
     pub baseline: Option<f64>,
     /// Mean seconds of verifying one attempt.
     pub checks: Option<f64>,
-    /// Remarks, one sentence each.
+    /// Warnings about the plan, one sentence each, such as that an n has no samples.
     pub notes: Vec<String>,
 }
 
-/// Whether a verifier uses a model, the run's or another.
+/// Whether a verifier calls a model, be it the run's model or another one.
 fn asks(spec: &VerifierSpec) -> bool {
     match spec {
         VerifierSpec::Model(_) => true,

@@ -40,14 +40,14 @@ pub struct ProofSetup {
     pub env: crate::env::EnvKind,
     /// Number of parallel attempts.
     pub jobs: usize,
-    /// Whether to discard the runs of an interrupted proof.
+    /// Whether to run everything again, instead of using results of earlier and interrupted proofs.
     pub fresh: bool,
 }
 
-/// Lists the items of a family for which proofs can be made.
+/// Lists the items (tasks or repos) of a family that [`prove`] is to check: those in `asked`, or all if it is empty.
 ///
 /// # Errors
-/// Kind `Usage` for an item or family that doesn't exist, or a family for which this module makes no proofs.
+/// Kind `Usage` for an item or family that doesn't exist, or a family that this module cannot check.
 pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>> {
     match family {
         COMMAND => Commands.items(suite, asked),
@@ -57,14 +57,14 @@ pub fn items(suite: &Path, family: &str, asked: &[String]) -> Result<Vec<String>
     }
 }
 
-/// Which attempts to run in order to check whether an item is sound.
+/// Which attempts [`prove`] runs to check an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SoundnessScope {
     /// All attempts except those with solutions written by the user.
     Everything,
     /// Only attempts with a changed constant in the gold solution.
     Constants,
-    /// Only attempts with the user's solutions in this folder.
+    /// Only attempts with the solutions that the user has put into this folder.
     Solutions(PathBuf),
 }
 
@@ -231,12 +231,12 @@ impl ProofSetup {
 
     async fn options(&self, families: Families) -> Result<SessionOptions> {
         let machine = Machine::open(&self.machine).await?;
-        // A proof also measures items that a run would refuse.
+        // Skip the checks with which a run refuses items, because a proof is also made for such items.
         Ok(SessionOptions { families, baseline: false, unchecked: true, ..SessionOptions::on(machine) })
     }
 
-    /// Tries solutions, a few at a time, and caches their outcomes, so that an interrupted proof resumes where it
-    /// stopped.
+    /// Runs the plan's solutions, a few in each run, and returns their outcomes. Each outcome is cached, so that an
+    /// interrupted proof resumes where it stopped.
     async fn try_all(&self, id: &str, plan: &TrialPlan, observer: &dyn Observer) -> Result<Vec<TrialOutcome>> {
         let folder = self.machine.cache.join("trials");
         std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;

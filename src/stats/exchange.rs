@@ -2,8 +2,8 @@
 //! values together.
 //!
 //! If the distributions are equal, every assignment of the pooled draws to the groups is equally likely, whatever the
-//! distribution is. The statistic of a value is the distance between two groups' means in standard deviations of the
-//! pool. Each value's p is the share of assignments in which the largest statistic of all values is at least the
+//! distribution is. The statistic of a value is the distance between two groups' means in standard deviations of all
+//! draws. Each value's p is the share of assignments in which the largest statistic of all values is at least the
 //! value's own statistic (Westfall and Young, *Resampling-Based Multiple Testing*, 1993, single-step max-T). So if the
 //! groups have the same distribution, the probability that at least one value gets a p of at most the level is itself
 //! at most the level, for any number of values, correlated or not.
@@ -13,29 +13,31 @@ use super::uniform::Uniform;
 /// Relative difference below which two values count as equal, because rounding can cause it.
 pub const ROUNDING: f64 = 1e-9;
 
-/// Draws of one experiment. The test compares the first group with the second; a third group only adds information
-/// about the spread.
+/// The draws (results) of one experiment in two or three groups. The test compares the first group with the second; a
+/// third group only adds information about the spread.
 #[derive(Debug, Clone)]
 pub struct DrawPool {
-    /// The draws, group after group. All have the same number of values.
+    /// The values of each draw. The draws of the first group come first, then those of the second, then all others.
+    /// Every draw has the same number of values.
     pub draws: Vec<Vec<f64>>,
     /// The size of the first group.
     pub first: usize,
     /// The size of the second group.
     pub second: usize,
-    /// Maximum distance of a value from the pool's median, in robust standard deviations. Values further away count as
-    /// if they were at this distance, because one wild draw of a heavy-tailed distribution would otherwise hide every
-    /// difference.
+    /// Maximum distance of a value from the median of all draws, in robust standard deviations. Values further away
+    /// count as if they were at this distance, because a single outlier from a heavy-tailed distribution would
+    /// otherwise hide every difference.
     pub furthest: f64,
 }
 
-/// Returns the p of each value of each pool, adjusted for testing all values of all pools together. Each p compares the
-/// observed assignment of draws to groups with `assignments` random ones. A fixed seed determines these, so the same
-/// draws have the same p everywhere.
+/// Returns the p-value of each value of each pool, adjusted for testing all values of all pools together. Each p-value
+/// compares the observed assignment of draws to groups with `assignments` random ones. The random assignments come from
+/// a fixed seed, so the same draws always have the same p-values.
 ///
 /// Pools with the same group sizes share their random assignments, so draws with the same index are in the same group
-/// in all of these pools. Suppose a draw of the first group is far off in two pools. With separate assignments, each
-/// pool would have its own chance to assign such a draw to the first group, which would about double the p.
+/// in all of these pools. Suppose that one draw of the first group is an outlier in two pools. With separate
+/// assignments, each pool would have its own chance to put its outlier into the first group, which would about double
+/// the p-value.
 #[must_use]
 pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
     let prepared: Vec<StandardPool> = pools.iter().map(StandardPool::new).collect();
@@ -49,8 +51,8 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
         })
         .collect();
     let mut random = Uniform::seeded(1);
-    // For each distinct size of pools, the order of the draws, which is shuffled for each random assignment. Pools of
-    // the same size share it.
+    // An order of the draws for each distinct [`Sizes`]. It is shuffled for each random assignment, and all pools of
+    // these sizes use it.
     let mut orders: Vec<(Sizes, Vec<usize>)> = Vec::new();
     let shared: Vec<usize> = prepared
         .iter()
@@ -65,7 +67,8 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
     let mut largest = Vec::with_capacity(assignments);
     for _ in 0..assignments {
         for ((draws, first, second), order) in &mut orders {
-            // A partial shuffle suffices: if there is no third group, the first group determines the second.
+            // Shuffle only as many places as needed. Without a third group, these are the places of the first group,
+            // because all other draws form the second.
             let chosen = if *first + *second == *draws { *first } else { *first + *second };
             for place in 0..chosen {
                 let other = place + (random.next() * (*draws - place) as f64) as usize;
@@ -87,10 +90,10 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
     observed.into_iter().map(|statistics| statistics.into_iter().map(p).collect()).collect()
 }
 
-/// The number of draws of a pool, and the sizes of its first and second group.
+/// The number of draws of a [`DrawPool`], and the sizes of its first and second group.
 type Sizes = (usize, usize, usize);
 
-/// A pool in standard units.
+/// A [`DrawPool`] with its values converted by [`standard_units`].
 struct StandardPool {
     rows: Vec<Vec<f64>>,
     totals: Vec<f64>,
@@ -116,8 +119,8 @@ impl StandardPool {
         (self.rows.len(), self.first, self.second)
     }
 
-    /// Calls `found` with the statistic of each value for an assignment. The draws of the first group come first in
-    /// `order`.
+    /// Calls `found` with the statistic of each value if the draws are assigned to the groups in this order: the first
+    /// draws of `order` form the first group, the next ones the second group.
     fn statistics(&self, order: &[usize], found: &mut impl FnMut(f64)) {
         let (first, second) = (self.first, self.second);
         for (value, total) in self.totals.iter().enumerate() {

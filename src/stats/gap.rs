@@ -1,19 +1,21 @@
-//! The share of the gap between a lower and an upper rate that a third rate closes.
+//! Computes how much of the gap between a lower and an upper rate (such as pass@1 and pass@k) a rate in the middle
+//! closes, such as the pass rate of the attempts that a verifier chose.
 
 use super::{Interval, Intervals, SampleValue, rate_interval};
 
-/// Minimum number of samples with a gap for an interval.
+/// Minimum number of samples with a gap between their lower and upper rates, below which no interval is computed.
 const FEWEST: usize = 3;
 /// Gaps below this are rounding errors.
 const NOTHING: f64 = 1e-9;
 
-/// Computes the share of the gap that the middle rate closes, (middle - lower) / (upper - lower), where each rate is
-/// averaged over samples. Also returns the share's interval. `None` if there is no gap. Each sample contains
-/// `[lower, middle, upper]`.
+/// Returns the share of the gap that the middle rate closes, (middle - lower) / (upper - lower), where each rate is
+/// averaged over samples, and the interval of this share. Each sample contains `[lower, middle, upper]`. Returns `None`
+/// if no sample has a gap.
 ///
-/// Samples without a gap say nothing about the share. Over the others, the share is 1 - (upper - middle) / (upper -
-/// lower), each averaged. The denominator is taken as exact. The numerator is a mean of values from 0 to 1, so its
-/// interval comes from [`rate_interval`]. With fewer than three such samples there is no interval.
+/// Samples without a gap contain no information about the share and are left out. The share is computed as 1 -
+/// mean(upper - middle) / mean(upper - lower). Its denominator is taken as exact. Its numerator is a mean of values
+/// from 0 to 1, so the interval comes from [`rate_interval`]. If fewer than three samples have a gap, there is no
+/// interval.
 #[must_use]
 pub fn gap_closed(samples: &[(SampleValue<'_>, [f64; 3])], how: Intervals) -> Option<(f64, Option<Interval>)> {
     let mut missed = Vec::new();

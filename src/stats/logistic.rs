@@ -1,13 +1,15 @@
-//! Logistic regression with random effects, for how passing depends on what was masked.
+//! Logistic regression with random effects. It estimates how the probability that an attempt passes depends on what was
+//! masked.
 
 use super::Interval;
 use super::sampled::two_sided;
 
-/// Tries at one sample, and the effects on their probability.
+/// Counts of the attempts (tries) at one sample, and the effects that determine their pass probability.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TryCounts {
-    /// Effects whose weighted sum is the log-odds, as (index, weight). The weight of a difficulty is -1, because it
-    /// lowers the log-odds. Indices count the random effects first, family by family, then the fixed effects.
+    /// The effects whose weighted sum is the log-odds, as (index, weight). The difficulty of a function has the weight
+    /// -1, because it lowers the log-odds. The random effects have the first indices, one family (a group with a common
+    /// standard deviation) after the other; the fixed effects follow.
     pub terms: Vec<(usize, f64)>,
     /// Number of tries.
     pub tries: f64,
@@ -20,38 +22,41 @@ pub struct TryCounts {
 pub struct Logistic {
     /// All effects in log-odds, random ones first.
     pub effects: Vec<f64>,
-    /// Standard deviation of each family of random effects.
+    /// For each family (group) of random effects, their standard deviation.
     pub spreads: Vec<f64>,
     /// Log marginal likelihood by Laplace's approximation, without binomial coefficients.
     pub log_likelihood: f64,
     /// Covariance matrix of the effects in row-major order: the inverse of the penalised information.
     covariance: Vec<f64>,
-    /// Degrees of freedom of the intervals, if a correlation between tries was estimated; `None` for normal intervals.
+    /// Degrees of freedom of Student's t for the intervals, if a correlation between tries at the same sample was
+    /// estimated; `None` if the intervals use the normal distribution.
     freedom: Option<usize>,
 }
 
-/// Maximum number of rounds of estimating the correlation and fitting again.
+/// Maximum number of rounds, each of which estimates the correlation between tries at the same sample and fits again.
 const ROUNDS: usize = 4;
-/// Range of the search for spreads, as standard deviations in log-odds. Beyond the maximum, nearly every member of a
-/// family either always passes or never passes.
+/// Range in which the standard deviations of the random effects are searched, in log-odds. With a larger standard
+/// deviation, nearly every member of a family (such as a function) would either always pass or never pass.
 const LEAST_SPREAD: f64 = 0.01;
 const MOST_SPREAD: f64 = 6.0;
 
-/// Fits log-odds that are sums of effects. The effects of a family are assumed to be normal with mean 0 and a standard
-/// deviation that is fitted too; `families` contains the families' sizes, `fixed` is the number of other effects.
+/// Fits a model whose log-odds are sums of effects. Random effects form families: those of one family are drawn from a
+/// normal distribution with mean 0, whose standard deviation is fitted too. `families` contains the number of random
+/// effects in each family, and `fixed` is the number of fixed effects.
 ///
 /// For given standard deviations, the effects maximise the penalised likelihood (Breslow and Clayton, "Approximate
 /// Inference in Generalized Linear Mixed Models", 1993), found by Newton's method with step halving. The standard
 /// deviations maximise the marginal likelihood by Laplace's approximation (as `glmer` of lme4 does with `nAGQ = 0`;
 /// Bates et al., "Fitting Linear Mixed-Effects Models Using lme4", 2015).
 ///
-/// `None` if the data don't bound the effects, for example if all tries pass, or if the tries up to some n pass and all
-/// others fail.
+/// `None` if the likelihood has no maximum, for example if all tries pass, or if all tries with up to some number of
+/// masked functions pass and all others fail.
 #[must_use]
 pub fn fit(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut spreads = vec![1.0; families.len()];
     let mut best = mode(tried, families, &spreads, fixed, None)?;
-    // Optimise one spread after another, by golden-section search over its logarithm, until none changes.
+    // Optimise the standard deviation of one family after the other, by golden-section search over its logarithm, until
+    // none changes.
     for _ in 0..6 {
         let before = spreads.clone();
         for family in 0..families.len() {
@@ -96,7 +101,7 @@ pub fn fit(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logi
 /// correlated, and k of them carry only the information of k / (1 + (k - 1) r) independent tries. The correlation r is
 /// chosen so that Pearson's statistic equals its expectation, the number of samples minus the number of fitted effects
 /// (Williams, "Extra-Binomial Variation in Logistic Linear Models", 1982, model II); intervals use Student's t with
-/// that number of degrees of freedom. With single tries the result equals that of [`fit`].
+/// that number of degrees of freedom. With one try per sample, the result equals that of [`fit`].
 #[must_use]
 pub fn fit_correlated(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut found = fit(tried, families, fixed)?;
@@ -127,11 +132,12 @@ pub fn fit_correlated(tried: &[TryCounts], families: &[usize], fixed: usize) -> 
 }
 
 impl Logistic {
-    /// Estimates the correlation of tries at one sample, given the correlation used in this fit. Also returns the
-    /// residual degrees of freedom.
+    /// Estimates the correlation between tries at the same sample. `fitted` is the correlation that was assumed for
+    /// this fit. Also returns the residual degrees of freedom.
     fn correlation(&self, tried: &[TryCounts], fitted: f64) -> (f64, usize) {
-        // For each sample: the number of tries, Pearson's term for independent tries, and 1 minus the leverage. The
-        // latter is the expectation of the term once `excess` has corrected the term for the correlation.
+        // For each sample: the number of tries, its term of Pearson's statistic for independent tries, and 1 minus the
+        // leverage. `excess` corrects the terms for the correlation. The expectation of a corrected term is 1 minus the
+        // leverage.
         let (mut terms, mut left) = (Vec::new(), 0.0);
         for one in tried {
             let log_odds: f64 = one.terms.iter().map(|&(place, weight)| weight * self.effects[place]).sum();
@@ -175,9 +181,10 @@ impl Logistic {
         (sum, Interval { low: sum - half, high: sum + half })
     }
 
-    /// Returns the x at which `intercept` + x `slope` is 0, where half of all tries pass. Its interval follows
-    /// Fieller's theorem (Fieller, "Some Problems in Interval Estimation", 1954): all x at which the sum does not
-    /// differ from 0 at that level. Without an interval if the slope itself may be 0, because any x is then possible.
+    /// Returns the x at which half of all tries pass, that is, at which `intercept` + x `slope` is 0. The interval
+    /// follows Fieller's theorem (Fieller, "Some Problems in Interval Estimation", 1954): it contains every x at which
+    /// this sum does not differ significantly from 0. There is no interval if the slope does not differ significantly
+    /// from 0, because any x is then possible.
     #[must_use]
     pub fn half(&self, intercept: usize, slope: usize, level: f64) -> (f64, Option<Interval>) {
         let (a, b) = (self.effects[intercept], self.effects[slope]);
@@ -185,7 +192,7 @@ impl Logistic {
         let z2 = two_sided(level, self.freedom).powi(2);
         let [aa, ab, bb] =
             [(intercept, intercept), (intercept, slope), (slope, slope)].map(|(i, j)| self.covariance[i * size + j]);
-        // (a + b x)^2 <= z^2 (aa + 2 ab x + bb x^2)
+        // The interval contains the x with (a + b x)^2 <= z^2 (aa + 2 ab x + bb x^2).
         let (square, linear, constant) = (b * b - z2 * bb, 2.0 * (a * b - z2 * ab), a * a - z2 * aa);
         let root = linear * linear - 4.0 * square * constant;
         let bounds = (square > 0.0 && root >= 0.0).then(|| Interval {
@@ -202,7 +209,7 @@ pub fn chance(log_odds: f64) -> f64 {
     1.0 / (1.0 + (-log_odds).exp())
 }
 
-/// The mode of the penalised likelihood for given spreads.
+/// The maximum of the penalised likelihood for given standard deviations of the random effects.
 struct LikelihoodMode {
     effects: Vec<f64>,
     log_likelihood: f64,
@@ -273,12 +280,13 @@ fn mode(
                 break 0.0;
             }
         };
-        // Log-odds this large mean that the effects diverge, because the data do not bound them.
+        // Log-odds this large mean that the effects grow without limit, because the likelihood has no maximum.
         if tried.iter().any(|one| sum(one, &effects).abs() > 25.0) {
             return None;
         }
         if gained < 1e-10 {
-            // log|H| of the random effects alone: they come first, so their factor is the leading block.
+            // The log-determinant of the information matrix of the random effects alone. They come first, so their
+            // Cholesky factor is the leading block.
             let log_determinant: f64 = (0..random).map(|at| 2.0 * information[at * size + at].ln()).sum();
             let log_spreads: f64 =
                 families.iter().zip(spreads).map(|(&members, spread)| 2.0 * members as f64 * spread.ln()).sum();
@@ -354,8 +362,10 @@ mod tests {
 
     #[test]
     fn without_random_effects_the_fit_equals_the_published_regression_of_the_challengers_o_rings() {
-        // Temperature in F and whether an O-ring was damaged, 23 flights before the disaster (Dalal, Fowlkes and
-        // Hoadley, 1989). Published values: 15.0429 (7.3786), -0.2322 (0.1082), log-likelihood -10.158.
+        // The data are the temperature in degrees Fahrenheit, and whether an O-ring was damaged, of the 23 flights
+        // before the Challenger disaster (Dalal, Fowlkes and Hoadley, 1989). The published estimates (with standard
+        // errors) are 15.0429 (7.3786) for the intercept and -0.2322 (0.1082) for the slope; the log-likelihood is
+        // -10.158.
         let temperatures = [66, 70, 69, 68, 67, 72, 73, 70, 57, 63, 70, 78, 67, 53, 67, 75, 70, 81, 76, 79, 75, 76, 58];
         let damaged = [0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1];
         let points = temperatures.into_iter().zip(damaged).map(|(t, d)| (f64::from(t), 1.0, f64::from(d)));
@@ -389,8 +399,9 @@ mod tests {
     #[test]
     fn with_a_random_effect_the_fit_is_near_the_published_one_of_the_cattle_herds() {
         // Contagious bovine pleuropneumonia in 15 herds (the data set `cbpp` of lme4, from Lesnoff et al., 2004): herd,
-        // new cases, animals, period. The manual's `glmer` gives -1.3983, -0.9919, -1.1282, -1.5797 and a spread of
-        // 0.6421 by the full Laplace approximation; `nAGQ = 0`, as here, differs in the second digit.
+        // new cases, animals, period. In the manual, `glmer` estimates the fixed effects -1.3983, -0.9919, -1.1282 and
+        // -1.5797, and the standard deviation 0.6421 between herds, by the full Laplace approximation. With `nAGQ = 0`,
+        // as here, the second digits differ.
         let herds = [
             (1, 2, 14, 1),
             (1, 3, 12, 2),
@@ -470,8 +481,8 @@ mod tests {
 
     #[test]
     fn simulated_difficulties_and_their_spread_are_recovered() {
-        // 30 functions with difficulties of standard deviation 1.2; 600 samples of two functions each, with five
-        // attempts per sample.
+        // The data are simulated: 30 functions, whose difficulties have the standard deviation 1.2, and 600 samples of
+        // two functions each, with five attempts per sample.
         let mut uniform = Uniform(11);
         let normal = |uniform: &mut Uniform| (0..12).map(|_| uniform.next()).sum::<f64>() - 6.0;
         let difficulties: Vec<f64> = (0..30).map(|_| 1.2 * normal(&mut uniform)).collect();
@@ -486,7 +497,7 @@ mod tests {
             .collect();
         let fit = fit(&tried, &[30], 1).unwrap();
         let mean = difficulties.iter().sum::<f64>() / 30.0;
-        // The realised standard deviation of the drawn difficulties.
+        // The standard deviation of the drawn difficulties, which differs from 1.2 by chance.
         let spread = (difficulties.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / 29.0).sqrt();
         close(fit.spreads[0], spread, 0.2);
         close(fit.effects[30], 1.0 - 2.0 * mean, 0.6);

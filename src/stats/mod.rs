@@ -1,4 +1,5 @@
-//! pass@k, intervals, comparisons, declines and power: pure functions over counts, used by the report.
+//! pass@k, intervals, comparisons of agents, the decline of pass rates with the number of masked functions, and the
+//! number of samples that a comparison needs: pure functions over counts, used by the report.
 
 mod beta;
 #[cfg(test)]

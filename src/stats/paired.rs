@@ -55,13 +55,14 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// The interval of a mean difference over paired samples. Each value, in [-1, 1], is the second run's rate minus the
 /// first's at a sample, and each rate is based on `trials` attempts.
 ///
-/// The interval is Student's t with the mean's degrees of freedom, computed after two samples are added. Their
-/// differences have opposite signs, so the mean does not change. Each is as large as the root mean square of the
-/// nonzero differences, and at least 1 / sqrt(a), where a is the number of attempts behind a difference. Without the
-/// two samples, a few samples that happen to agree would have a spread of zero (for single attempts: Agresti and Min,
-/// "Effects and non-effects of paired identical observations in comparing proportions with binary matched-pairs data",
-/// 2004). If all differences are equal, both bounds are at a distance h from the mean, where h is the upper bound of a
-/// share's interval for no success in this many samples.
+/// The interval is Student's t with the mean's degrees of freedom, computed after two artificial samples are added.
+/// Their differences have opposite signs, so the mean does not change. The size of both is the root mean square of the
+/// nonzero differences, but at least 1 / sqrt(a), where a is the number of attempts on which a difference is based.
+/// Without the two samples, a few samples that happen to differ little would have too small a spread (for single
+/// attempts: Agresti and Min, "Effects and non-effects of paired identical observations in comparing proportions with
+/// binary matched-pairs data", 2004). If the variance is zero, as for equal differences, both bounds are at a distance
+/// h from the mean, where h is the upper bound of the interval of a share with no success in this many samples (or
+/// papers, if whole papers are drawn).
 ///
 /// Whether 0 is inside is decided by [`sign_flip`] at the same level, so that interval and p never contradict each
 /// other. If the test doesn't reject 0 but Student's interval excludes it, the interval is extended to 0. If the test
@@ -102,7 +103,7 @@ pub(super) fn student_difference(
     } else {
         mean.papers.clone()
     };
-    // Number of attempts behind each draw: those at a sample, or those at all samples of a paper.
+    // Number of attempts on which each draw is based: those at a sample, or those at all samples of a paper.
     let trials = trials.max(1.0) * mean.count as f64 / draws;
     let half = if mean.freedom == 0 || mean.variance < 1e-15 {
         share_interval(0.0, draws, how.level).high
@@ -117,7 +118,7 @@ pub(super) fn student_difference(
     Some(StudentDifference { mean: mean.value, interval, flipped })
 }
 
-/// Moves the bound next to 0 so that the interval contains 0 exactly if the sign-flip test doesn't reject it at this
+/// Moves the bound next to 0 so that the interval contains 0 if and only if the sign-flip test doesn't reject 0 at this
 /// error rate.
 fn in_agreement(interval: Interval, mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> Interval {
     let Interval { low, high } = interval;
@@ -136,10 +137,11 @@ fn is_rejected(flipped: &[(f64, usize)], difference: f64, error_rate: f64) -> bo
     let shifted: Vec<f64> = flipped.iter().map(|&(sum, of)| sum - difference * of as f64).collect();
     let seen = shifted.iter().sum::<f64>().abs();
     let squares = shifted.iter().map(|value| value * value).sum::<f64>();
-    // Two bounds can decide without the exact test, which is slow. With random signs, the sum is further from 0 than
-    // `far` with a probability of at most `error_rate` (Hoeffding, 1963), so beyond `far` the difference is rejected.
-    // The sum is at least as far from 0 as the root of the sum of squares with a probability of at least a tenth, so
-    // within that distance p is at least 0.1 (Oleszkiewicz, "On the Stein property of Rademacher sequences", 1996).
+    // Two bounds can decide without the exact test, which is slow. If the signs are random, the sum is further from 0
+    // than `far` with a probability of at most `error_rate` (Hoeffding, 1963), so a sum beyond `far` is rejected. With
+    // a probability of at least a tenth, a random sum is at least as far from 0 as the root of the sum of squares
+    // (Oleszkiewicz, "On the Stein property of Rademacher sequences", 1996), so a sum that is nearer to 0 has a p of at
+    // least 0.1.
     let far = (2.0 * squares * (2.0 / error_rate).ln()).sqrt();
     if seen > far * (1.0 + 1e-9) {
         return true;
@@ -148,13 +150,13 @@ fn is_rejected(flipped: &[(f64, usize)], difference: f64, error_rate: f64) -> bo
     !is_near && sign_flip(&shifted) < error_rate
 }
 
-/// Maximum number of samples for which [`nearest_kept`] searches the bound in fine steps.
+/// Maximum number of samples for which [`nearest_kept`] determines the bound to 1/420 instead of 1/60.
 const FINE_SAMPLES: usize = 300;
 
-/// Returns the smallest distance from 0, towards the mean, of a true difference that the test doesn't reject. It is
-/// above 0 and at most the distance of the mean.
+/// Searches between 0, which the test rejects, and the mean for the true difference at which the test stops rejecting.
+/// Returns its distance from 0, which is above 0 and at most that of the mean.
 fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
-    // The fine step is 1/420. Rates over up to seven attempts are multiples of it, so the test stays exact.
+    // Try differences in steps of 1/420. Rates over up to seven attempts are multiples of it, so the test stays exact.
     let steps = if flipped.len() <= FINE_SAMPLES { f64::from(MOST_PARTS) } else { 60.0 };
     let (mut rejected, mut kept) = (0_u32, (mean.abs() * steps).ceil().max(1.0) as u32);
     while kept - rejected > 1 {
@@ -165,12 +167,14 @@ fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
             kept = middle;
         }
     }
-    // The bound is between `rejected` and `kept`. If `rejected` is 0, use half a step, because 0 itself is rejected.
+    // The bound is between `rejected` and `kept` steps. Return `rejected`, which gives the wider interval; but half a
+    // step instead of 0, because 0 itself is rejected.
     (f64::from(rejected).max(0.5) / steps).min(mean.abs())
 }
 
 /// The test counts differences as integer multiples of a common fraction 1 / d; this is the maximum d. Differences that
-/// need a larger d, as those of rates over 11 attempts do, are rounded.
+/// need a larger d are rounded, such as rates over 11 attempts from which [`nearest_kept`] has subtracted a multiple of
+/// 1/420.
 const MOST_PARTS: u32 = 420;
 
 /// The two-sided p-value of the sign-flip permutation test of a mean difference over paired samples (Fisher, "The
@@ -186,14 +190,14 @@ pub fn sign_flip(differences: &[f64]) -> f64 {
     let signed: Vec<i64> = differences.iter().map(|difference| (difference * parts).round() as i64).collect();
     let counts: Vec<usize> = signed.iter().map(|count| count.unsigned_abs() as usize).filter(|&it| it > 0).collect();
     let seen = signed.iter().sum::<i64>().unsigned_abs() as usize;
-    // Sums further from 0 than `far` have a total probability below 1e-17 (Hoeffding, 1963).
+    // Ignore sums further from 0 than `far`, because their total probability is below 1e-17 (Hoeffding, 1963).
     let far = 9.0 * counts.iter().map(|&count| (count as f64).powi(2)).sum::<f64>().sqrt();
     let reach = counts.iter().sum::<usize>().min(far.ceil() as usize);
     if seen == 0 {
         return 1.0;
     }
-    // `chances` has the probability of each sum from -reach to reach. The zeros before and after them are read as the
-    // probabilities of sums beyond this range.
+    // `chances` has the probability of each sum from -reach to reach. Before and after them it has `margin` zeros,
+    // which the loop reads as the probabilities of sums beyond this range.
     let margin = counts.iter().copied().max().unwrap_or(0);
     let sums = 2 * reach + 1;
     let mut chances = vec![0.0; sums + 2 * margin];

@@ -49,7 +49,7 @@ pub fn wilson(successes: f64, total: f64, level: f64) -> Option<Interval> {
     let z2 = z * z / total;
     let centre = (p + z2 / 2.0) / (1.0 + z2);
     let half = z / (1.0 + z2) * (p * (1.0 - p) / total + z2 / (4.0 * total)).sqrt();
-    // At the ends the bound is exactly 0 or 1; avoid rounding errors.
+    // If no or all trials succeed, one bound is exactly 0 or 1. Set it directly, to avoid rounding errors.
     let low = if successes == 0.0 { 0.0 } else { (centre - half).max(0.0) };
     let high = if successes >= total { 1.0 } else { (centre + half).min(1.0) };
     Some(Interval { low, high })

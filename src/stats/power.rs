@@ -43,8 +43,8 @@ impl Spread {
         Some(Self { rate, between: (observed - noise).max(0.0), within })
     }
 
-    /// Variance of a sample's difference between two contenders with this spread and k attempts each, whose pass
-    /// probabilities have this correlation over samples.
+    /// Variance, over samples, of the difference between two contenders' pass rates at a sample. Both contenders have
+    /// this spread and make k attempts at each sample. `correlation` is that of their pass probabilities over samples.
     #[must_use]
     pub fn of_difference(&self, k: usize, correlation: f64) -> f64 {
         2.0 * self.between * (1.0 - correlation) + 2.0 * self.within / k.max(1) as f64
@@ -76,7 +76,8 @@ impl Design {
         second.clamp(0.0, 1.0)
     }
 
-    /// Variance of a sample's difference, with each contender's variance at its own rate.
+    /// Variance, over samples, of the difference between the contenders' pass rates at a sample. It is the mean of two
+    /// variances: one for the first contender's rate, and one for the second contender's rate.
     fn variance(&self, difference: f64) -> f64 {
         let second = Spread::assumed(self.second(difference), self.alike());
         f64::midpoint(
@@ -85,9 +86,10 @@ impl Design {
         )
     }
 
-    /// Draws the differences of one comparison. Samples are either hard or easy, with probabilities and shares that
-    /// give each contender its mean and its variance between samples. With a probability equal to the correlation, a
-    /// sample is of the same kind for both contenders.
+    /// Simulates one comparison, and returns the difference between the contenders' pass rates at each sample. A sample
+    /// is either easy or hard for a contender. The share of easy samples and the two pass probabilities give the
+    /// contender its mean and its variance between samples. With a probability equal to `correlation`, one random
+    /// number decides for both contenders whether a sample is easy; otherwise, each contender has its own.
     fn draw(&self, samples: usize, difference: f64, uniform: &mut Uniform) -> Vec<f64> {
         let means = [self.spread.rate, self.second(difference)];
         let apart = self.alike().sqrt();
@@ -162,10 +164,10 @@ impl ComparisonGoal {
         if spread > 0.0 { normal::cdf((over / spread).clamp(-8.0, 8.0)) } else { f64::from(u8::from(over >= 0.0)) }
     }
 
-    /// Number of samples that both contenders need for the sign-flip test of `compare`. Uses a normal approximation
-    /// (Miller, "Adding Error Bars to Evals", 2024, section 5, plus the variance that random signs add and the steps of
-    /// the sum) and, for few samples, where the approximation is too coarse, simulations with the exact test (up to
-    /// about 140 samples for k = 1 and 60 for k = 5).
+    /// Number of samples with which the sign-flip test of `compare` detects the difference with the required power. The
+    /// number comes from a normal approximation (Miller, "Adding Error Bars to Evals", 2024, section 5), with the added
+    /// variance and the continuity correction that `chance` describes. For few samples (up to about 140 for k = 1 and
+    /// 60 for k = 5), the approximation is too coarse, so simulations with the exact test are used.
     #[must_use]
     pub fn samples(&self, design: &Design) -> f64 {
         let fewest = self.fewest();

@@ -14,13 +14,13 @@ pub const FEWEST_SAMPLES: usize = 3;
 pub const FEWEST_PAPERS: usize = 2;
 
 /// The interval of a mean over samples of values in [0, 1], such as a pass rate. `trials` is the number of independent
-/// tries behind a sample's value: with n attempts it is n / k for pass@k, so n = k counts as one.
+/// trials behind a sample's value: for pass@k with n attempts it is n / k, which is one trial if n = k.
 ///
-/// The mean is treated as the share of successes in a number of independent trials with the same uncertainty, the
-/// effective number: p (1 - p) / variance, times (t' / t)^2. The last factor is the ratio of Student's quantiles for
-/// the trials and for the samples, because the variance of a few samples is itself uncertain (Korn and Graubard,
-/// "Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated from Survey Data",
-/// 1998).
+/// The mean is treated as the share of successes in a number of independent trials with the same uncertainty. This
+/// effective number of trials is p (1 - p) / variance, times (t' / t)^2. Here, t' and t are Student's quantiles for the
+/// trials and for the samples. The factor is needed because the variance of a few samples is itself uncertain (Korn and
+/// Graubard, "Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated from Survey
+/// Data", 1998).
 ///
 /// The variance is that of the samples, shrunk towards the variance that would result if all attempts at a sample ended
 /// alike ([`PRIOR_SAMPLES`]) or, for [`Population::Papers`], if papers accounted for a fifth of the variance
@@ -29,11 +29,11 @@ pub const FEWEST_PAPERS: usize = 2;
 /// the number of samples or papers.
 ///
 /// The interval is the smallest one that contains two intervals for that share: the exact binomial test with the
-/// mid-p-value (Lancaster, "Significance Tests in Discrete Distributions", 1961) and Wilson's score interval. Each of
-/// the two contains the true rate too seldom for some true rates, but mostly for different ones. With up to about 30
-/// trials, both do so for some of the same rates. So with n trials, the test's error rate is multiplied by n / (n + 3),
-/// or by three quarters if that is more. With single attempts at 3 to 60 samples of a paper, the interval then contains
-/// every true rate with a probability of at least 93.3%.
+/// mid-p-value (Lancaster, "Significance Tests in Discrete Distributions", 1961) and Wilson's score interval. For some
+/// true rates, the first interval contains the true rate too seldom; for mostly different ones, the second does. With
+/// up to about 30 trials, both do so for some of the same rates. So with n trials, the test's error rate is multiplied
+/// by n / (n + 3), or by three quarters if that is more. With single attempts at 3 to 60 samples of a paper, the
+/// interval then contains every true rate with a probability of at least 93.3%.
 ///
 /// `None` with fewer samples than [`FEWEST_SAMPLES`] or, if the interval generalises to other papers, fewer papers than
 /// [`FEWEST_PAPERS`]: no useful interval is valid there.
@@ -50,9 +50,10 @@ pub fn rate_interval(samples: &[SampleValue<'_>], trials: f64, how: Intervals) -
 /// The interval of a weighted mean over samples, such as a pass rate by lines of code: the sum of weight times value
 /// over the sum of weights.
 ///
-/// Works like [`rate_interval`] on the linearised values of that ratio (Cochran, "Sampling Techniques", 1977, section
-/// 6.3). The number of trials is at most that of equally weighted samples with the same information: the squared sum of
-/// weights over the sum of squared weights (Kish, "Survey Sampling", 1965).
+/// The ratio is linearised, which gives each sample a value, and the method of [`rate_interval`] is applied to these
+/// values (Cochran, "Sampling Techniques", 1977, section 6.3). The effective number of trials is at most the number of
+/// equally weighted samples with the same information, that is, the squared sum of weights over the sum of squared
+/// weights (Kish, "Survey Sampling", 1965).
 #[must_use]
 pub fn weighted_rate_interval(samples: &[SampleValue<'_>], weights: &[f64], how: Intervals) -> Option<Interval> {
     let all: f64 = weights.iter().sum();
@@ -88,14 +89,14 @@ pub(super) fn is_enough(mean: &Mean, population: Population, fewest: usize) -> b
     mean.count >= fewest && (population == Population::Suite || mean.papers.len() >= FEWEST_PAPERS)
 }
 
-/// Weight, in samples, of the prior assumption that attempts at one sample all end alike.
+/// The prior assumption that all attempts at one sample end alike has the weight of this many samples.
 const PRIOR_SAMPLES: f64 = 1.0;
-/// Weight, in papers, of the prior assumption that papers account for [`PRIOR_SHARE`] of the variance.
+/// The prior assumption that papers account for [`PRIOR_SHARE`] of the variance has the weight of this many papers.
 const PRIOR_PAPERS: f64 = 6.0;
 /// How much of the variance of single attempts is assumed to come from differences between papers, as a share.
 const PRIOR_SHARE: f64 = 0.2;
 
-/// The effective number of independent trials behind the mean.
+/// Returns the effective number of independent trials of a mean, see [`rate_interval`].
 fn effective(mean: &Mean, trials: f64, level: f64) -> f64 {
     let odds = mean.value * (1.0 - mean.value);
     let draws = mean.draws as f64;
@@ -107,8 +108,8 @@ fn effective(mean: &Mean, trials: f64, level: f64) -> f64 {
         let measured = mean.variance * (all - 1.0) / all;
         (PRIOR_SAMPLES, odds / draws, measured, least_variance(mean, trials))
     } else {
-        // Papers that happen to agree don't prove that papers are alike. So the variance is at least half of what it
-        // would be if the samples were independent draws.
+        // Papers may have similar rates by chance. So the variance is at least half of what it would be if the samples
+        // were independent draws.
         let within = spread(&mean.strata[0]) / mean.count as f64;
         (PRIOR_PAPERS, PRIOR_SHARE * odds / draws + within, mean.variance, within / 2.0)
     };
@@ -121,8 +122,8 @@ fn effective(mean: &Mean, trials: f64, level: f64) -> f64 {
     (odds / variance * penalty).min(most)
 }
 
-/// The variance of the mean if all attempts of a stratum had the same pass probability. That probability is shrunk
-/// towards the mean by two trials, so that no stratum's variance is 0.
+/// Returns the variance that the mean would have if all attempts of a stratum had the same pass probability. To
+/// estimate this probability, two trials with the overall mean are added, so that no stratum's variance is 0.
 fn least_variance(mean: &Mean, trials: f64) -> f64 {
     let all = mean.count as f64;
     let of = |values: &Vec<f64>| {
@@ -153,7 +154,7 @@ pub(super) fn share_interval(share: f64, trials: f64, level: f64) -> Interval {
 /// the observed outcome contributes only half of its probability.
 fn mid_p(share: f64, trials: f64, level: f64) -> Interval {
     let (passed, failed) = (share * trials, (1.0 - share) * trials);
-    // P(more successes) + P(as many) / 2, which increases with the probability.
+    // P(more successes than observed) + P(as many as observed) / 2, which increases with `chance`.
     let above = |chance: f64| {
         let as_many = if passed > NOTHING { beta::cdf(chance, passed, failed + 1.0) } else { 1.0 };
         let more = if failed > NOTHING { beta::cdf(chance, passed + 1.0, failed) } else { 0.0 };
@@ -304,10 +305,11 @@ mod tests {
         let same = suite(&ns, 1.0);
         assert!((same.low - narrow.low).abs() < 1e-12 && (same.high - narrow.high).abs() < 1e-12, "{same:?}");
         let papers = Intervals { population: Population::Papers, ..Intervals::default() };
-        // The 8 papers' rates have a standard deviation of 0.2449, so their mean has a variance of 0.0075. By the prior
-        // assumption, papers account for 0.2 of the variance of single attempts, which is 0.45 * 0.55 = 0.2475. So the
-        // mean of 8 papers has a variance of 0.2 * 0.2475 / 8, plus 0.0006 for the mean of 400 samples. Weighted by 7
-        // and 6 degrees of freedom, the two variances give 0.00718. Student's t for 13 degrees of freedom is 2.160.
+        // The 8 papers' rates have a standard deviation of 0.2449, so the measured variance of their mean is 0.0075. By
+        // the prior assumption, papers account for 0.2 of the variance of single attempts, which is 0.45 * 0.55 =
+        // 0.2475. So the prior variance of the mean of 8 papers is 0.2 * 0.2475 / 8, plus 0.0006 for the mean of 400
+        // samples. The mean of the two variances, weighted by 7 and 6 degrees of freedom, is 0.00718. Student's t for
+        // 13 degrees of freedom is 2.160.
         let wide = rate_interval(&samples, 1.0, papers).unwrap();
         assert!((wide.high - wide.low - 2.0 * 2.160 * 0.00718_f64.sqrt()).abs() < 0.02, "{wide:?}");
         assert_eq!(rate_interval(&samples[..50], 1.0, papers), None, "one paper says nothing about others");

@@ -36,7 +36,8 @@ mod tests {
 
     #[test]
     fn intervals_match_the_formula_by_hand() {
-        // Values 1, 2, 3: mean 2, s 1, t(0.975, 2) = 4.302652729..., sqrt(4/3).
+        // The values 1, 2 and 3 have mean 2 and standard deviation 1. The interval's half width is t * sqrt(1 + 1/3),
+        // with the quantile t(0.975, 2) = 4.302652729...
         let interval = prediction_interval(&[1.0, 2.0, 3.0], 0.95).unwrap();
         let half = 4.302_652_729_7 * (4.0_f64 / 3.0).sqrt();
         assert!((interval.low - (2.0 - half)).abs() < 1e-8 && (interval.high - (2.0 + half)).abs() < 1e-8);

@@ -161,7 +161,8 @@ mod tests {
         // Two strata of variance 0.02 and one of 0: (2 * 0.02 + 2 * 0.02) / 36.
         assert!((mean.variance - 0.08 / 36.0).abs() < 1e-15 && mean.freedom == 3, "{mean:?}");
         assert!((mean.value - 3.2 / 6.0).abs() < 1e-15);
-        // The sum of a paper's values minus the mean times its number of samples: 2.2 - 4 * 0.5333 and 1 - 2 * 0.5333.
+        // The variance is computed from each paper's sum of values minus the mean times the paper's number of samples:
+        // 2.2 - 4 * 0.5333 and 1 - 2 * 0.5333.
         let mean = Mean::over(&samples, Population::Papers).unwrap();
         let wanted = 2.0 * 2.0 * (2.2 - 4.0 * 3.2 / 6.0_f64).powi(2) / 36.0;
         assert!((mean.variance - wanted).abs() < 1e-15 && (mean.freedom, mean.draws) == (1, 2), "{mean:?}");

@@ -150,8 +150,8 @@ fn two_runs_that_never_differ_still_have_an_interval() {
     assert_eq!((widest.low, widest.high), (-1.0, 1.0));
 }
 
-/// Returns the share of all sign assignments whose sum is at least as far from 0 as the sum of `differences`. Tries all
-/// assignments.
+/// Tries all ways to change the signs of `differences`. Returns the share of those for which the sum is at least as far
+/// from 0 as the sum of `differences` itself.
 fn flips_by_counting(differences: &[f64]) -> f64 {
     let seen = differences.iter().sum::<f64>().abs();
     let all = 1_u32 << differences.len();

@@ -84,7 +84,7 @@ impl Bodies {
         &mut self.tables[place]
     }
 
-    /// Calls `found` for every shingle of a text that is also in a body.
+    /// Calls `found` for every shingle of a text that also occurs in one of the paper's bodies.
     pub fn hits(&self, text: &CodeTokens<'_>, found: &mut impl FnMut(ShingleOccurrence)) {
         for table in &self.tables {
             for (shingle, at) in text.shingles(SHINGLE, WAYS[table.way]) {

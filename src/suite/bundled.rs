@@ -125,7 +125,7 @@ impl PackedSuite {
         Ok(())
     }
 
-    /// Describes the first difference between the folder and the archive, if any, as a fragment.
+    /// Returns the first difference between the folder and the archive, if any, as a part of a sentence.
     fn difference(self, folder: &Path) -> io::Result<Option<String>> {
         let (mut packed, mut there) = (0, 0);
         for entry in tar::Archive::new(GzDecoder::new(self.0)).entries()? {

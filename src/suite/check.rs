@@ -186,8 +186,8 @@ fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     problems.extend(leaks.into_iter().map(Problem::error));
 }
 
-/// Files of this size in bytes or more are not searched for gold. Long files are data, while a results file that was
-/// left behind is short.
+/// Files of this size in bytes or more are not searched for gold. Such files are data, and a forgotten file with
+/// results is shorter.
 const LARGEST_TEXT: u64 = 1_000_000;
 
 /// Checks that the env has its `environment.yml`, that a manifest with a `build` gives the interpreter's `abi`, and

@@ -10,7 +10,7 @@ use super::{Bodies, LoadedPaper};
 use crate::code::CodeTokens;
 use crate::error::Error;
 
-/// A file that contains at least this share of a masked function's body counts as a copy of it.
+/// A file counts as a copy of a masked function if it contains at least this share of the function's body.
 const COPY: f64 = 0.9;
 
 /// Maximum size of a file that is compared, in bytes.

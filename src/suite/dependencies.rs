@@ -16,7 +16,8 @@ pub struct Dependencies {
     pub format: u32,
     /// Digest of the repo when the matrix was measured: SHA-256, hex.
     pub repo: String,
-    /// For each experiment's id, the names of the functions and regions without which it fails.
+    /// For each experiment's id, the names of the functions and regions (other maskable parts of the code) that its
+    /// result depends on.
     pub needs: BTreeMap<String, BTreeSet<String>>,
     /// Functions and experiments in the file that the manifest no longer has.
     #[serde(skip)]
@@ -54,8 +55,8 @@ impl Dependencies {
         Ok(Some(this))
     }
 
-    /// Returns a sample's tests, as indices into the manifest's experiments: those that need any of these functions, or
-    /// all for n = 0.
+    /// Returns a sample's tests, as indices into the manifest's experiments: the experiments that need any of these
+    /// functions or, if no function is masked, all experiments.
     #[must_use]
     pub fn tests(&self, paper: &Paper, functions: &[usize]) -> Vec<usize> {
         (0..paper.experiments.len())

@@ -27,8 +27,8 @@ pub struct PaperEvidence {
     /// versions of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<usize>,
-    /// Digest of everything that the measurements depend on, if they found no faults: while the digest stays the same,
-    /// `verify` does not measure again.
+    /// Digest of everything that the measurements depend on; `None` if the measurements found faults. While the digest
+    /// stays the same, `verify` does not measure again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<String>,
     /// Measurements by the functions' selectors.
@@ -50,8 +50,8 @@ pub struct FunctionEvidence {
     pub survivors: Vec<String>,
     /// Largest share of the function's body that is in one other place that agents see, 0 to 1, by 12-token shingles.
     pub containment: f64,
-    /// Where the found part of the body is: the selector of a function that contains at least half of that part, or
-    /// otherwise `file:line` or a file; empty if `containment` is 0.
+    /// Place that contains the largest share of the body: the selector of a function if at least half of the share is
+    /// in that function, otherwise `file:line` or a file. Empty if `containment` is 0.
     pub contained_in: String,
 }
 

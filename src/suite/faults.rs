@@ -97,7 +97,7 @@ fn build(paper: &Paper) -> Vec<String> {
     faults
 }
 
-/// Lists mutants that are marked as equivalent without a reason, or twice.
+/// Lists the mutants of a function or region that the manifest marks as equivalent without a reason, or twice.
 fn marks(paper: &Paper, place: usize, unit: &Unit) -> Vec<ManifestFault> {
     let mut faults = Vec::new();
     let mut marked = BTreeSet::new();

@@ -28,7 +28,7 @@ pub struct Gold {
     pub env: EnvStamp,
     /// The sandbox backend.
     pub sandbox: String,
-    /// Digest of the base image, if the sandbox had one; in the engines' format, `sha256:...`.
+    /// Digest of the base image, if the sandbox had one, as container engines write it: `sha256:...`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// Results by protocol, then by the experiment's id.

@@ -10,30 +10,30 @@ use super::{Gold, LoadedPaper};
 use crate::error::Error;
 
 /// Numbers in a paper's text that agree with gold values are reported if the probability that at least as many values
-/// agree by chance is below this limit. The limit is high, because the text can always be reworded, and a result in the
-/// text spoils every sample.
+/// agree by chance is below this limit. The limit is high, so that few results are missed: a result in the text spoils
+/// every sample, and after a false alarm the text can always be reworded.
 pub const CHANCE_IN_PROSE: f64 = 0.5;
 
-/// Same as [`CHANCE_IN_PROSE`], for files of the repo. The limit is low, because a false alarm in a data file cannot be
-/// resolved: data must not be changed.
+/// Same as [`CHANCE_IN_PROSE`], for files of the repo. The limit is low, so that false alarms are rare: data must not
+/// be changed, so nothing could be done about a false alarm in a data file.
 const CHANCE_IN_FILES: f64 = 0.01;
 
 /// A paper's gold values.
 pub struct GoldValues {
     values: Vec<f64>,
-    /// The experiment of each value.
+    /// For each of `values`, the id of its experiment.
     experiments: Vec<String>,
 }
 
 impl GoldValues {
-    /// Collects the results of the paper's experiments, curtailed and full, except small whole numbers such as counts,
-    /// which occur in texts for other reasons.
+    /// Collects the gold values of the paper's experiments, both curtailed (shortened) and full. Leaves out small whole
+    /// numbers such as counts, which occur in texts for other reasons.
     #[must_use]
     pub fn new(loaded: &LoadedPaper) -> Self {
         Self::of(loaded.gold.as_ref())
     }
 
-    /// Same as [`new`](Self::new), for this gold; without any values if no gold was recorded.
+    /// Same as [`new`](Self::new), but collects the values of `gold`; collects none if no gold was recorded.
     #[must_use]
     pub fn of(gold: Option<&Gold>) -> Self {
         let mut this = Self { values: Vec::new(), experiments: Vec::new() };
@@ -69,7 +69,7 @@ impl GoldValues {
         let manifest = loaded.dir.join("paper.toml");
         for description in functions.chain(experiments) {
             found.extend(look(description, &manifest).into_iter().map(|mut error| {
-                // The line is relative to the description, not to the file.
+                // Remove the line number, which counts from the beginning of the description, not of the file.
                 error.place = Some((manifest.clone(), None));
                 error
             }));
@@ -81,8 +81,8 @@ impl GoldValues {
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        // Repeat this until nothing is found. The replacements leave fewer numbers in the text, so that chance alone
-        // may no longer explain why one of the other numbers agrees with a gold value.
+        // Repeat this until nothing is found. Each replacement leaves fewer numbers in the text. With fewer numbers,
+        // chance may no longer explain why one of the remaining numbers agrees with a gold value.
         loop {
             let numbers = written_numbers(&text, 3);
             let found = roundings(&numbers, &self.values, CHANCE_IN_PROSE);
@@ -90,7 +90,8 @@ impl GoldValues {
             if tokens.is_empty() {
                 return text;
             }
-            // `1,234.5` was read both as one number and as two, so sort the longer one first and drop those inside it.
+            // `1,234.5` was read both as one number and as two numbers. So sort the longer one first, and drop the
+            // numbers inside it.
             tokens.sort_by_key(|token| (token.start, Reverse(token.end)));
             let mut end = 0;
             tokens.retain(|token| {
@@ -104,8 +105,8 @@ impl GoldValues {
         }
     }
 
-    /// Reports gold values in a file of the repo, as errors with their lines. Values need three digits in prose, four
-    /// elsewhere, not counting trailing zeros.
+    /// Reports gold values in a file of the repo, as errors with their lines. Numbers are reported only if they have at
+    /// least three digits (in prose) or four digits (elsewhere), not counting trailing zeros.
     #[must_use]
     pub fn in_file(&self, path: &Path, text: &str) -> Vec<Error> {
         if self.values.is_empty() {

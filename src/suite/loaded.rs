@@ -24,7 +24,7 @@ pub struct LoadedPaper {
     pub text: Arc<str>,
     /// The gold results, if they have been recorded.
     pub gold: Option<Gold>,
-    /// The dependency matrix, if it has been measured.
+    /// The dependency matrix (which experiments need which functions), if it has been measured.
     pub dependencies: Option<Dependencies>,
     /// The paper's folder.
     pub dir: PathBuf,
@@ -32,11 +32,11 @@ pub struct LoadedPaper {
     pub repo_dir: PathBuf,
     /// The env's folder.
     pub env_dir: PathBuf,
-    /// Which maskable functions are nested in which, without regions.
+    /// Which maskable functions are nested in which; regions are left out.
     pub nesting: Nesting,
-    /// Which functions and regions are nested in which.
+    /// Which maskable functions and regions (statements that can be masked on their own) are nested in which.
     pub units: Nesting,
-    /// Digest of manifest, text, gold and dependency matrix: SHA-256, hex.
+    /// SHA-256 in hex of the manifest, the text, gold and the dependency matrix.
     pub digest: String,
     sources: PaperSources,
 }
@@ -48,7 +48,7 @@ pub struct MaskedFile {
     pub path: PathBuf,
     /// The masked text.
     pub bytes: Vec<u8>,
-    /// For each unit masked in this file, its index and the bytes of its replacement.
+    /// For each function or region that is masked in this file, its index and the range of bytes that replaces it.
     pub stand_ins: Vec<(usize, Range<usize>)>,
 }
 
@@ -68,8 +68,8 @@ impl LoadedPaper {
     ///
     /// # Errors
     /// Kind `Suite`: a broken manifest, gold file or dependency matrix, a missing repo, env or text, a selector that
-    /// matches no function or several, units that overlap, a source file with syntax errors. Kind `Machine` if the
-    /// manifest, gold file or dependency matrix cannot be read.
+    /// matches no function or several, functions or regions that overlap in part, a source file with syntax errors.
+    /// Kind `Machine` if the manifest, gold file or dependency matrix cannot be read.
     pub fn load(suite: &Suite, id: &str) -> Result<Self> {
         let dir = suite.paper_dir(id);
         let manifest = dir.join("paper.toml");
@@ -115,8 +115,8 @@ impl LoadedPaper {
         })
     }
 
-    /// Returns a sample's tests, as indices into the manifest's experiments: those that need any of these functions, or
-    /// all if no functions are given or the dependency matrix has not been measured.
+    /// Returns the experiments that test a sample, as indices into the manifest: those that need any of these
+    /// functions. Returns all experiments if no functions are given or the dependency matrix has not been measured.
     #[must_use]
     pub fn tests(&self, functions: &[usize]) -> Vec<usize> {
         match &self.dependencies {
@@ -125,14 +125,14 @@ impl LoadedPaper {
         }
     }
 
-    /// Returns the tests of a sample that agents run and report, which are those that are not hidden.
+    /// Returns those experiments of [`tests`](Self::tests) that are not hidden, which agents run and report.
     #[must_use]
     pub fn shown_tests(&self, functions: &[usize]) -> Vec<usize> {
         let is_shown = |place: &usize| !self.paper.experiments[*place].hidden;
         self.tests(functions).into_iter().filter(is_shown).collect()
     }
 
-    /// Returns the units from which samples are drawn, and how they are nested.
+    /// Returns the functions and regions from which samples are drawn, and how they are nested.
     #[must_use]
     pub fn drawn(&self, choice: UnitChoice, is_wanted: impl Fn(usize) -> bool) -> (Vec<usize>, Nesting) {
         let (functions, all) = (self.paper.functions.len(), self.paper.units.len());
@@ -251,14 +251,14 @@ impl LoadedPaper {
         self.sources.unit(unit).0
     }
 
-    /// Returns a function or region of the paper as a part of its parsed file.
+    /// Returns the position of a function or region in its parsed file.
     #[must_use]
     pub fn piece(&self, unit: usize) -> &Piece {
         self.sources.unit(unit).1
     }
 
-    /// Returns the unit itself if it is a function, or the function around a region, as an index into its module's
-    /// functions; `None` for a region outside of functions.
+    /// Returns the function `unit`, or the function around the region `unit`, as an index into its file's functions;
+    /// `None` for a region outside of functions.
     #[must_use]
     pub fn function_of(&self, unit: usize) -> Option<usize> {
         match self.piece(unit) {
@@ -267,7 +267,8 @@ impl LoadedPaper {
         }
     }
 
-    /// Returns the code that masking a unit removes, without docstrings, as bytes of its file.
+    /// Returns the range of bytes that is removed from a file when this function or region is masked, without
+    /// docstrings.
     #[must_use]
     pub fn code(&self, unit: usize) -> Range<usize> {
         let (module, piece) = self.sources.unit(unit);
@@ -283,8 +284,8 @@ impl LoadedPaper {
         units.iter().map(|&unit| self.source(unit).code_lines(&self.code(unit))).sum()
     }
 
-    /// Returns the mutants that change the code of this unit. For a region, these are some of the mutants of the
-    /// function around it; a region outside of functions has no mutants.
+    /// Returns the mutants that change the code of this function or region. For a region, these are the mutants of the
+    /// function around it that change only code in the region; a region outside of functions has no mutants.
     ///
     /// # Errors
     /// Kind `Internal` if the file no longer parses.
@@ -310,7 +311,7 @@ impl LoadedPaper {
         self.paper.units.iter().enumerate().map(figures).collect()
     }
 
-    /// Groups functions and regions by their module, each with its index.
+    /// Groups functions and regions by the index of their module. Each of them is paired with its own index.
     fn by_module(&self, units: &[usize]) -> BTreeMap<usize, Vec<(usize, MaskedPart<'_>)>> {
         let mut grouped: BTreeMap<usize, Vec<(usize, MaskedPart<'_>)>> = BTreeMap::new();
         for &unit in units {

@@ -295,8 +295,8 @@ impl Paper {
         self.units[unit].region.map_or(ManifestPart::Function(unit), ManifestPart::Region)
     }
 
-    /// Matches the files that the paper protects, by paths relative to the repo: those that it names, hidden ones,
-    /// compiled ones, and products of the build.
+    /// Matches the protected files by paths relative to the repo: files that the manifest lists as protected, hidden
+    /// ones, compiled ones, and products of the build. Verification does not use an agent's changes to these files.
     #[must_use]
     pub fn protected_set(&self) -> globset::GlobSet {
         glob_set(&self.protected_globs())
@@ -382,7 +382,7 @@ impl ManifestRegion {
 }
 
 impl Unit {
-    /// Returns `function` or `region`.
+    /// Returns the word for this unit in messages: `function` or `region`.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         if self.region.is_some() { "region" } else { "function" }
@@ -395,10 +395,11 @@ impl Experiment {
         DeclaredTolerance { rule: self.tolerance, counts: self.count_tolerance, absolute: self.absolute_tolerance }
     }
 
-    /// Fills the protocol's parameters into the command.
+    /// Returns the command with the protocol's values in place of its parameters.
     ///
     /// # Errors
-    /// Returns a phrase for an error message: which parameter is missing, unused, or not a plain value.
+    /// Returns a phrase for an error message: which parameter has no value, is not in the command, or has a value that
+    /// is not a string, number or boolean.
     pub fn command_line(&self, protocol: Protocol) -> Result<String, String> {
         let values = match protocol {
             Protocol::Curtailed => &self.parameters.curtailed,
@@ -412,10 +413,11 @@ impl Experiment {
         Ok(line)
     }
 
-    /// Fills these values into the command.
+    /// Returns the command with these values in place of its parameters.
     ///
     /// # Errors
-    /// Returns a phrase for an error message: which parameter is unused, or not a plain value.
+    /// Returns a phrase for an error message: which parameter is not in the command, or has a value that is not a
+    /// string, number or boolean.
     pub fn command_with(&self, values: &BTreeMap<String, toml::Value>) -> Result<String, String> {
         let mut line = self.command.clone();
         for (name, value) in values {

@@ -18,7 +18,7 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// Returns this part in the form in which [`Module`] masks it; `description` becomes the docstring of a function
+    /// Converts the part to a [`MaskedPart`] for [`Module::cut`]. `description` becomes the docstring of a function
     /// that has none.
     #[must_use]
     pub const fn cut<'text>(&'text self, description: Option<&'text str>) -> MaskedPart<'text> {
@@ -32,14 +32,15 @@ impl Piece {
 /// The parsed files of a paper, and the positions of its units (the functions and regions that can be masked).
 #[derive(Debug, Clone)]
 pub(super) struct PaperSources {
-    /// The files that contain units, without duplicates.
+    /// The files that contain functions or regions to mask, each file once.
     pub modules: Vec<Module>,
-    /// For each unit, the index of its module in `modules`, and the part of that module that the unit consists of.
+    /// For each function or region in the manifest, the index of its module in `modules`, and its position in that
+    /// module.
     pub places: Vec<(usize, Piece)>,
 }
 
 impl PaperSources {
-    /// Returns a unit's module, and the part of that module that the unit consists of.
+    /// Returns the module of a function or region, and its position in that module.
     pub(super) fn unit(&self, unit: usize) -> (&Module, &Piece) {
         let (module, piece) = &self.places[unit];
         (&self.modules[*module], piece)
@@ -55,10 +56,11 @@ impl PaperSources {
     }
 }
 
-/// Finds all units of a paper.
+/// Finds all functions and regions of a paper that can be masked.
 ///
 /// # Errors
-/// Kind `Suite`: a unit that does not exist, is invalid, or is the same as another; a file with syntax errors.
+/// Kind `Suite`: a function or region that does not exist, is invalid, or is the same as another; a file with syntax
+/// errors.
 pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<PaperSources> {
     let mut sources = PaperSources { modules: Vec::new(), places: Vec::with_capacity(paper.units.len()) };
     let mut index = BTreeMap::new();
@@ -69,7 +71,7 @@ pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<PaperS
         let mut locate = || -> Result<Option<(usize, Piece)>> {
             let at = unit.region.map_or(unit.at.as_str(), |place| paper.regions[place].at.as_str());
             let (file, name) = place_of(at, unit.region.is_some())?;
-            // The file's fault was already reported with its first unit.
+            // This file cannot be parsed, and this was already reported for an earlier function or region in it.
             if unreadable.contains(&file) {
                 return Ok(None);
             }
@@ -84,8 +86,8 @@ pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<PaperS
                 (None, Some(function)) => Piece::Function(function),
                 (None, None) => return Err(Error::suite("names no function")),
             };
-            // Compare only while no unit was faulty: after a fault, the indices of `sources.places` no longer
-            // correspond to those of the units.
+            // Compare only if there was no error before. After an error, the indices in `sources.places` are not those
+            // in `paper.units` any more.
             let twin = sources.places.iter().position(|place| *place == (module, piece.clone()));
             if let Some(twin) = twin.filter(|_| is_first) {
                 return Err(Error::suite(format!("is the same {} as `{}`", unit.kind(), paper.units[twin].at)));
@@ -107,7 +109,8 @@ pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<PaperS
     Ok(sources)
 }
 
-/// Splits the field `at` of the manifest into file and function. Only a region's `at` may be a file without a function.
+/// Splits the manifest's field `at` into file and function. For a region outside of functions, the field names only a
+/// file.
 fn place_of(at: &str, region: bool) -> Result<(PathBuf, Option<String>)> {
     if !region || at.contains("::") {
         let selector: Selector = at.parse()?;
@@ -121,10 +124,10 @@ fn place_of(at: &str, region: bool) -> Result<(PathBuf, Option<String>)> {
     Ok((PathBuf::from(at), None))
 }
 
-/// Determines for each unit the nearest unit around it.
+/// Determines for each function or region the innermost function or region around it.
 ///
 /// # Errors
-/// Kind `Suite` for two units that overlap in part or are the same lines.
+/// Kind `Suite` for two functions or regions that overlap in part or consist of the same lines.
 pub(super) fn nesting(paper: &Paper, sources: &PaperSources, manifest: &Path) -> Result<Nesting> {
     let extents: Vec<_> = (0..sources.places.len())
         .map(|unit| {

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 
-/// A fault or an oddity of a paper.
+/// Something that is wrong or suspicious in a paper's files.
 #[derive(Debug)]
 pub struct Problem {
     /// Whether the problem makes results wrong; if not, it is only a warning.

@@ -25,8 +25,8 @@ struct HiddenFiles {
     hidden: Vec<String>,
 }
 
-/// Returns the texts of a suite that agents must not find, each with its file's path. A Python file gives several: one
-/// for each function, however nested. Hidden files are included, whatever they contain.
+/// Returns the texts of a suite that agents must not find, each with its file's path. A Python file gives one text for
+/// each function, including nested functions. Hidden files are included whatever they contain.
 #[must_use]
 pub fn secrets(root: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The sections of a paper's text, which the manifest's passages name by their headings.
+//! The sections of a paper's text. The manifest refers to passages of the paper by the headings of their sections.
 
 /// A section: its heading, and its text up to the next heading of any level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use toml::Spanned;
 
 use crate::error::line_at;
 
-/// A part of a manifest, by its index in its list.
+/// A part of a manifest. The number is the part's index in the manifest's list of such parts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ManifestPart {
     /// A function.
@@ -21,11 +21,11 @@ pub(super) enum ManifestPart {
     Protected(usize),
     /// A glob of hidden files.
     Hidden(usize),
-    /// The key `build` or, in a manifest without this key, `abi`.
+    /// The key `build`. In a manifest without this key, the key `abi`.
     Build,
 }
 
-/// The parts of a manifest, deserialised only for their positions.
+/// The parts of a manifest whose positions may be needed. Their values are not used.
 #[derive(Deserialize)]
 struct ManifestSpans {
     #[serde(default)]

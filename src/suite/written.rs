@@ -43,9 +43,9 @@ pub struct NumberInText<'text> {
 const CAPPED: i32 = i32::MIN;
 
 impl WrittenNumber {
-    /// Parses a number precise enough to be a result: with at least `least` significant digits if it has a decimal
-    /// point, one more if not. Shorter numbers are sizes and settings, and agree with some result by chance. Commas
-    /// count as thousands separators.
+    /// Parses a number that is precise enough to be a result: it has at least `least` significant digits if it has a
+    /// decimal point, or else at least one digit more. Shorter numbers are sizes and settings, and agree with some
+    /// result by chance. Commas count as thousands separators.
     #[must_use]
     pub fn read(token: &str, least: usize) -> Option<Self> {
         let mut plain = Cow::Borrowed(token);
@@ -90,9 +90,9 @@ impl WrittenNumber {
     }
 }
 
-/// Finds the numbers in a text that are precise enough to be a result: with at least `least` significant digits if they
-/// have a decimal point, one more if not; shorter ones are sizes and settings. Digits within a name (`sha1`, `x_2`) are
-/// not numbers. `1,234.5` is read both as one number and as two; a percentage both as written and as a share.
+/// Finds the numbers in a text that are precise enough to be a result: see [`WrittenNumber::read`]. Digits within a
+/// name (`sha1`, `x_2`) are not numbers. `1,234.5` is read both as one number and as two; a percentage both as written
+/// and as a share.
 #[must_use]
 pub fn written_numbers(text: &str, least: usize) -> Vec<NumberInText<'_>> {
     let bytes = text.as_bytes();
@@ -209,20 +209,21 @@ fn is_digest(object: &serde_json::Map<String, Value>) -> bool {
     object.get("exact").and_then(Value::as_str).is_some_and(|hash| hash.starts_with('#'))
 }
 
-/// Maximum distance to a rounded value, as a share of that value, for numbers of precision [`CAPPED`].
+/// Returns the maximum relative difference between a number of precision [`CAPPED`] and a value of which it is a
+/// rounding.
 fn capped_reach() -> f64 {
     0.5 * 10_f64.powi(1 - MOST_DIGITS)
 }
 
 /// Returns the numbers of one text that are roundings of one of these values (hits), each with the value's index. The
-/// hits of each precision are judged separately: they are left out if at least that many hits would occur by chance
-/// with a probability of `chance` or more.
+/// hits of each precision are judged separately. They are left out if their number can be explained by chance: if at
+/// least that many hits would occur by chance with a probability of `chance` or more.
 ///
-/// For each precision and value, let m be the number of different numbers in the text, hits excluded, that differ from
-/// the value by at most half of the value. This range consists of cells as wide as the last digit's unit. If the m
-/// numbers were spread evenly, a cell would contain at least one of them with a probability of 1 - exp(-m / cells). The
-/// sum over all values is the expected number of hits. The hits count if the probability of at least that number is
-/// below `chance` (Poisson).
+/// Hits by chance are assumed to have a Poisson distribution. For each precision, their expected number is a sum over
+/// the values. For each value, let m be the number of different numbers in the text, hits excluded, that differ from
+/// the value by at most half of the value. Divide this range of numbers into cells as wide as the last digit's unit. If
+/// the m numbers were spread evenly over the cells, the value's own cell would contain at least one of them with a
+/// probability of 1 - exp(-m / cells). This probability is added to the sum.
 #[must_use]
 pub fn roundings<'found, 'text>(
     found: &'found [NumberInText<'text>],
@@ -261,15 +262,14 @@ pub fn roundings<'found, 'text>(
     hits
 }
 
-/// Returns how many of the values are expected to agree by chance with a number of this precision. `others` are the
-/// text's numbers of this precision that agree with no value.
+/// Returns the number of hits of this precision that are expected by chance, as described at [`roundings`]. `others`
+/// are the text's numbers of this precision that agree with no value.
 fn expected(values: &[(f64, usize)], others: &[f64], precision: i32) -> f64 {
     let mut last_cell = None;
     let mut sum = 0.0;
     for &(value, _) in values {
         let width = if precision == CAPPED { 2.0 * capped_reach() * value.abs() } else { 10_f64.powi(precision) };
-        // A number that agrees with one of several values with the same rounding agrees with all of these values, so
-        // count such values only once.
+        // Values that have the same rounding agree with the same numbers, so count only one of these values.
         let cell = (value / width).round();
         if value == 0.0 || (precision != CAPPED && last_cell.replace(cell) == Some(cell)) {
             continue;

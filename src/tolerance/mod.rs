@@ -16,10 +16,10 @@ mod tests;
 /// The comparison in Python, for Harbor tasks: it reads a [`Tolerance`] as JSON.
 pub(crate) const PYTHON: &str = include_str!("tolerance.py");
 
-/// Minimum number of stored repeats in the gold of a stochastic experiment. With 96 repeats, the smallest possible
-/// p-value of a single reported result is well below the level at which reported results are tested, so an invented
-/// number is refused (docs/statistics.md). Also, a right solution then passes with a probability of at least 90% for
-/// 95% of all golds.
+/// Minimum number of stored repeats in the gold of a stochastic experiment. With 96 repeats, the test of a single
+/// reported result can refuse an invented number, because the smallest possible p-value is well below the test's
+/// significance level (docs/statistics.md). Also, for 95% of all golds, a right solution passes with a probability of
+/// at least 90%.
 pub(crate) const FEWEST_REPEATS: usize = 96;
 
 /// Probability that another repeat of gold is inside the interval that serves as a tolerance.
@@ -88,8 +88,8 @@ impl ToleranceRule {
         matches!(self, Self::Named(NamedTolerance::Stochastic))
     }
 
-    /// Returns the relative tolerance if `spread`, the largest relative difference between gold's repeats, is more than
-    /// a fifth of it.
+    /// Returns the relative tolerance if gold's repeats use up more than a fifth of it. `spread` is the largest
+    /// relative difference between the repeats.
     pub(crate) fn nearly_exceeded_by(self, spread: f64) -> Option<f64> {
         match self {
             Self::Relative(relative) => Some(relative).filter(|relative| spread > relative / 5.0),
@@ -110,7 +110,8 @@ pub(crate) struct DeclaredTolerance {
 }
 
 impl DeclaredTolerance {
-    /// Lists the faults of the declared values that deserialisation does not check, one fragment per fault.
+    /// Lists the faults that deserialisation of the declared values does not find, each as the text of an error
+    /// message.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if let ToleranceRule::Relative(relative) = self.rule
@@ -127,7 +128,7 @@ impl DeclaredTolerance {
         faults
     }
 
-    /// Returns the bounds of a comparison with gold, whose stored repeats are these. Without repeats, a stochastic
+    /// Returns the bounds of a comparison with gold. `repeats` are gold's stored repeats. Without repeats, a stochastic
     /// experiment has the default bounds.
     pub(crate) fn bounds(&self, repeats: &[Value]) -> Tolerance {
         let usual = Tolerance { absolute: self.absolute, counts: self.counts, ..Tolerance::default() };
@@ -157,8 +158,8 @@ pub struct Tolerance {
     /// Maximum difference, relative to |gold|, if gold is a whole number such as a count.
     #[serde(default)]
     pub counts: f64,
-    /// Results of gold's repeats, for stochastic experiments only: the other tolerances then apply only to values that
-    /// never varied.
+    /// Results of gold's repeats, for stochastic experiments only. If there are repeats, the other tolerances apply
+    /// only to values that are the same in all repeats.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<Value>,
 }
@@ -186,12 +187,13 @@ impl Tolerance {
         Self { relative: f64::INFINITY, absolute: f64::INFINITY, counts: f64::INFINITY, repeats: Vec::new() }
     }
 
-    /// Compares a number with gold's. `repeats` are the values of gold's repeats at the same place: if the tolerance
-    /// has repeats, a number must be within their 95% prediction interval, CORE-Bench's published rule.
+    /// Compares a number with gold's number. `repeats` are the values at the same path in gold's repeats. If the
+    /// tolerance has repeats, the number must be within the 95% prediction interval of these values, as in CORE-Bench's
+    /// published rule.
     pub(crate) fn compare(&self, gold: &Number, repeats: &[&Value], got: f64) -> NumberComparison {
         // Converting to a double never fails, because all of serde_json's numbers have 64 bits.
         let expected = gold.as_f64().unwrap_or(f64::NAN);
-        // A count is written without a decimal point or an exponent.
+        // In gold, a whole number such as a count has neither a decimal point nor an exponent.
         let is_count = gold.is_i64() || gold.is_u64();
         let relative = if is_count { self.counts } else { self.relative };
         let (error, is_close) = distance(expected, got, relative, self.absolute);
@@ -204,7 +206,8 @@ impl Tolerance {
         NumberComparison { error, fault }
     }
 
-    /// Returns the interval in which a number must be, if the tolerance has repeats, or why it cannot be computed.
+    /// If the tolerance has repeats, returns the interval in which a number must be, or the reason why this interval
+    /// cannot be computed.
     fn interval(&self, repeats: &[&Value]) -> Option<Result<Interval, String>> {
         if self.repeats.is_empty() {
             return None;
@@ -232,7 +235,8 @@ fn distance(gold: f64, got: f64, relative: f64, absolute: f64) -> (f64, bool) {
     }
 }
 
-/// Four units in the last place. Rounding shifts the difference of two decimals and its bound by at most this much.
+/// Allowance for rounding: four units in the last place of a double. Rounding changes the difference of two decimals
+/// and its bound by at most this much.
 const SLACK: f64 = 4.0 * f64::EPSILON;
 
 /// Whether a number is inside an interval, bounds included, with the same allowance for rounding as for a tolerance.

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Every kind of rule; the relative rule with two different numbers.
+/// The rules to test: the relative rule with two tolerances, and the stochastic rule.
 const RULES: [ToleranceRule; 3] =
     [ToleranceRule::Relative(0.05), ToleranceRule::Relative(1e-3), ToleranceRule::Named(NamedTolerance::Stochastic)];
 

@@ -9,8 +9,8 @@ use crate::model::{self, Model, ProbeCost};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::{Catalogue, ModelChoice, Store, VerifierSpec};
 
-/// Opens verifiers without any network traffic. `choice` is the run's model (with an empty spec if only its server is
-/// given), and `opened` the same model if it is already open.
+/// Opens verifiers without any network traffic. `choice` describes the run's model; its `spec` is empty if the user
+/// gave only a server. `opened` is the run's model if it is already open.
 ///
 /// # Errors
 /// Kind `Usage` for a model verifier without a model, and the errors of opening a model.

@@ -29,8 +29,7 @@ impl Verifier for Execution {
     }
 
     async fn choose(&self, question: &Question, candidates: &[Candidate], votes: &dyn Votes) -> Result<VerifierChoice> {
-        // If a candidate's code was not run again, assume that it runs if the candidate has an answer to every
-        // experiment.
+        // A candidate whose code was not run again counts as running if it has an answer to every experiment.
         let runs = |candidate: &Candidate| {
             let answered = || question.answers.iter().all(|(key, _)| candidate.answer.contains_key(key));
             candidate.runs.unwrap_or_else(answered)
@@ -44,8 +43,8 @@ impl Verifier for Execution {
         let running: Vec<Candidate> = places.iter().map(|&place| candidates[place].clone()).collect();
         let choice = self.then.choose(question, &running, votes).await?;
         Ok(VerifierChoice {
-            // Map the index to one among all candidates. An invalid index becomes `all`, which is invalid, too, so that
-            // the caller reports the error.
+            // The choice is an index into the running candidates. Convert it to an index into all candidates. An
+            // invalid index becomes `all`, which is invalid, too, so that the caller reports the error.
             chosen: choice.chosen.map(|chosen| places.get(chosen).copied().unwrap_or(all)),
             reason: format!("{left} of {all} run; {}", choice.reason),
             ..choice

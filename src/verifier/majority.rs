@@ -33,7 +33,8 @@ impl Verifier for Majority {
     }
 }
 
-/// Whether two candidates agree on every experiment. A candidate with results for all experiments agrees with itself.
+/// Whether two candidates agree on every experiment. A candidate with results for all experiments also agrees with
+/// itself, so it has at least one vote.
 fn agree(question: &Question, one: &Candidate, other: &Candidate) -> bool {
     !question.answers.is_empty()
         && question.answers.iter().all(|(key, tolerance)| {

@@ -107,8 +107,8 @@ impl ByModel {
             messages: messages.to_vec(),
             tools: Cow::default(),
             sampling: Sampling {
-                // Reasoning models accept only their default temperature. They get more tokens, because reasoning
-                // counts as output.
+                // Reasoning models accept no other temperature than their default. They get more tokens, because their
+                // reasoning counts as output.
                 temperature: (!self.model.reasons()).then_some(0.0),
                 seed: Some(u64::from(order)),
                 max_tokens: Some(if self.model.reasons() { 16_384 } else { 1024 }),

@@ -55,7 +55,7 @@ const fn is_none(count: &u32) -> bool {
     *count == 0
 }
 
-/// A vote with the question to which it belongs.
+/// A vote of a verifier's model, with the choice that it belongs to: verifier, agent, model, sample and attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct VoteRecord {
     verifier: String,
@@ -120,7 +120,7 @@ struct ChoiceCase<'a> {
     attempts: Vec<u32>,
 }
 
-/// Votes on one case, stored on disk and charged to the cost limit.
+/// The votes for one choice. They are stored on disk, and their cost counts towards the cost limit.
 struct StoredVotes<'a> {
     case: &'a ChoiceCase<'a>,
     path: PathBuf,
@@ -174,7 +174,7 @@ impl Votes for StoredVotes<'_> {
 
 /// All attempts of one agent at one sample.
 pub struct AttemptGroup<'a> {
-    /// A record of each attempt that was not lost, by attempt number: the one from which rates are computed.
+    /// For each attempt that was not lost, the record from which rates are computed. Sorted by the attempts' numbers.
     pub records: Vec<&'a AttemptRecord>,
 }
 
@@ -264,13 +264,13 @@ fn lines<T: DeserializeOwned>(store: &Store, name: &str) -> Result<StoredRecords
     Ok(kept)
 }
 
-/// Lets a verifier choose in every group, stores each choice at once and returns them. Choices already stored for the
-/// same attempts are reused.
+/// Lets a verifier choose one attempt of every group. Stores each choice as soon as it is made, and returns all
+/// choices. Choices already stored for the same attempts are reused.
 ///
 /// # Errors
 /// Kind `Model` if the model does not answer, `CostLimit` if the cost limit is reached, `Interrupted` if the user stops
 /// the run, `Store` if a file of the run cannot be read or written, `Suite` if the suite does not have a sample's item;
-/// also the errors of the item's question. Earlier choices stay stored.
+/// also the errors of describing a sample's task to the verifier. Earlier choices stay stored.
 pub(super) async fn verify_run(
     store: &Store,
     groups: &[AttemptGroup<'_>],

@@ -99,7 +99,8 @@ async fn a_model_votes_once_per_order_and_is_asked_again_after_an_unreadable_vot
     assert!((choice.cost - 0.75).abs() < 1e-12);
     // The second order is the reverse of the first, so its B is the candidate that the first order calls A.
     assert!(choice.chosen.is_some() && choice.reason.starts_with("2 of 2 votes"), "{choice:?}");
-    // Another model or another number of orders gives another name, so choices are never confused.
+    // The verifier's name states the model and the number of orders, so that choices made with other models or numbers
+    // of orders have other names.
     assert!(verifier.name().starts_with("model:") && verifier.name().ends_with("*2"), "{}", verifier.name());
     // Identical candidates need no vote and cost nothing.
     let same = [candidates[0].clone(), Candidate { attempt: 1, ..candidates[0].clone() }];
@@ -178,7 +179,8 @@ async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
     };
     for error in [ModelError::ContextLength("9000 tokens".into()), ModelError::Refused("a filter".into())] {
         let said = error.to_string();
-        // With two orders, the first call fails. The vote of the second call counts, and both calls are paid for.
+        // The model is called once for each order of the candidates. With two orders, the first call fails. The vote of
+        // the second call counts, and both calls are paid for.
         let (choice, kept) = choose(FailingAt(0, error.clone()), 2).await;
         let choice = choice.unwrap();
         assert!(choice.chosen.is_some() && choice.reason.starts_with("1 of 2 votes"), "{choice:?}");
@@ -241,7 +243,7 @@ proptest! {
     }
 }
 
-/// Choices are stored and compared between runs, so the prompt must not change by accident.
+/// Verifiers' choices are stored and compared between runs, so the prompt must not change by accident.
 #[test]
 fn the_prompt_for_masked_functions_equals_its_snapshot() {
     use crate::run::family::{Family, ScoringBasis};

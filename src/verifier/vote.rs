@@ -11,7 +11,8 @@ use crate::model::{Quote, Usage};
 pub struct Vote {
     /// Number of the order in which the candidates were shown.
     pub order: u32,
-    /// Number of earlier replies, in this order, that named no existing candidate.
+    /// Number of earlier replies to the question with this order of candidates. None of them named an existing
+    /// candidate.
     pub ask: u32,
     /// The candidate that the reply named.
     pub named: VoteOutcome,
@@ -49,8 +50,8 @@ pub trait Votes: Send + Sync {
     /// # Errors
     /// Kind `CostLimit` if the money is spent, `Interrupted` if the user stops the run.
     fn allow(&self, quote: &Quote) -> Result<Option<u32>>;
-    /// Returns the ledger in which the run records the cost of calls, and the payer of these calls; `None` without a
-    /// ledger.
+    /// Returns the ledger to which the run writes the cost of calls, and who pays for these calls; `None` if there is
+    /// no ledger.
     fn tab(&self) -> Option<PayerLedger> {
         None
     }

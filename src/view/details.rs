@@ -1,4 +1,4 @@
-//! Details of one sample's attempts: trajectories, changes, and the code that they wrote for the withheld parts.
+//! Details of one sample's attempts: trajectories, changes, and the code that agents wrote for the missing parts.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -80,8 +80,9 @@ impl GatheredRuns {
     }
 }
 
-/// Reads an attempt's complete record from disk, without its results, and gives it the labels of agent and model that
-/// the page uses. If the record cannot be read, returns its outcome, which is in memory, and reports the problem.
+/// Reads an attempt's complete record from disk, leaves out its results, and sets the labels of agent and model that
+/// the page uses. If the record cannot be read, adds the reason to `problems` and returns `record`, the attempt's
+/// outcome in memory.
 fn whole(run: &MergedRun, origin: &Origin, record: &Outcome, problems: &mut Vec<String>) -> ShownRecord {
     match origin.line.map(|line| run.tail.whole(line)) {
         Some(Ok(read))
@@ -91,7 +92,7 @@ fn whole(run: &MergedRun, origin: &Origin, record: &Outcome, problems: &mut Vec<
                 agent: record.agent.to_string(),
                 model: record.model.as_deref().map(str::to_owned),
                 // If an attempt was made twice, only one of its records is used for rates. The verdict has been removed
-                // from the other one in memory (`record`), but not on disk (`read`), so take these fields from
+                // from the unused record in memory (`record`), but not on disk (`read`). So take these fields from
                 // `record`.
                 end: record.end,
                 end_detail: record.end_detail.as_deref().map(str::to_owned),

@@ -16,7 +16,7 @@ use crate::run::family::{Families, Item, ItemFacts, ScoringBasis, WITHHELD};
 use crate::run::{RunFile, in_order, is_file_name};
 use crate::sample::{MASKED, Sample};
 
-/// Items by family and id, or the reason why an item cannot be loaded.
+/// Items by family (kind of task) and id, or the reason why an item cannot be loaded.
 type LoadedItems = BTreeMap<(String, String), std::result::Result<Arc<dyn Item>, String>>;
 
 /// Reads runs, repeatedly if needed. Papers and other items are loaded once.
@@ -34,16 +34,16 @@ pub struct RunReader {
 
 /// The state of the runs when they were last read.
 pub struct GatheredRuns {
-    /// Input of the page.
+    /// Input of the report's page.
     pub material: Material,
     pub(super) merged: Merged,
-    /// The samples in the order of the page.
+    /// The samples, in the order in which the page lists them.
     pub(super) entries: Vec<SampleEntry>,
-    /// The attempted samples by id, if their family can parse them.
+    /// The attempted samples by id, except those whose ids cannot be parsed.
     pub(super) samples: BTreeMap<String, Sample>,
     pub(super) items: LoadedItems,
-    /// Items that were already compared with the version that a run used, as pairs of the run's index and the item's
-    /// id.
+    /// Items for which it is known whether they have changed since a run was started, as pairs of the run's index and
+    /// the item's id.
     judged: BTreeSet<(usize, String)>,
     faults: Vec<String>,
     axes: BTreeSet<&'static str>,
@@ -100,8 +100,8 @@ impl RunReader {
         Self { labels, ..self }
     }
 
-    /// Returns a digest that changes whenever the input of [`Self::gather`] does, but not with every event of an
-    /// attempt in progress.
+    /// Returns a digest that changes whenever the input of [`Self::gather`] changes. It does not change when an attempt
+    /// in progress adds an event to its trajectory.
     #[must_use]
     pub fn stamp(&self) -> String {
         use sha2::{Digest, Sha256};
@@ -167,10 +167,10 @@ impl RunReader {
         Ok(true)
     }
 
-    /// Adds the newly read records to the page's input, and updates the rest of the input.
+    /// Adds the newly read records to `material`, the page's input, and computes the rest of `material` again.
     fn take_in(&mut self, gathered: &mut GatheredRuns) {
         let mut options = gathered.merged.options(&self.ks);
-        // The overview always shows pass@1.
+        // Add k = 1, because the page's overview always shows pass@1.
         options.ks.push(1);
         options.ks.sort_unstable();
         options.ks.dedup();
@@ -245,8 +245,8 @@ impl RunReader {
         let material = &mut gathered.material;
         if !is_known {
             let units = family.withheld(sample).map(|withheld| withheld.units).unwrap_or_default();
-            // Look up names only if a unit of this sample has no name yet: the first few samples usually cover all
-            // units of an item.
+            // Look up names only if a unit (such as a function) of this sample has no name yet. The first few samples
+            // usually cover all units of an item.
             let names = material.units.entry(item.clone()).or_default();
             if let Ok(known) = known
                 && units.iter().any(|place| !names.contains_key(place))
@@ -281,7 +281,7 @@ impl RunReader {
     }
 }
 
-/// Moves a run's records into the material, with their origins and their agents' settings.
+/// Moves a run's records into `material`. Also stores where each record comes from, and the settings of the agents.
 fn take_records(run: &mut MergedRun, place: usize, material: &mut Material) {
     if let Some(file) = &run.run {
         let set = &file.configuration;

@@ -156,7 +156,8 @@ impl ViewState {
                 let mut gathered = known.gathered;
                 reader.read_on(&mut gathered).is_ok_and(|is_all| is_all).then_some(gathered)
             });
-            // The old data are already dropped here, because both copies might not fit into memory.
+            // The old data have been dropped already, because the memory might not suffice for the old and the new data
+            // together.
             let gathered = read_on.map_or_else(|| reader.gather(), Ok)?;
             *latest = Some(LatestRuns::new(stamp, gathered));
         }

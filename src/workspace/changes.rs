@@ -95,16 +95,16 @@ fn same(left: &mut impl Read, right: &mut impl Read) -> io::Result<bool> {
     }
 }
 
-/// Meaning of a path that is missing in the tree to compare.
+/// The kind of tree that is compared. It decides what a path means that is missing in the tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
-    /// The tree is an overlay's upper layer: for missing paths, the base is visible.
+    /// The tree is an overlay's upper layer. At a missing path, the base is unchanged and visible.
     Upper,
-    /// The tree is complete: missing paths have been removed.
+    /// The tree is complete. A missing path has been removed.
     Whole,
 }
 
-/// Compares the tree at `root` with the base.
+/// Compares the tree at `root` with `base`, the tree as it was when the attempt started.
 pub(super) fn collect(root: &Path, view: View, base: Base<'_>, limits: &ChangeLimits) -> Result<Changes> {
     let mut walk = ChangeWalk {
         base,
@@ -144,8 +144,8 @@ struct ChangeWalk<'a> {
 type Walked = Result<(), (PathBuf, io::Error)>;
 
 impl ChangeWalk<'_> {
-    /// Reads a folder. `shows` says whether this folder is merged with the base's folder at the same path, so that
-    /// entries of the base's folder that are missing in this one are visible, too.
+    /// Reads a folder. `shows` says whether the overlay merges this folder with the base's folder at the same path. If
+    /// so, entries that only the base's folder has are visible, too.
     fn folder(&mut self, folder: &OpenFolder, above: &str, shows: bool, depth: usize) -> Walked {
         for name in folder.entries().map_err(|error| (above.into(), error))? {
             let lossy = name.to_string_lossy();
@@ -179,7 +179,8 @@ impl ChangeWalk<'_> {
         let stat = folder.stat(name).map_err(Err)?;
         if is(&stat, SFlag::S_IFDIR) {
             let below = folder.folder(name).map_err(Err)?;
-            // Only an upper layer has overlay attributes; in a copy, all attributes were set by the attempt.
+            // In an upper layer, the kernel sets attributes of the overlay. In a copy, only the attempt can have set
+            // such attributes.
             let has = |attribute| self.view == View::Upper && below.overlay_attribute(attribute);
             if has("redirect") {
                 // Sandboxes mount overlays with `redirect_dir=off`, so the kernel does not set the attribute
@@ -291,8 +292,9 @@ impl ChangeWalk<'_> {
         }
         let mut patch = Patch::new();
         for change in self.found.values().filter(|change| change.kind != ChangeKind::Skipped) {
-            // Read one byte more than a new file may have. Otherwise, if an attempt cut a long file to the size limit,
-            // the part of the old file that is read here would equal the new file, and the patch would lack the change.
+            // Read one byte more than a new file may have. Suppose that an attempt cuts a long file to exactly the size
+            // limit: if only that many bytes of the old file were read, the two files would seem equal, and the patch
+            // would lack the change.
             let old = base
                 .content(&change.path, self.limits.file.saturating_add(1))
                 .map_err(|error| Error::io("read", &base.tree.join(&change.path), error))?;

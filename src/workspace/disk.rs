@@ -14,7 +14,7 @@ pub struct Disk {
     place: OwnDisk,
 }
 
-/// Location of a [`Disk`].
+/// The paths of a [`Disk`]: its root, and the folder that stores its data.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OwnDisk {
     /// Path of the file system's root, for processes of this user on this machine while the [`Disk`] exists.
@@ -30,7 +30,7 @@ impl Disk {
         Self { _mount: mount, place: OwnDisk { root: root.into(), stored_in: stored_in.to_owned() } }
     }
 
-    /// Returns the location of the file system.
+    /// Returns the paths of the file system's root and of the folder that stores its data.
     #[must_use]
     pub fn place(&self) -> &OwnDisk {
         &self.place

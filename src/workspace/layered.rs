@@ -23,7 +23,7 @@ const AT_ONCE: Duration = Duration::from_secs(2);
 /// Limits the number of workspaces that are removed at the same time, because each removal has a thread of its own.
 static REMOVALS: Semaphore = Semaphore::const_new(8);
 
-/// The masked tree of one attempt, which the attempt may change.
+/// The repo of one attempt (such as a masked repo), as files that the attempt may change.
 #[derive(Debug)]
 pub struct Workspace {
     snapshot: Snapshot,
@@ -138,7 +138,7 @@ impl Workspace {
         self.dir.join("look")
     }
 
-    /// Returns the changes in the copied layer at [`aside`](Self::aside), and removes that layer.
+    /// Returns the changes in the copy of the sandbox's upper layer at [`aside`](Self::aside), and removes the copy.
     ///
     /// # Errors
     /// Same as [`Workspace::changes`].
@@ -149,7 +149,7 @@ impl Workspace {
         Ok(changes)
     }
 
-    /// Returns the tree as it was when the attempt started.
+    /// Returns the repo's files as they were when the attempt started.
     fn base(&self) -> Base<'_> {
         Base { tree: self.snapshot.tree(), manifest: self.snapshot.manifest(), overrides: &self.overrides }
     }

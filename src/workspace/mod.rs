@@ -117,7 +117,7 @@ pub struct ChangeLimits {
     /// Maximum bytes of all files together. Files are counted in the order of their paths; those beyond the limit are
     /// skipped.
     pub total: u64,
-    /// Number of listed changes beyond which new files are only counted.
+    /// Maximum number of listed changes. New files beyond this number are only counted.
     pub files: usize,
     /// Maximum bytes of the paths of all listed new files together.
     pub names: usize,

@@ -51,8 +51,8 @@ impl From<NotAsked> for AttemptEnd {
     fn from(refused: NotAsked) -> Self {
         match refused {
             NotAsked::Limit(end) => end.into(),
-            // An attempt without a record cannot be scored. [`End::Cancelled`] counts as lost to infrastructure, so
-            // `resume` runs the attempt again.
+            // An attempt whose calls cannot be recorded cannot be scored, so it ends as [`End::Cancelled`]. This counts
+            // as lost to infrastructure, so `resume` runs the attempt again.
             NotAsked::Unrecorded(error) => End::Cancelled.because(format!("failed to record the attempt: {error}")),
         }
     }

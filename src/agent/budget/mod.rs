@@ -43,7 +43,8 @@ pub fn command_limit(limits: &Limits) -> Duration {
 #[derive(Debug, Clone)]
 pub struct Budget {
     limits: Limits,
-    /// Totals at which the current share of the budget is used up; equal to `limits` unless [`Self::share`] was called.
+    /// Totals of steps, time, money and tokens at which the current share of the limits is used up. Equal to `limits`
+    /// unless [`Self::share`] was called.
     until: Limits,
     /// Steps so far.
     pub steps: u32,

@@ -120,7 +120,7 @@ pub fn task(task: &Task, limits: &Limits, tool_calling: &ToolCalling, paper: boo
     render("react_task", context! { report, printed, file, paper, ..task_values(task, limits) })
 }
 
-/// Renders the message before the model's last reply.
+/// Renders the request to give the answer now, which is sent before the model's last reply.
 #[must_use]
 pub fn submit(why: End, tool_calling: &ToolCalling) -> String {
     let reason = match why {
@@ -182,7 +182,7 @@ pub fn begin() -> String {
     render("react_begin", context! {})
 }
 
-/// Feedback about one of the sample's tests after a round.
+/// Feedback on one of the sample's tests, given between two rounds of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestFeedback {
     /// The test's name.

@@ -15,7 +15,7 @@ pub fn sort(repos: &[(&str, &str)]) -> String {
     render("ml_agent_sort", context! { repos })
 }
 
-/// Renders the question whether the task belongs to a repo.
+/// Renders the question whether the requested program belongs to this repo.
 pub fn plan(task: &str, repo: &str, files: &str, docs: &str) -> String {
     render("ml_agent_plan", context! { task => task.trim(), repo, files, docs })
 }

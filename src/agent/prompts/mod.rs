@@ -139,7 +139,7 @@ fn task_values(task: &Replication, limits: &Limits) -> Value {
     }
 }
 
-/// Returns the template values that describe a task of a family other than masked replication.
+/// Returns the template values that describe a task of any kind other than masked replication.
 fn general_values(task: &Task, limits: &Limits) -> Value {
     context! { instructions => task.instructions.trim(), form => &task.answer, ..limit_values(limits) }
 }
@@ -349,7 +349,8 @@ mod tests {
         };
         assert_eq!((whole(true).matches("`paper.txt`").count(), whole(false).matches("paper.txt").count()), (2, 0));
         assert!(whole(false).contains("Beside the code there are\n- `experiments.md`"), "{}", whole(false));
-        // Only `paper=oracle` may show the headings that the manifest names.
+        // The manifest names the headings of the paper's passages about each function, here "Method". Only the setting
+        // `paper=oracle` may show them to agents.
         assert!(!whole(true).contains("Method"));
     }
 

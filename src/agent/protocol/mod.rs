@@ -62,7 +62,7 @@ pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) 
         looked_at += end.unwrap_or(text.len()) - start;
         from = start + 1;
         let Some(end) = end else {
-            // The brace opens a call that was cut off, or is part of prose.
+            // The opening brace has no closing brace: a call was cut off, or the brace is part of prose.
             if trouble.is_none() && mentions_call(&text[start..]) {
                 trouble = Some("the JSON object is not closed".to_owned());
             }

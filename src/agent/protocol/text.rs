@@ -99,7 +99,7 @@ fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, Strin
         let Some(schema) = properties.get(name).filter(|_| !given.contains_key(name)) else { break };
         rest = rest.split_once('\n').map_or("", |(_, after)| after);
         if value.trim().is_empty() && schema["type"] == "string" {
-            // A text argument without a value on its line is the long argument: its value is the rest of the fence.
+            // If a text argument has no value on its line, its value is the rest of the fence.
             given.insert(name.to_owned(), Value::from(std::mem::take(&mut rest)));
         } else {
             given.insert(name.to_owned(), typed(schema, value.trim()));

@@ -138,8 +138,8 @@ impl Retriever {
         Ok(ranked(&self.scores(&shown, &wanted.query, self.paper == PaperChoice::Embedding).await?))
     }
 
-    /// Returns the chosen snippets, best first; only from `files`, if given. Omits the function itself and the file
-    /// `shown`, which is in the prompt anyway.
+    /// Returns the chosen snippets, best first. If `files` is given, searches only these files and the function's own
+    /// file. Omits the function itself and the file `shown`, which is in the prompt anyway.
     ///
     /// # Errors
     /// The errors of the embedding model.

@@ -23,7 +23,7 @@ pub(super) struct SettingKey {
     pub(super) heeded: fn(AgentKind, &Settings) -> bool,
 }
 
-/// [`SettingKey::heeded`] of settings that both `react` and `fixed` use.
+/// Used as [`SettingKey::heeded`] for settings that both `react` and `fixed` use.
 fn by_both(kind: AgentKind, _: &Settings) -> bool {
     kind != AgentKind::MlAgent
 }
@@ -40,7 +40,7 @@ fn by_ml_agent(kind: AgentKind, _: &Settings) -> bool {
     kind == AgentKind::MlAgent
 }
 
-/// [`SettingKey::heeded`] of settings that `react` uses only without a preset.
+/// Used as [`SettingKey::heeded`] for settings that `react` uses only without a preset.
 fn by_free_react(kind: AgentKind, settings: &Settings) -> bool {
     kind == AgentKind::React && settings.preset == Preset::None
 }
@@ -186,7 +186,7 @@ pub(super) static KEYS: [SettingKey; 23] = [
         value: "K",
         help: "tries within an attempt, each with a K-th of its budget; after a failed try the model writes a plan for the next",
         read: |settings, text| number(text).map(|value| settings.reflexion = value),
-        // 0 and 1 tries mean the same, so always write 1.
+        // `reflexion=0` and `reflexion=1` both mean a single try, so always write 1.
         write: |settings| settings.reflexion.max(1).to_string(),
         heeded: by_react,
     },

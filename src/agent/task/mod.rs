@@ -1,4 +1,4 @@
-//! The task of an attempt, for any family.
+//! The task of an attempt, whatever the kind of task (family) is.
 
 pub(super) mod check;
 pub(super) mod replication;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::agent::Check;
 
-/// The task of an attempt. A general agent needs only `instructions` and `answer`; an agent made for one family uses
-/// that family's [`Task::part`].
+/// The task of an attempt. An agent for all kinds of tasks needs only `instructions` and `answer`. An agent made for
+/// one kind of task (family) also uses the data that [`Task::part`] returns.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// The sample's id.
@@ -23,15 +23,16 @@ pub struct Task {
     pub answer: String,
     /// The solution that the agent `gold` carries out. It stays on the host, and no other agent may use it.
     pub solution: Solution,
-    /// The cheat that the agent `forger` carries out. It satisfies every measure that does not re-run the agent's code,
-    /// but does not do the task. It stays on the host, too.
+    /// The cheat that the agent `forger` carries out. It does not do the task, but passes every check that does not run
+    /// the agent's code again. It stays on the host, and no other agent may use it.
     pub forgery: Option<Solution>,
-    /// Data of the task that is specific to its family, for agents made for that family.
+    /// Data for agents that are made for the task's family (kind of task). The type of the data depends on the family.
     pub part: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Task {
-    /// Returns the family's data of type `T`; `None` if the task belongs to another family.
+    /// Returns the data for agents that are made for the task's family. `T` is the type of such data in one family;
+    /// `None` if the task belongs to another family.
     #[must_use]
     pub fn part<T: Any>(&self) -> Option<&T> {
         self.part.as_deref()?.downcast_ref()
@@ -43,11 +44,11 @@ impl Task {
 pub struct Solution {
     /// The files to write, as paths in the repo and contents.
     pub files: Vec<(PathBuf, Vec<u8>)>,
-    /// Cells to run in the attempt's Python session. If there are no commands, the last JSON object that a cell prints
-    /// is the answer.
+    /// Cells to run in the attempt's Python session.
     pub cells: Vec<String>,
-    /// The commands to run. Their results, by key, are the answer.
+    /// The commands to run, each with a key for its result.
     pub checks: Vec<Check>,
-    /// The answer, if it is not made of the commands' results.
+    /// The answer to report. If it is `None`, the commands' results by key are the answer or, without commands, the
+    /// last JSON object that a cell prints.
     pub answer: Option<String>,
 }

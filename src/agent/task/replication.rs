@@ -20,7 +20,8 @@ pub struct TaskExperiment {
     pub key: String,
     /// Description of the measurement, and the JSON shape of its answer.
     pub description: String,
-    /// All keys of the result, without values; only set if the result is long.
+    /// The whole shape of the result, with all keys; `None` unless the result is long and `description` lacks some of
+    /// it.
     pub shape: Option<String>,
     /// Shell command, with the values of its parameters filled in.
     pub command: String,
@@ -56,31 +57,32 @@ pub struct TaskFunction {
     pub description: String,
     /// Headings of the paper's sections that describe the function.
     pub passages: Vec<String>,
-    /// The masked region; `None` if the whole function is masked.
+    /// The masked statements, if only a part of the function is masked; `None` if the whole function is masked.
     pub region: Option<TaskRegion>,
 }
 
-/// A region: masked statements of a function. The original statements are only on the host, in
+/// A region: masked statements in a file, usually in a function. The original statements are only on the host, in
 /// [`Replication::originals`].
 #[derive(Debug, Clone)]
 pub struct TaskRegion {
-    /// The file that contains the region.
+    /// The file that contains the masked statements.
     pub file: PathBuf,
-    /// Name of the function that contains the region; `None` if the region is outside of functions.
+    /// Name of the function that contains the masked statements; `None` if they are in no function.
     pub function: Option<String>,
     /// Number of masked lines of code.
     pub lines: usize,
-    /// Byte range, in the masked file, of the statement that replaces the region.
+    /// Byte range, in the masked file, of the statement that replaces the masked statements.
     pub stand_in: Range<usize>,
-    /// Byte range of the region in the original file.
+    /// Byte range of the masked statements in the original file.
     pub range: Range<usize>,
 }
 
 impl TaskFunction {
-    /// Returns file and name of the function or, for a region, of the function around it.
+    /// Returns the file and the name of the masked function or, if only some statements are masked, of the function
+    /// that contains these statements.
     ///
     /// # Errors
-    /// An error message for a region outside of functions.
+    /// An error message if the masked statements are in no function.
     pub fn selector(&self) -> Result<Selector, String> {
         match &self.region {
             None => self.at.parse().map_err(|error: Error| error.to_string()),
@@ -89,7 +91,7 @@ impl TaskFunction {
         }
     }
 
-    /// Returns the description for agents; for a region, with a sentence about the masked part.
+    /// Returns the description for agents. If only some statements are masked, adds a sentence that says so.
     #[must_use]
     pub fn full_description(&self) -> String {
         let description = self.description.trim();
@@ -116,8 +118,8 @@ pub struct Replication {
     pub experiments: Vec<TaskExperiment>,
     /// The masked functions.
     pub functions: Vec<TaskFunction>,
-    /// The original files that contain masked functions: path in the repo and bytes. They stay on the host; only the
-    /// baselines may use them.
+    /// The original files that contain masked functions: path in the repo and bytes. They stay on the host. The agents
+    /// `gold` and `mutant` take code from them; `fixed` only finds out from them which function calls which.
     pub originals: Vec<(PathBuf, Vec<u8>)>,
 }
 
@@ -146,14 +148,14 @@ impl Replication {
         }
     }
 
-    /// Returns the commands to run and report.
+    /// Returns each experiment of the sample as a check.
     #[must_use]
     pub fn checks(&self) -> Vec<Check> {
         self.experiments.iter().map(TaskExperiment::check).collect()
     }
 
-    /// Returns the end of an attempt whose agent supports only masked replication, although the sample belongs to
-    /// another family. Runs reject this combination before they begin.
+    /// Returns the end of an attempt in which an agent that supports only masked replication got a sample of another
+    /// family. A run rejects such a combination before its first attempt.
     #[must_use]
     pub fn missing(agent: &str) -> AttemptEnd {
         End::GaveUp.because(format!("`{agent}` attempts masked replication only"))

@@ -148,7 +148,8 @@ async fn every_tool_set_answers_bad_replies_and_continues() {
         let told = &attempt.asked[6].messages.last().unwrap().content;
         assert!(told.contains("was not accepted"), "{tools}: {told}");
 
-        // A repeated call is answered with a note, until the steps are used up.
+        // An agent that only repeats a call is told that the result is the same, and the attempt ends at the step
+        // limit.
         let world = AttemptFixture::new(vec![run(shown); 30]).await.limits(|limits| limits.steps = 8);
         let attempt = world.react_with(&format!("tools={tools}")).await;
         assert_eq!((attempt.end, attempt.budget.steps), (End::StepLimit, 8), "{tools}");

@@ -41,8 +41,8 @@ async fn the_prompts_name_functions_experiments_tools_files_and_limits() {
     let by_text = AttemptFixture::new(vec![]).await.react_with("protocol=text").await;
     let told = &by_text.asked[0].messages[0].content;
     for tool in attempt.asked[0].tools.iter() {
-        // Each tool is described exactly once: in the request's list of tools or, with the text protocol, in the
-        // prompt.
+        // Each tool is described exactly once. The prompt describes it only with the text protocol; otherwise, the
+        // request's list of tools does.
         let call = format!("`{{\"name\": \"{}\", \"arguments\": {{\"", tool.name);
         assert!(!system.contains(&call) && told.contains(&call), "{call}:\n{system}\n{told}");
     }
@@ -189,7 +189,7 @@ async fn a_lost_sandbox_ends_the_attempt_and_is_never_shown_to_the_model() {
     let attempt = AttemptFixture::new(vec![sh("echo one"), sh("echo two"), submit()]).await.dying(1).react().await;
     assert_eq!((attempt.end, attempt.detail.as_deref()), (End::SandboxKilled, Some("its init was killed")));
     assert_eq!((attempt.asked.len(), attempt.observations().len()), (2, 1));
-    // A sandbox that is lost during another tool also ends the attempt.
+    // The attempt also ends if the sandbox is lost while a tool other than the shell runs.
     for (tool, arguments) in [
         ("list_files", json!({})),
         ("read_file", json!({"path": "main.py"})),

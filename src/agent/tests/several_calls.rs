@@ -1,5 +1,5 @@
-//! Tests of several calls in one reply, and of the setting `one-call`, the original benchmark's rule that only the
-//! first call of a reply is run.
+//! Tests of several tool calls in one reply, and of the setting `one-call`. With this setting, only the first call of a
+//! reply is run, as in the original benchmark.
 
 use serde_json::{Value, json};
 
@@ -128,10 +128,11 @@ async fn a_repeated_result_is_abbreviated_only_while_the_first_is_visible() {
         ("full", long, [false, true, true, true]),
         // Only the newest step is shown, so no output can be replaced by "same as before".
         ("window:1", long, [false, false, false, false]),
-        // Only the newest two steps are shown, so an output is replaced only if the output before it is shown in full.
+        // Only the newest two steps are shown. An output is replaced only if the step before it shows its output in
+        // full.
         ("window:2", long, [false, true, false, true]),
         ("summary:1", long, [false, false, false, false]),
-        // Only the end of an older long observation is shown, so no long output can be replaced.
+        // After the next step, only the end of a long output is shown, so no repetition of a long output is replaced.
         ("super", long, [false, false, false, false]),
         ("super", "echo short", [false, true, true, true]),
     ] {

@@ -100,7 +100,8 @@ async fn a_dynamic_agent_thinks_before_its_first_step_until_its_tokens_are_spent
     assert!(last.last().is_some_and(|message| message.role == Role::User && message.content.starts_with("Now begin")));
     assert!(attempt.format_errors().is_empty());
     assert_eq!(open("react:reasoning=100", &Settings::default(), None).unwrap().name(), "react+reasoning=100");
-    // With a limit of two steps, the agent thinks only once, because the last step is kept for the work.
+    // With a limit of two steps, only one step is a reasoning step without tools, because the last step is kept for
+    // calling tools.
     let attempt =
         AttemptFixture::new(replies()).await.limits(|limits| limits.steps = 2).react_with("reasoning=100").await;
     assert_eq!((attempt.asked.len(), attempt.asked[1].tools.is_empty()), (2, false));

@@ -14,9 +14,9 @@ pub(super) struct ReportResults {
     pub name: &'static str,
 }
 
-/// The tool under its name in the tool set of the original benchmark, `final_answer`.
+/// The tool with the name `final_answer`, as in the original benchmark.
 pub(super) static FINAL_ANSWER: ReportResults = ReportResults { name: "final_answer" };
-/// The tool under its name in other tool sets, `submit`.
+/// The tool with the name `submit`, as in the other tool sets.
 pub(super) static SUBMIT: ReportResults = ReportResults { name: "submit" };
 
 #[derive(Deserialize, JsonSchema)]

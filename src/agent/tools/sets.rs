@@ -30,9 +30,9 @@ pub enum ToolChoice {
 /// How the agent gives its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerMethod {
-    /// By calling the tool of this name.
+    /// The agent calls the tool of this name.
     Tool(&'static str),
-    /// By a command that prints [`bash::MARKER`] and, below it, the answer.
+    /// The agent runs a command that prints [`bash::MARKER`] and, below this line, the answer.
     Printed,
 }
 

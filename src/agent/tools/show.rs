@@ -41,7 +41,7 @@ pub fn exec(exec: &Exec) -> String {
     exec_as(&exit(exec.exit), exec)
 }
 
-/// Same as [`exec`], with other words for how the command ended.
+/// Same as [`exec`], but `ended` says how the command ended.
 #[must_use]
 pub(super) fn exec_as(ended: &str, exec: &Exec) -> String {
     let stdout = String::from_utf8_lossy(&exec.stdout);
@@ -116,7 +116,7 @@ pub fn lines(text: &str, start: usize, end: usize, numbered: bool) -> Result<Str
         if used > 0 && used + length > room {
             break;
         }
-        // A first line that is longer than the room is cut.
+        // The first line is shown even if it does not fit; it is then cut.
         body.push_str(&cut_middle(&line, room));
         used += length;
         last = index + 1;

@@ -147,7 +147,8 @@ mod tests {
         recent.shorten(1, &tokens(&[1, 2, 3], &[4, 5]));
         let rewritten = recent.shorten(2, &tokens(&[1, 2, 9], &[4]));
         assert_eq!((rewritten.after, rewritten.kept, rewritten.dropped), (Some(1), 2, 3));
-        // The reply's thoughts have been removed from the conversation.
+        // The next prompt lacks the id 4 of the earlier reply, as when an agent removes a reply's thoughts from its
+        // conversation.
         let shortened = recent.shorten(3, &tokens(&[1, 2, 9, 7], &[4]));
         assert_eq!((shortened.after, shortened.kept, shortened.dropped), (Some(2), 3, 1));
     }

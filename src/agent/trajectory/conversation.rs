@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{Event, TimedEvent};
 use crate::model::{Message, Role, Thought, ToolCall};
 
-/// Maximum characters kept of arguments that are not a JSON object. Such arguments are replaced, because providers
-/// reject calls with them when the calls are sent back.
+/// Maximum characters kept of a call's arguments if they are text that is not a JSON object. An object that contains
+/// this text is sent back to the provider instead, because providers reject other arguments.
 const MALFORMED_KEPT: usize = 1000;
 
 /// Applies an event to the conversation. Most events change nothing, because the model is not shown them.

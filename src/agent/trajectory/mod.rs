@@ -281,8 +281,8 @@ pub struct TimedEvent {
     pub event: Event,
 }
 
-/// A trajectory that is being written. A failed write is remembered and fails the attempt, because the record is the
-/// product of a run.
+/// A trajectory that is being written. A failed write is remembered and makes the attempt fail, because an attempt
+/// without a complete record is of no use.
 pub struct Trajectory {
     path: PathBuf,
     file: Appender,

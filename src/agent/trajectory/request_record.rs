@@ -27,7 +27,8 @@ impl Default for RequestRecord {
 }
 
 impl RequestRecord {
-    /// Records the new part of a request. If the room is too small, records nothing and returns false.
+    /// Records a request's messages from the first one that differs from the recorded conversation, and its tools if
+    /// they have changed. If they need more bytes than `room`, records nothing and returns false.
     pub(in crate::agent) fn record(&mut self, request: &Request, trajectory: &mut Trajectory) -> bool {
         let has_room = self.reserve(request);
         if has_room {
@@ -36,7 +37,8 @@ impl RequestRecord {
         has_room
     }
 
-    /// Reserves room for the new part of a request; returns false if the room is too small.
+    /// Subtracts from `room` the size of what [`Self::write`] would record of a request. Returns false if the room is
+    /// too small.
     pub(in crate::agent) fn reserve(&mut self, request: &Request) -> bool {
         let kept = self.kept(request);
         let tools = (self.tools != request.tools).then_some(&request.tools);
@@ -46,7 +48,8 @@ impl RequestRecord {
         true
     }
 
-    /// Records the new part of a request, for which the caller has already [reserved room](Self::reserve).
+    /// Records a request's messages from the first one that differs from the recorded conversation, and its tools if
+    /// they have changed. The caller must have [reserved room](Self::reserve) for them.
     pub(in crate::agent) fn write(&mut self, request: &Request, trajectory: &mut Trajectory) {
         let kept = self.kept(request);
         let has_other_tools = self.tools != request.tools;
@@ -66,7 +69,7 @@ impl RequestRecord {
         self.shown.iter().zip(&request.messages).take_while(|(ours, theirs)| ours == theirs).count()
     }
 
-    /// Applies an event that is already in the trajectory to the recorded conversation.
+    /// Updates the recorded conversation with an event that is already in the trajectory.
     pub(in crate::agent) fn take(&mut self, event: &Event) {
         conversation::take(&mut self.shown, event);
     }

@@ -72,8 +72,9 @@ pub(super) fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     )
 }
 
-/// Reports compiled code that the manifest lists as harmless but that contains a maskable function: Python would import
-/// it instead of a masked file, or it names a masked file as its source, as the products of Cython and mypyc do.
+/// Reports compiled code that the manifest lists as harmless, although it is that of a file with maskable functions.
+/// Either Python would import it instead of the file, or it names the file as its source, as the products of Cython and
+/// mypyc do.
 pub(super) fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     let name = relative.file_name()?.to_str()?.split('.').next()?;
     let module = relative.with_file_name(format!("{name}.py"));

@@ -24,7 +24,7 @@ use crate::suite::{Bodies, GoldValues, LoadedPaper, copies};
 use crate::workspace::{Snapshot, is_left_out};
 use search::{LeakSearch, Visible};
 
-/// A function with at least this containment leaks.
+/// If one other place contains at least this share of a function's body, the function counts as leaked.
 pub(super) const LEAK: f64 = 0.6;
 
 /// Size in bytes above which a file is only listed, not read.
@@ -48,8 +48,8 @@ pub struct FunctionLeak {
     pub at: String,
     /// Largest share of the body found in one other file, 0 to 1: the larger of `kept` and `normalised`.
     pub containment: f64,
-    /// Where the found part of the body is: the selector of a function that contains at least half of that part, or
-    /// otherwise `file:line` or a file; empty if `containment` is 0.
+    /// Place that contains the largest share of the body: the selector of a function if at least half of the share is
+    /// in that function, otherwise `file:line` or a file. Empty if `containment` is 0.
     pub place: String,
     /// Largest share of the body found in one other file if names are compared unchanged.
     pub kept: f64,
@@ -62,7 +62,7 @@ pub struct FunctionLeak {
 pub struct SimilarPair {
     /// Indices in the manifest.
     pub functions: (usize, usize),
-    /// Selectors of the two functions.
+    /// Selectors of the functions, in the order of `functions`.
     pub at: (String, String),
     /// Share of the first function in the second, and of the second in the first.
     pub containment: (f64, f64),
@@ -73,7 +73,7 @@ pub struct SimilarPair {
 pub struct LeakFinding {
     /// Kind of finding.
     pub kind: FindingKind,
-    /// Description, place and hint.
+    /// Error that describes the finding, with its place and a hint on what to do.
     pub error: Error,
 }
 
@@ -105,9 +105,9 @@ impl LeakReport {
             && self.findings.iter().all(|finding| finding.kind == FindingKind::Unread)
     }
 
-    /// Returns the faults as errors that say what to do: functions of which at least [`LEAK`] appears elsewhere, and
-    /// the findings. Unread files are not errors, because they usually contain data. If each of two functions has its
-    /// worst place in the other, one error covers both.
+    /// Returns the faults as errors that say what to do: each function of which at least [`LEAK`] appears elsewhere,
+    /// and each finding. Unread files are not errors, because they usually contain data. A function gets no error of
+    /// its own if its `place` is the other function of a [`SimilarPair`], because the pair has an error.
     #[must_use]
     pub fn errors(self) -> Vec<Error> {
         let mut errors = Vec::new();
@@ -207,7 +207,8 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
     Ok(LeakReport { functions, pairs, findings })
 }
 
-/// Reports the paper's own code in a built environment, whose folder is `prefix`.
+/// Finds the paper's packages, modules and masked functions that are installed in a built environment. `prefix` is the
+/// environment's folder.
 #[must_use]
 pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<LeakFinding> {
     in_env(copies::installed(loaded, prefix)).collect()

@@ -17,9 +17,9 @@ const LONGEST_TAG: usize = 1000;
 
 /// One way to read a file.
 pub struct FileReading<'bytes> {
-    /// The bytes to split into tokens.
+    /// The bytes of the file, of which some may be blanked, or those of a text that the file contains.
     pub bytes: Cow<'bytes, [u8]>,
-    /// The part of the bytes to read.
+    /// The range of `bytes` that is split into tokens; the rest is ignored.
     pub part: Range<usize>,
     /// Whether offsets in `bytes` are also offsets in the file.
     pub in_place: bool,
@@ -31,7 +31,7 @@ impl<'bytes> FileReading<'bytes> {
         Self { part: 0..bytes.len(), bytes, in_place: true }
     }
 
-    /// Splits the part into tokens.
+    /// Splits the range [`Self::part`] of the bytes into tokens.
     pub fn tokens(&self) -> CodeTokens<'_> {
         CodeTokens::split(&self.bytes, self.part.clone())
     }
@@ -48,7 +48,8 @@ pub(super) fn of_python(bytes: &[u8]) -> Vec<FileReading<'_>> {
     readings
 }
 
-/// Reads any other file in the ways that its contents suggest. `ending` is the extension in lower case.
+/// Reads a file that is not Python code in several ways, which depend on its contents. `ending` is the file's extension
+/// in lower case.
 pub(super) fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<FileReading<'bytes>> {
     if bytes.contains(&0) {
         // A binary file may contain uncompressed code.
@@ -137,7 +138,8 @@ fn only_comments(bytes: &[u8], tokens: &CodeTokens<'_>) -> Vec<u8> {
             }
         }
     }
-    // No token overlaps a comment, so only the comments remain. Blank their `#` marks, which aren't part of the text.
+    // All tokens are blank now, and no token overlaps a comment, so only the comments remain. Blank their `#` marks,
+    // too, which aren't part of the text.
     for byte in &mut out {
         if *byte == b'#' {
             *byte = b' ';
@@ -146,7 +148,7 @@ fn only_comments(bytes: &[u8], tokens: &CodeTokens<'_>) -> Vec<u8> {
     out
 }
 
-/// Returns a copy in which `blank` may blank parts of each line.
+/// Returns a copy of the bytes, in each line of which `blank` has replaced some parts by blanks.
 fn blank_lines(bytes: &[u8], blank: impl Fn(&mut [u8])) -> Vec<u8> {
     let mut out = bytes.to_vec();
     out.split_mut(|&byte| byte == b'\n').for_each(blank);

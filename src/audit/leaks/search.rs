@@ -45,23 +45,24 @@ impl<'a> Visible<'a> {
     }
 }
 
-/// A shingle (sequence of tokens) of a unit's body that was found in a file: its index among the body's shingles, and
-/// its position in the file if known.
+/// A shingle (sequence of tokens) of the body of a function or region that was found in a file: its index among the
+/// body's shingles, and its position in the file if known.
 type ShingleHit = (usize, Option<Range<usize>>);
 
-/// The results so far.
+/// A search with its results so far.
 pub(super) struct LeakSearch<'a> {
     bodies: &'a Bodies,
     functions: Vec<SearchedUnit>,
-    /// Share of one maskable function found in another, by pair.
+    /// For each pair of maskable functions, the share of the first one's body that was found in the second one.
     between: BTreeMap<(usize, usize), f64>,
 }
 
-/// A function or region to search for.
+/// A maskable function, or a region of code that the paper marks as maskable, to search for.
 struct SearchedUnit {
     leak: FunctionLeak,
-    /// The file that contains the unit. The next fields are the unit's index among that file's functions (`None` for a
-    /// region), its body, and its docstring. The search for the unit leaves out the body, but not the docstring.
+    /// The file that contains the function or region. The next fields are its index among that file's functions (`None`
+    /// for a region), its body, and its docstring. A hit in the body itself does not count, but a hit in the docstring
+    /// does.
     path: PathBuf,
     index: Option<usize>,
     body: Range<usize>,
@@ -97,7 +98,7 @@ impl<'a> LeakSearch<'a> {
         Self { bodies, functions: functions.collect(), between: BTreeMap::new() }
     }
 
-    /// Searches one text for the bodies of all units.
+    /// Searches one text for the bodies of all functions and regions.
     pub fn look(&mut self, visible: &Visible<'_>) {
         let mut found: BTreeMap<(usize, usize), Vec<ShingleHit>> = BTreeMap::new();
         for reading in visible.readings() {
@@ -135,7 +136,7 @@ impl<'a> LeakSearch<'a> {
         }
     }
 
-    /// Returns the result for each unit, and the pairs of units with similar bodies.
+    /// Returns the result for each function and region, and the pairs of them with similar bodies.
     pub fn finish(self) -> (Vec<FunctionLeak>, Vec<SimilarPair>) {
         let part = |of: usize, within: usize| self.between.get(&(of, within)).copied().unwrap_or(0.0);
         let mut pairs = Vec::new();
@@ -166,7 +167,8 @@ fn share(part: usize, whole: usize) -> f64 {
     (1e4 * part as f64 / whole.max(1) as f64).round() / 1e4
 }
 
-/// Groups the found shingles by the functions of a module, including nested functions.
+/// For each function of a module, returns the shingles that were found in it. A shingle in a nested function is also in
+/// the functions around that function.
 fn holders(module: &Module, hits: &[ShingleHit]) -> HashMap<usize, HashSet<usize>> {
     let mut holders: HashMap<usize, HashSet<usize>> = HashMap::new();
     for (shingle, at) in hits {
@@ -180,7 +182,8 @@ fn holders(module: &Module, hits: &[ShingleHit]) -> HashMap<usize, HashSet<usize
     holders
 }
 
-/// Returns the main place of the hits: the innermost function that contains at least half of them, else the first line.
+/// Returns the place to report for the hits: the innermost function that contains at least half of the shingles found
+/// in this text, or else the line of the first hit.
 fn place(
     visible: &Visible<'_>,
     module: Option<&Module>,

@@ -85,7 +85,8 @@ impl LeakFixture {
         measure(&self.loaded(), None).unwrap()
     }
 
-    /// Returns the share of a body that appears elsewhere, and where, for the function that is masked in most tests.
+    /// Measures the function that most tests mask: returns the share of its body that also appears in another place,
+    /// and the name of this place.
     fn leak(&self) -> (f64, String) {
         let leak = self.measure().functions.remove(0);
         (leak.containment, leak.place)

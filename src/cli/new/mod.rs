@@ -35,7 +35,7 @@ use crate::score::shape;
 use crate::suite::{Experiment, LoadedPaper, Paper, Protocol, Suite, TODO, contradictions};
 use crate::workspace::Snapshot;
 
-/// Seconds of a curtailed experiment above which the user is warned that testing samples takes long.
+/// If a curtailed experiment takes more seconds than this, the user is asked to choose smaller curtailed parameters.
 const SLOW: f64 = 6.0;
 
 /// Start a paper from a repository: copy it, try its commands, propose functions to mask, record gold, verify
@@ -249,7 +249,8 @@ impl Arguments {
         };
         let tried = self.try_all(wanted, &place, progress).await?;
         for file in tried.iter().filter_map(|tried| tried.overwrote.as_ref()) {
-            // Remove the result file, because every agent would get it with the repo.
+            // The repository already contained this result file. Remove it, because every agent would get it with the
+            // repo.
             let file = repo_dir.join(file);
             std::fs::remove_file(&file).map_err(|error| Error::io("remove", &file, error))?;
         }
@@ -364,7 +365,7 @@ impl Arguments {
         }
         for leak in verified.leaks.errors() {
             let leak = leak.to_string();
-            // Skip a leak that is in the list already, because `check` finds gold values in texts, too.
+            // Skip a leak that `todo` already contains: `check` finds gold values in texts, too.
             if !todo.iter().any(|item| item.ends_with(&leak)) {
                 todo.push(format!("gives something away: {leak}"));
             }

@@ -24,16 +24,16 @@ const CHANGING: &[&str] = &["at", "copyto", "fill_diagonal", "put", "put_along_a
 const CHANGING_METHODS: &[&str] =
     &["append", "clear", "extend", "fill", "insert", "pop", "remove", "resize", "reverse", "sort", "update"];
 
-/// Python code of a greedy version of `scipy.optimize.linear_sum_assignment`: each row takes the cheapest column that
-/// is still free.
+/// Python code of a greedy replacement for `scipy.optimize.linear_sum_assignment`, which finds the best assignment. In
+/// the replacement, each row takes the cheapest column that is still free.
 const GREEDY_ASSIGNMENT: &str = "(lambda cost_matrix, maximize=False, np=__import__(\"numpy\"): (lambda costs, taken: \
      (np.arange(min(costs.shape)), np.array([taken.append(min((column for column in range(costs.shape[1]) if column \
      not in taken), key=costs[row].__getitem__)) or taken[-1] for row in range(min(costs.shape))])))\
      (np.asarray(cost_matrix) * (-1 if maximize else 1), []))";
 
 impl<'source> MutationWalk<'source> {
-    /// Collects the names in a function that its mutants depend on. Must be called before the function's body is
-    /// walked.
+    /// Collects the names in a function that decide which mutants of the function are made. Must be called before the
+    /// function's body is walked.
     pub(super) fn learn(&mut self, root: Node<'_>) {
         let mut names = FunctionNames::default();
         for parameter in self.parameters(root) {
@@ -228,8 +228,8 @@ impl<'source> MutationWalk<'source> {
                 self.push(MutantKind::Numerics, node.byte_range(), &format!("(1.0 - {erf}{given})"));
             }
             ("subtract", [left, right]) if numpy => self.without_extreme(node, *left, *right),
-            // Mark mutants that compute in single precision as trivial, so that they are chosen last: their results
-            // are wrong for few inputs only.
+            // Computing in single precision gives wrong results for few inputs only. Mark these mutants as trivial, so
+            // that they are chosen last.
             ("sum" | "mean" | "cumsum", [.., last]) if numpy && !keywords.contains("dtype") => {
                 let end = last.end_byte();
                 self.add(MutantKind::Numerics, end..end, b", dtype=\"float32\"".to_vec(), true);
@@ -245,7 +245,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Adds mutants that replace `a - largest` by `a`, and `smallest - a` by `-a`, in functions that call `exp`.
+    /// In functions that call `exp`, adds mutants that replace `a - largest` by `a`, and `smallest - a` by `-a`.
+    /// Without the subtraction, `exp` overflows for large numbers.
     pub(super) fn naive_exponential(&mut self, node: Node<'_>) {
         let fields = ["left", "operator", "right"].map(|field| node.child_by_field_name(field));
         if let [Some(left), Some(operator), Some(right)] = fields
@@ -301,7 +302,8 @@ impl<'source> MutationWalk<'source> {
     }
 }
 
-/// Whether an expression creates a new object, so that no other variable refers to it.
+/// Whether the value of an expression is a new object. A variable, an attribute or an item of a container may be an
+/// object that is also used elsewhere.
 fn is_fresh(node: Node<'_>) -> bool {
     !matches!(node.kind(), "identifier" | "attribute" | "subscript")
 }

@@ -1,8 +1,8 @@
-//! The names in a function that its mutants depend on.
+//! Names in a function that decide which mutants of the function are made.
 
 use std::collections::{HashMap, HashSet};
 
-/// The names in a function that its mutants depend on.
+/// Names in a function that decide which mutants of the function are made.
 #[derive(Default)]
 pub(super) struct FunctionNames<'source> {
     /// Parameters that are never assigned.
@@ -11,7 +11,8 @@ pub(super) struct FunctionNames<'source> {
     pub changed: HashSet<&'source str>,
     /// Names of variables that hold a largest or smallest value.
     pub extremes: HashSet<&'source str>,
-    /// Literal defaults of attributes of `self`: options of the class's `__init__`, and values in the class's body.
+    /// Literal defaults of attributes of `self`, by the attribute's name. Such a default is the default of a parameter
+    /// that `__init__` stores, or a value that the class's body assigns.
     pub options: HashMap<&'source str, &'source str>,
     /// Whether the function calls `exp`.
     pub exponentials: bool,

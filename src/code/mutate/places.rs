@@ -19,8 +19,8 @@ pub(super) struct SourceEdit {
     pub trivial: bool,
 }
 
-/// Kinds of nodes that are skipped: they are not code of the body, or no working experiment can notice that they
-/// changed.
+/// Kinds of nodes of the syntax tree that are not mutated. Some are not code of the body, such as comments. In the
+/// others, such as `raise` statements, no working experiment can notice a change.
 const SKIPPED: &[&str] = &[
     "string",
     "concatenated_string",
@@ -78,13 +78,13 @@ fn definition<'tree>(tree: &'tree Tree, function: &Function) -> Option<Node<'tre
 pub(super) struct MutationWalk<'source> {
     pub(super) source: &'source [u8],
     edits: Vec<SourceEdit>,
-    /// Names that occurred earlier in the walk.
+    /// Names that occur in the function before the node that is being visited.
     seen: HashSet<&'source [u8]>,
     /// Names that a nested function declares `nonlocal`.
     pub(super) nonlocal: HashSet<&'source [u8]>,
     /// For each function that the walk has entered, its first parameter except `self` and `cls`, if any.
     scopes: Vec<Option<Range<usize>>>,
-    /// Names that `habits` has collected in the function.
+    /// The names in the function that its mutants depend on, collected by [`Self::learn`].
     pub(super) names: FunctionNames<'source>,
 }
 
@@ -345,8 +345,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Adds a change that leaves out a statement, if it is an expression or an assignment. Returns whether to visit its
-    /// children.
+    /// Adds a change that replaces an expression statement, such as a call or an assignment, by `pass`. Returns whether
+    /// to visit the statement's children.
     fn statement(&mut self, node: Node<'_>) -> bool {
         let Some(inner) = parts(node).next() else { return true };
         let left = inner.child_by_field_name("left").filter(|_| inner.kind() == "assignment");

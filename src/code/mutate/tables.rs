@@ -19,7 +19,8 @@ pub(super) fn operators(operator: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns wrong comparisons to replace a comparison: with the boundary included or excluded instead, and the opposite.
+/// Returns wrong operators to replace a comparison operator: its opposite and, for an order such as `<`, the operator
+/// that differs only for equal values.
 pub(super) fn comparisons(operator: &str) -> &'static [&'static str] {
     match operator {
         "<" => &["<=", ">="],

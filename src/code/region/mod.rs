@@ -36,7 +36,7 @@ use statements::{StatementBlock, blocks, last_token, normalised};
 
 pub use tags::{TaggedRegion, tagged};
 
-/// The statement that replaces a region and that follows the docstring in a masked body.
+/// The statement that replaces a region. It also replaces the body of a masked function, after the docstring.
 pub(super) const RAISE: &[u8] = b"raise NotImplementedError";
 
 /// Contiguous statements of one block of a [`Module`].
@@ -59,7 +59,7 @@ pub struct Region {
 /// How a region is named within its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bounds<'text> {
-    /// By how the region's first and last statements begin.
+    /// The region is named by the texts with which its first and last statements begin.
     Statements {
         /// Text with which the first statement begins. Any amount of white space counts as one space.
         first: &'text str,
@@ -71,10 +71,10 @@ pub enum Bounds<'text> {
         /// one.
         number: Option<usize>,
     },
-    /// By the name in two comments around it, such as `# <paper2code name="loss">` and `# </paper2code name="loss">`,
-    /// or `# region loss` and `# endregion`.
+    /// The region is named by two comments around it, such as `# <paper2code name="loss">` and
+    /// `# </paper2code name="loss">`, or `# region loss` and `# endregion`.
     Tag {
-        /// The region's name, which is `loss` in these examples.
+        /// The region's name, such as `loss`.
         name: &'text str,
         /// Number (from 1) among the regions of that name; `None` if there is only one.
         number: Option<usize>,
@@ -291,8 +291,8 @@ impl<'a> Finder<'a> {
         self.region(block, first, last, Some((from, to)))
     }
 
-    /// Returns the region of these statements of a block. If the two offsets `lines` are given, the region consists of
-    /// all lines between them.
+    /// Returns the region from the statement `first` to the statement `last` of a block. If the offsets of two comments
+    /// are given as `lines`, the region consists of all lines between the comments.
     fn region(
         &self,
         block: &StatementBlock<'a>,

@@ -1,4 +1,5 @@
-//! Proposes regions that make up a given share of a function, for tasks that are easier than a whole function.
+//! Proposes regions (adjacent statements to be masked) that make up a given share of a function, for tasks that are
+//! easier than writing a whole function.
 
 use std::ops::Range;
 
@@ -36,12 +37,12 @@ struct StatementRange<'tree> {
 }
 
 impl Module {
-    /// Proposes one region for each of these shares (0 to 1) of a function's lines of code: the region with the nearest
-    /// number of lines, if that is between 0.5 and 1.5 times the number asked for. No two proposals are the same, and
-    /// two overlap only if one contains the other. `function` is an index into [`Module::functions`].
+    /// Proposes one region for each share (0 to 1) of a function's lines of code: the region with the nearest number of
+    /// lines, if that is between 0.5 and 1.5 times the requested number. No two proposals are the same, and two overlap
+    /// only if one contains the other. `function` is an index into [`Module::functions`].
     ///
     /// # Errors
-    /// Returns an error of kind `Internal` if the file does not parse as before.
+    /// Returns an error of kind `Internal` if parsing the file a second time gives another result.
     pub fn propose(&self, function: usize, shares: &[f64]) -> Result<Vec<Proposal>> {
         let readable = self.encoding.readable(self.source());
         let failed = || {

@@ -124,7 +124,8 @@ impl Module {
         Err(format!("the reply holds no Python code of `{name}`"))
     }
 
-    /// Returns the names (last parts only) of the file's classes, except the class of `old`.
+    /// Returns the names of the file's classes that have methods, except the class of `old`. Of a nested class `A.B`,
+    /// only `B` is returned.
     fn other_classes(&self, old: &Function) -> BTreeSet<&str> {
         let own = old.class.as_deref().map(last_part);
         self.functions()
@@ -134,8 +135,8 @@ impl Module {
             .collect()
     }
 
-    /// Finds the wanted function under another name: it must be the only function in the text whose name the file lacks
-    /// and whose parameters are the same.
+    /// Finds the wanted function if the model has renamed it: it must be the only function in the text that has the
+    /// parameters `own` and whose name does not occur in the file.
     fn renamed(&self, text: &str, own: &[String]) -> Option<FunctionFromReply> {
         let (module, tree) = parsed(text).ok()?;
         let known: BTreeSet<&str> = self.functions().iter().map(|function| last_part(&function.name)).collect();
@@ -155,7 +156,8 @@ impl Module {
         })
     }
 
-    /// Computes the edits. The new bytes are computed later.
+    /// Computes the edits that put the reply's function in place of `old`. Does not apply them yet: `bytes` of the
+    /// result is empty.
     fn put(&self, old: &Function, function: usize, taken: &FunctionFromReply) -> Result<SplicedFile, String> {
         let new = &taken.module.functions()[taken.function];
         let ending = String::from_utf8_lossy(old.line_ending).into_owned();
@@ -350,7 +352,8 @@ fn best(functions: &[Function], old: &Function, others: &BTreeSet<&str>) -> Resu
     found.ok_or(elsewhere)
 }
 
-/// Returns why the function's body does not count as code; `None` if it does.
+/// If the function's body has no code, or only raises `NotImplementedError`, returns a text that says so; otherwise
+/// `None`.
 fn no_code(taken: &FunctionFromReply) -> Option<&'static str> {
     let range = taken.module.body_code(taken.function);
     let mut code = taken.text[range]
@@ -374,8 +377,8 @@ fn bare_body(text: &str, header: &str) -> Option<FunctionFromReply> {
     let mut lines = text.lines();
     let first = lines.find(|line| !line.trim().is_empty())?;
     let rest: Vec<&str> = lines.collect();
-    // If the reply had other text before the body's first line, on the same line, then the first line lacks the
-    // indentation of the other lines.
+    // The first line may lack the indentation of the other lines, because other text stood before it on the same line
+    // of the reply. So also try the text with the other lines' indentation added to the first line.
     let deeper = reply::shared_indent(rest.iter().copied());
     let moved = reply::dedent(&format!("{deeper}{first}\n{}", rest.join("\n")));
     for body in [text, moved.as_str()] {

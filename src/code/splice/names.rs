@@ -18,7 +18,7 @@ pub(super) struct Binding {
 /// The statement that binds a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BindingKind {
-    /// An import statement for this name alone.
+    /// The text of an import statement that binds only this name.
     Import(String),
     /// The range of a definition or an assignment.
     Code(Range<usize>),
@@ -49,7 +49,7 @@ pub(super) fn mentioned(tree: &Tree, source: &str, range: &Range<usize>) -> BTre
 /// Returns the names that a module binds at its top level, including bindings inside `if`, `try` and `with`.
 pub(super) fn bound(tree: &Tree, source: &[u8]) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(source);
-    // Offsets of the tree are valid only if decoding has not moved any byte.
+    // The tree's offsets are valid in the decoded text only if decoding has not changed the length.
     let text = if text.len() == source.len() { text } else { source.iter().map(|&byte| ascii(byte)).collect() };
     bindings(tree, &text).into_iter().map(|binding| binding.name).collect()
 }

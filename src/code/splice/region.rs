@@ -11,7 +11,7 @@ use super::{CodeLine, FunctionFromReply, SplicedFile, bare_body, body_lines, men
 use crate::code::function::last_part;
 use crate::code::module::Module;
 
-/// Header used to parse statements that are not in a function, by making a function of them.
+/// Header that is put above statements to parse them as a function, if the region is not in a function.
 const ANY: &str = "def statements():";
 
 impl SplicedFile {
@@ -70,7 +70,8 @@ impl Module {
         let statements = candidates.iter().find_map(|text| statements(text, &header));
         let Some(taken) = statements else {
             let fault = candidates.iter().find_map(|text| parsed(&format!("{ANY}\n{}", indented(text))).err());
-            // If the whole reply is the only candidate, it may be prose, so do not report why it is not valid Python.
+            // If the whole reply is the only candidate, the reply may be prose. Then do not report why it is not valid
+            // Python.
             let fault = fault.filter(|_| candidates.len() > 1).map(|what| format!("{part} {what}"));
             return Err(fault.unwrap_or_else(|| format!("the reply holds no Python code of {part}")));
         };
@@ -104,8 +105,8 @@ impl Module {
         lines.get(theirs[before.len()].0..=theirs[end - 1].0)
     }
 
-    /// Returns the file with these lines in place of `at`. Also adds the imports and helpers from the reply that the
-    /// lines need.
+    /// Returns the file with `lines` in place of the range `at`. If the lines come from `whole`, a function in the
+    /// reply, also adds the imports and helpers from the reply that this function needs.
     fn put_lines(
         &self,
         function: Option<usize>,
@@ -126,7 +127,8 @@ impl Module {
         let indent = reply::indent_of(&first);
         let shared =
             lines.iter().find(|line| !line.text.trim().is_empty()).map_or("", |line| reply::indent_of(line.text));
-        // Statements without a function were indented to parse them as a function; undo this inside of strings, too.
+        // Statements that the reply gives without a function were indented by four spaces to parse them. Remove these
+        // spaces also inside strings of several lines.
         let wrapped = if whole.is_none() { "    " } else { "" };
         let place = |line: &CodeLine<'_>| {
             let text = if line.in_string {
@@ -175,7 +177,8 @@ fn statements(text: &str, header: &str) -> Option<FunctionFromReply> {
     acts_alone(&tree).then_some(FunctionFromReply { module, tree, text: whole, function: 0, bare: true })
 }
 
-/// Whether a file consists of one function, with a statement that does something.
+/// Whether a file consists of a single function whose body contains a statement with an effect, such as an assignment,
+/// a call or a `return`.
 fn acts_alone(tree: &Tree) -> bool {
     let root = tree.root_node();
     let Some(body) = root.named_child(0).and_then(|function| function.child_by_field_name("body")) else {
@@ -206,7 +209,7 @@ mod tests {
 
     const FILE: &str = "import math\n\n\ndef f(xs):\n    \"\"\"Doc.\"\"\"\n    total = 0\n    for x in xs:\n        y = x * x\n        total += y  # sum\n    return total\n";
 
-    /// Returns the file in which the loop's body is masked, and the range of the mask.
+    /// Returns `FILE` with the body of its loop masked, and the range of the mask.
     fn masked() -> (Module, Range<usize>) {
         let module = Module::parse("m.py", FILE.into()).unwrap();
         let bounds = Bounds::Statements { first: "y = x", last: Some("total"), number: None };

@@ -35,8 +35,8 @@ fn defines_any(line: &str) -> bool {
     line.starts_with("def ") || line.starts_with("async def ")
 }
 
-/// Returns the fenced blocks, including a last block without a closing fence; and the whole text without the fence
-/// lines.
+/// Returns the contents of the fenced blocks, and the whole text without the fence lines. A last block may lack its
+/// closing fence.
 fn fenced(reply: &str) -> (Vec<String>, String) {
     let (mut blocks, mut all) = (Vec::new(), String::new());
     let mut open: Option<(String, String)> = None;

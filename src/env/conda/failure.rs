@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 
 use crate::error::{Error, causes, with_causes};
 
-/// Creates an error that is caused by `error`, with a hint that fits `error` and its own causes.
+/// Creates an error that is caused by `error`. Its kind and its hint are chosen by the texts and kinds of `error` and
+/// of the causes of `error`.
 pub(super) fn explained(what: &str, error: impl StdError + Send + Sync + 'static) -> Error {
     let said = with_causes(&error);
     let holds = |words: &[&str]| words.iter().any(|word| said.to_lowercase().contains(word));

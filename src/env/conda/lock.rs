@@ -49,7 +49,7 @@ pub(in crate::env) struct PipPackage {
     pub(in crate::env) version: String,
     /// Name of the package's file.
     pub(in crate::env) file: String,
-    /// SHA-256 of the file in hex.
+    /// SHA-256 of the package's file, in hex.
     pub(in crate::env) sha256: String,
 }
 

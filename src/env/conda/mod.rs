@@ -75,7 +75,8 @@ impl Conda {
             let path = CondaLock::path(folder);
             let channels = names.into_iter().map(|name| Some(self.settings.locate_one(name, &path).ok()?.urls));
             let mut channels = channels.collect::<Option<Vec<_>>>()?;
-            // Channels that the lock contains by address, because the `environment.yml` gives their addresses.
+            // Add the channels whose addresses are in the lock, because the `environment.yml` gives addresses in place
+            // of names.
             let given: BTreeSet<String> = section.records.iter().filter_map(lock::channel_address).collect();
             for address in given {
                 channels.push(vec![address.parse::<reqwest::Url>().ok()?.into()]);
@@ -96,7 +97,7 @@ impl Conda {
         }
     }
 
-    /// Returns the records of locked packages with their addresses on this machine.
+    /// Returns the records of locked packages, with the addresses that their channels have on this machine.
     async fn located(
         &self,
         section: &PlatformPackages,

@@ -34,7 +34,7 @@ pub(super) fn copy_repo(
     for entry in walk.filter_entry(|entry| !is_skipped(entry.file_name())) {
         let entry = match entry {
             Ok(entry) => entry,
-            // The link leads to one of its own parents or to nothing, so there is nothing to copy.
+            // The link leads to a folder that contains the link, or to nothing, so there is nothing to copy.
             Err(error)
                 if error.loop_ancestor().is_some()
                     || error.path().is_some_and(|path| path.is_symlink() && !path.exists()) =>
@@ -50,7 +50,8 @@ pub(super) fn copy_repo(
                 .hint("remove it: its target is not part of the paper"));
         };
         let path = entry.path().strip_prefix(repo).unwrap_or(entry.path());
-        // A link to a file that is left out would reveal it under another name.
+        // Also leave out a link whose target (`inside`) is left out: the link would reveal that file under another
+        // name.
         if inside.iter().any(is_skipped) || left_out.is_match(path) || left_out.is_match(inside) {
             continue;
         }

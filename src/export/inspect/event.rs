@@ -147,7 +147,7 @@ pub fn entries<'a>(
         };
         entries.push(match &line.event {
             Event::Reply { text, tool_calls, usage, cost, seconds, .. } => {
-                // An agent without a model has no conversation.
+                // For an agent without a model, the pool is empty. The call then contains the reply's text itself.
                 let reply = match pool.len().checked_sub(1) {
                     Some(index) => LoggedReply::Message { index, calls: !tool_calls.is_empty() },
                     None => LoggedReply::Text(text),

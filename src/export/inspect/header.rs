@@ -12,7 +12,7 @@ use crate::run::{AttemptRecord, RunFile};
 /// Version of Inspect's log format.
 pub const VERSION: u32 = 2;
 
-/// Returns `{version, eval, plan}`, the part that is known at the start.
+/// Returns `{version, eval, plan}`, the part of the header that is known when the run starts.
 pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&IndexedRecord]) -> Value {
     let configuration = &run.configuration;
     let mut samples: Vec<&str> = attempts.iter().map(|record| &*record.sample).collect();
@@ -149,8 +149,8 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&IndexedRecord], totals:
     header
 }
 
-/// Inspect's `EvalScore`: the mean over samples of the mean over each sample's attempts, with its standard error;
-/// `None` if no attempt has this score.
+/// Inspect's `EvalScore`: averages each sample's attempts, then averages the samples, and adds the standard error of
+/// this mean; `None` if no attempt has this score.
 fn score(
     scorer: &'static str,
     ScorerResults { samples, attempts: scored }: &ScorerResults,

@@ -15,7 +15,7 @@ pub struct MessagePool<'a> {
     said: Vec<StoredMessage<'a>>,
     /// The current conversation.
     live: Vec<Message>,
-    /// Index in `said` of each message of the current conversation.
+    /// For each message of the current conversation, its index in `said`, the list of all messages.
     places: Vec<usize>,
     /// Number of leading messages that a call has included and that must not change any more.
     fixed: usize,
@@ -81,7 +81,7 @@ impl<'a> MessagePool<'a> {
     /// after it was included in a call is stored again, because the earlier call included the old version.
     pub fn add_event(&mut self, event: &'a Event) {
         if self.model.is_none() {
-            // An agent without a model has no conversation.
+            // Events of an agent without a model are not part of a conversation, so add no messages.
             return;
         }
         if matches!(event, Event::Message { role: Role::System, .. }) {
@@ -119,7 +119,7 @@ impl<'a> MessagePool<'a> {
         }
     }
 
-    /// Adds to the pool the first message of the current conversation that is not in the pool yet.
+    /// Adds to `said` the first message of the current conversation that is not in `said` yet.
     fn add(&mut self, reasoning: Option<&'a str>, is_rest: bool) {
         let place = self.places.len();
         if let Some(message) = self.live.get(place).cloned() {

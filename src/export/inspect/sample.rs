@@ -81,7 +81,8 @@ pub struct EvalSampleSummary {
     message_count: usize,
 }
 
-/// Writes an attempt with `write` and returns its summary. `sentence` describes the task if no model was asked.
+/// Passes an attempt, as a sample of Inspect, to `write`, and returns its summary. If no model was asked, `sentence` is
+/// the description of the task in the sample.
 ///
 /// # Errors
 /// Returns the errors of `write`.
@@ -273,7 +274,7 @@ fn name(end: End) -> String {
     serde_json::to_value(end).ok().and_then(|end| Some(end.as_str()?.replace('_', " "))).unwrap_or_default()
 }
 
-/// Shortens a score for a summary.
+/// Shortens the texts of a score and removes its metadata, for a sample's summary.
 fn shortened(mut score: Value) -> Value {
     for name in ["answer", "explanation"] {
         if let Some(text) = score[name].as_str().map(cut) {

@@ -19,21 +19,22 @@ from .selection import MOST_KEPT, apart, chosen, noticing
 from .signs import has_both_signs, types_with_both_signs
 from .sources import NoSource, by_place, is_lasting, is_short, source_of, type_of, value_of
 
-# Maximum numbers of calls that are tried, and of calls that are kept to choose from; and number of tried calls after which a
-# function is given up if none of them is kept.
+# For one function: the maximum number of calls that are tried, and the maximum number of them that are kept to choose
+# from. If none of the first `TRIED_IN_VAIN` calls is kept, no further calls are tried.
 MOST_TRIED, MOST_FOUND, TRIED_IN_VAIN = 5000, 1000, 200
-# A parameter with a default and at most this many known values also gets values of parameters of the same name in other
-# functions.
+# If recorded calls of a function pass at most this many different values for a parameter with a default, values that
+# are passed to other functions for parameters of the same name are tried, too.
 FEW_VALUES = 2
-# Time limits in seconds of all calls of a function, and of all calls of its mutants, and maximum number of calls of mutants.
-# Unless calls take long, `MOST_TRIED` and this number are reached before the time limits.
+# Time limit in seconds of all calls of a function, time limit in seconds of all calls of its mutants, and maximum
+# number of calls of its mutants. Unless calls take long, `MOST_TRIED` and `MOST_MUTANT_CALLS` are reached before the
+# time limits.
 CALLS_SECONDS, MUTANT_SECONDS, MOST_MUTANT_CALLS = 3.0, 3.0, 20000
-# Maximum number of recorded calls of each function that are run again after the new calls of any function, to check
-# that the new calls do not change the outcomes of other calls.
+# Maximum number of each function's recorded calls that are repeated after new calls of any function, to check that the
+# new calls have not changed the outcomes of other calls.
 MOST_COMPARED = 3
-# Longest line that shows an example, in characters; and number of calls among which examples are chosen.
+# Maximum length of an example's line in characters, and maximum number of calls from which examples are chosen.
 LONGEST_EXAMPLE, MOST_ABLE = 700, 200
-# Exceptions that an unfinished function may raise, so tests do not expect them.
+# Tests do not expect these exceptions, because functions that are not implemented may raise them, too.
 VAGUE_ERRORS = {"NotImplementedError", "RuntimeError", "Exception", "BaseException", "AssertionError"}
 
 
@@ -93,10 +94,10 @@ def share_options(functions):
                 inputs.other_values[place] = others
 
 
-# Used as the `place` of a `FreeChange` if no recorded call has arguments of the same types as the new call.
+# Value of `FreeChange.place` for a call whose arguments have types that no recorded call has.
 UNUSUAL_TYPES = "unusual types"
-# A change of an argument without regard to recorded values: the argument's place, and whether its text has become
-# unlike all recorded texts (foreign), see `Changes.changed`.
+# A change of an argument that disregards the values in recorded calls. `place` is the argument's position or name.
+# `is_foreign` is whether the argument is now a text unlike all recorded texts, see `Changes.changed`.
 FreeChange = collections.namedtuple("FreeChange", "place is_foreign")
 
 
@@ -116,10 +117,10 @@ class Inputs:
     def __init__(self, wanted, module, calls):
         self.called = function(module, wanted[1])
         self.calls, self.pools = calls, {}
-        # Whether the function's last call raised an exception, and the types of its objects that had numbers of both signs.
-        # The function itself is among them if the arguments had.
+        # `failed` is whether the last call raised an exception. `mixed` contains the types of objects in the last call
+        # that had both positive and negative numbers as attributes; and the function itself, if its arguments did.
         self.failed, self.mixed = False, set()
-        # Outcomes of the kept calls.
+        # The outcome of each call that the method `kept` returns.
         self.expected = {}
         self.chance = random.Random(f"{wanted}")
         self.changes = Changes(self.called, self.chance)
@@ -128,7 +129,8 @@ class Inputs:
         for positional, named in calls:
             for place, source in by_place(positional, named).items():
                 self.pools.setdefault(self.pool_key(place), {})[source] = None
-        # Names of the parameters with a default, and values of such parameters in calls of other functions.
+        # `options` contains the names of the parameters with a default. `other_values` contains values that calls of
+        # other functions pass for parameters of these names.
         self.options, self.other_values = {}, {}
         self.defaults = {}
         self.add_defaults()
@@ -207,7 +209,7 @@ class Inputs:
                 limited.update(blamed(free))
             if number < len(self.calls):
                 usual |= self.mixed
-            # The outcome must be the same with other random numbers.
+            # The call must have the same outcome when other random numbers are drawn.
             if first is not None and self.mixed <= usual and self.run(call, seed=1) == first:
                 places[call] = len(found)
                 found.append((free, call, *first))
@@ -276,8 +278,8 @@ class Inputs:
             outcomes.setdefault(made, set()).add(found)
         for call, (made, found) in zip(calls, shown):
             line = f"{made} {found}"
-            # Calls that are written in the same way may have different outcomes, because objects are not shown in full.
-            # Such calls are no examples.
+            # Examples show objects only in part, so two calls may be written in the same way but have different
+            # outcomes. Such calls do not become examples.
             is_clear = made and len(outcomes[made]) == 1 and is_lasting(line, [made])
             if is_clear and len(line) <= LONGEST_EXAMPLE and not re.search(r"[\n`]|<lambda>", line):
                 call["example"], call["words"] = line, sorted(words_in(found) & source)
@@ -331,7 +333,8 @@ class Inputs:
             for place in chance.sample(list(arguments), min(len(arguments), chance.choice((0, 1, 1, 2)))):
                 value, is_free = value_of(arguments[place]), chance.random() < 0.3
                 times = chance.choice((1, 1, 2))
-                # Methods of the package's objects may fail, and some changed texts cannot be encoded as bytes.
+                # This may raise any exception: methods of the package's objects may fail, and some changed texts cannot
+                # be encoded as bytes.
                 try:
                     value, is_foreign = self.changes.changed(value, self.values[self.pool_key(place)], is_free, times)
                     source = source_of(value)
@@ -340,8 +343,8 @@ class Inputs:
                 if is_short(source):
                     arguments[place] = source
                     free += [FreeChange(place, is_foreign)] if is_free else []
-            # Values from calls of other functions may have types that are new for this function. Leave such values out
-            # of the check for unusual types.
+            # Arguments taken from calls of other functions may have types that no recorded call of this function has.
+            # That is intended, so leave these arguments out of the check for unusual types.
             usual = {place: source for place, source in arguments.items() if place not in others}
             if not self.are_usual(self.types(usual)):
                 free.append(FreeChange(UNUSUAL_TYPES, False))
@@ -394,7 +397,7 @@ class Inputs:
             if result is not None and plain(result) is None and not (type(result) is float and math.isnan(result)):
                 return None
             result = outcome(given, result, before, after, changes_objects)
-            # Fails for very large numbers.
+            # Python raises an exception here for integers with thousands of digits.
             shown = repr(result)
         except Exception:
             return None

@@ -40,12 +40,13 @@ class Recorder:
         self.by_file, self.folder, self.until = {}, folder + os.sep, until
         for file, name in wanted:
             self.by_file.setdefault(os.path.join(folder, file), []).append((file, name))
-        # `codes` has, by the address of each code object, the object and its wanted function, or `None`. The object is
-        # kept so that no other object gets its address. `modules` has the module's name for each wanted function.
+        # `codes` has, by the address of each code object, the object and the wanted function (a function that needs
+        # tests) that it belongs to, or `None`. The object is kept so that no other object gets its address. `modules`
+        # has the module's name for each wanted function.
         self.codes, self.modules = {}, {}
         self.calls, self.counts, self.types = {}, {}, {}
-        # `sequences` has the sequences of calls that enter each wanted function. `names` has the names of called
-        # functions by the addresses of their code objects.
+        # `sequences` has, for each wanted function, the sequences of calls by tests during which the function is
+        # called. `names` has the names of called functions by the addresses of their code objects.
         self.sequences, self.names = {}, {}
         self.recording, self.recording_until = None, 0
 
@@ -104,7 +105,7 @@ class Recorder:
                 try:
                     found = function(module, wanted[1])
                 except Exception:
-                    # The module is still being imported.
+                    # The function cannot be found while its module is still being imported. Later calls try again.
                     return None
                 # What coroutines return is not compared.
                 if getattr(found, "__code__", None) is code and not code.co_flags & ASYNCHRONOUS:
@@ -166,8 +167,8 @@ class Recorder:
             yield self.without(wanted, ENDED if is_ended else NOTHING if inputs.calls else UNWRITTEN)
             return
         calls, longer = calls or [], longer or []
-        # If calls and sequences together change outcomes of other functions, often only one of the two does. So try
-        # both together, then the calls alone, then the sequences alone.
+        # If the new calls and sequences together change outcomes of recorded calls, often only the calls or only the
+        # sequences do so. So try both together, then the calls alone, then the sequences alone.
         parts = [(calls, longer), (calls, []), ([], longer)] if calls and longer else [(calls, longer)]
         for kept, many in parts:
             yield None

@@ -6,11 +6,11 @@ import re
 from .limits import time_limit
 from .sources import digest
 
-# Maximum numbers for one function: of calls that are kept, of sequences of calls that are kept, and of kept sequences
-# that notice no mutant.
+# Maximum numbers for one function: of calls that become tests, of sequences of calls that become tests, and of such
+# sequences that detect no mutant.
 MOST_KEPT, MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT = 120, 40, 16
-# Maximum length of all examples of a function together, in characters; and minimum number of the function's calls for
-# each of its examples.
+# Maximum length of all examples of a function together, in characters. A function gets at most one example for every
+# `CALLS_PER_EXAMPLE` calls of it.
 LONGEST_EXAMPLES, CALLS_PER_EXAMPLE = 2500, 2
 
 
@@ -36,7 +36,7 @@ def noticing(calls, mutants, notices, chance, most, seconds):
                     found.setdefault(call, [0, 0])[turn] += 1
                     break
             else:
-                # No call notices this mutant.
+                # No (second) call detects this mutant.
                 break
     return found
 

@@ -31,14 +31,15 @@ from .sources import (
 MOST_STEPS = 20
 # Maximum number of sequences that are recorded of one test.
 MOST_OF_TEST = 10
-# Maximum numbers of sequences of a function that are recorded, tried, and kept to choose from; and number of tried sequences
-# after which a function is given up if none of them is kept.
+# For each function: maximum number of sequences that are recorded, that are tried, and that are kept for the choice of
+# tests. If none of the first `SEQUENCES_IN_VAIN` sequences is kept, no further ones are tried.
 MOST_SEQUENCES_RECORDED, MOST_SEQUENCES_TRIED, MOST_SEQUENCES_FOUND, SEQUENCES_IN_VAIN = 40, 600, 200, 60
-# Maximum number of replays with mutants, and time limits in seconds of a function's replays, without and with mutants.
+# For each function: maximum number of replays (repeated executions of sequences) with mutants, and time limits in
+# seconds of all replays without mutants and of all replays with mutants.
 MOST_REPLAYS, REPLAY_SECONDS, MUTANT_REPLAY_SECONDS = 4000, 3.0, 3.0
 # Longest source of a sequence, in characters.
 LONGEST_SEQUENCE = 6000
-# Methods that are not steps: Python calls them implicitly.
+# Methods whose calls are not recorded as steps, because Python calls them implicitly.
 NO_STEPS = {"__new__", "__hash__", "__del__", "__getattr__", "__getattribute__", "__init_subclass__", "__set_name__"}
 MADE = re.compile(r"\bmade\[(\d+)\]")
 
@@ -48,16 +49,16 @@ class Recording:
     the name of the type that it makes. An argument that an earlier step has made is written `made[0]`."""
 
     def __init__(self, folder, names):
-        # `names` has the names of functions that earlier tests called, as found by the method `name`.
+        # `names` has the results of the method `name` for the functions that earlier tests called.
         self.folder, self.names = folder, names
         self.done = []
         self.begin()
 
     def begin(self):
         # `places` has the index of the step that made each object, by the object's address. `kept` has these objects
-        # and the calls' frames, so that no new object gets the address of one of them.
+        # and the frames of the calls, because Python may give the address of a deleted object to a new one.
         self.steps, self.places, self.kept = [], {}, []
-        # The steps that enter each wanted function.
+        # For each wanted function, the indices of the steps in which the function is entered.
         self.entered = {}
 
     def found(self):
@@ -96,7 +97,8 @@ class Recording:
         file = os.path.abspath(code.co_filename)
         if not file.startswith(self.folder) or file in SURROUNDINGS.test_files:
             return None
-        # A resumed generator is not a new call.
+        # Python reports a call each time that a generator is resumed. The frame is known then, and this is not a new
+        # call.
         if any(frame is one for one in self.kept):
             return None
         self.kept.append(frame)
@@ -123,8 +125,8 @@ class Recording:
             named = self.name(frame, code, first)
         if named is None:
             return None
-        # In the arguments of its own `__init__`, an object is written as `self`: it has no other source before it is
-        # made.
+        # In the arguments of its own `__init__`, an object is written as `self`, because no earlier step has made the
+        # object.
         written = lambda value: "self" if is_new and value is first else self.source(value)
         positional, keywords = arguments_of(frame, written)
         place = len(self.steps)
@@ -133,14 +135,14 @@ class Recording:
             self.places[id(first)] = place
             self.kept.append(first)
             return None
-        # A replay turns generators and other iterators into lists.
+        # A replay turns generators and other iterators into lists, so later steps cannot use them as objects.
         if code.co_flags & inspect.CO_GENERATOR:
             return None
         frame.f_trace_lines = False
         steps, places, kept = self.steps, self.places, self.kept
 
         def trace(frame, event, value):
-            # Ignore a step that returns after its sequence has ended.
+            # Ignore the result of a call that returns after the recording of its sequence has ended.
             if event == "return" and steps is self.steps and type(value) not in (type(None), bool, int, float, str, bytes):
                 if id(value) not in places and not hasattr(type(value), "__next__"):
                     steps[place][4] = type_name(value)
@@ -170,7 +172,7 @@ class Recording:
             kinds = (first if isinstance(first, type) else type(first)).__mro__
             able = [(module, getattr(code, "co_qualname", code.co_name))]
             able += [(kind.__module__, f"{kind.__qualname__}.{code.co_name}") for kind in kinds]
-            # Keeps the code, so that no other code gets its address.
+            # Store the code, too: while it exists, no other code can get its address.
             self.names[id(code)] = next((one for one in able if is_code(code, *one)), None), code
         return self.names[id(code)][0]
 
@@ -192,8 +194,8 @@ class Steps:
 
     def __init__(self, sequences):
         # `further` has all steps that can be added to a sequence, each with the types of the objects that the step
-        # needs. `pools` has the source texts recorded for each argument of each function, and `values` the values of
-        # these source texts.
+        # needs. `pools` has all source texts that were recorded for an argument of a function. `values` has the values
+        # of these source texts.
         self.further, self.pools, self.values = {}, {}, {}
         for steps in dict.fromkeys(sequences):
             for module, name, positional, named, made in steps:
@@ -217,8 +219,9 @@ class Sequences:
     sequences."""
 
     def __init__(self, inputs, recorded, steps):
-        # Whether a call of the last sequence raised an exception, and the types of its objects that had numbers of both signs.
-        # The names of what is called with such arguments are among them.
+        # `failed` says whether a call of the sequence that was replayed last raised an exception. `mixed` has the types
+        # of the sequence's objects that had numbers of both signs. It also has the module and name of each step whose
+        # arguments had both signs.
         self.failed, self.mixed = False, set()
         self.inputs, self.called, self.chance = inputs, inputs.called, inputs.chance
         self.recorded, self.steps = self.of_all_kinds(recorded), steps
@@ -260,7 +263,7 @@ class Sequences:
                 usual |= self.mixed
             if not self.mixed <= usual:
                 continue
-            # The outcomes must be the same with other random numbers.
+            # Keep the sequence only if its outcomes are the same with other random numbers.
             compared = [is_comparable(outcome, step) for step, outcome in zip(steps, first or ())]
             if any(compared) and lines and self.replayed(steps, seed=1) == first:
                 found.append((steps, first, compared, frozenset(lines), free))
@@ -293,8 +296,8 @@ class Sequences:
                 if lines is not None:
                     sys.settrace(traced_lines(code, lines))
                 for step in steps:
-                    # After a change of an earlier step, an object that this step needs may have another type than in
-                    # the recording.
+                    # If an earlier step was changed, it may make an object of another type than in the recording. Such
+                    # a sequence is not used.
                     if any(type_name(made[place]) != steps[place][4] for place in needed(step)):
                         return None
                     try:
@@ -303,7 +306,7 @@ class Sequences:
                         self.mixed |= types_with_both_signs(given) | ({step[:2]} if has_both_signs(given) else set())
                         outcome = made.call(*step[:2], positional, named)
                         self.mixed |= types_with_both_signs([*given, made[-1]])
-                        # Fails for very large numbers.
+                        # `repr` fails for very large integers.
                         shown = repr(outcome)
                     except Exception as error:
                         self.failed = True

@@ -16,7 +16,7 @@ def has_both_signs(values):
     for value in values:
         if type(value) in NUMBERS:
             zero = type(value)(0)
-            # Decimals that are not numbers cannot be compared.
+            # A `Decimal` that is NaN cannot be compared.
             with contextlib.suppress(decimal.InvalidOperation):
                 signs.add((value > zero) - (value < zero))
     return {-1, 1} <= signs

@@ -21,10 +21,10 @@ import types
 
 from . import helpers
 
-# Longest source of an argument, and of one with a pickled object, in characters. The latter may be longer, because the tests of
-# a file share pickled objects.
+# Maximum characters of an argument's source: without and with a pickled object. A source with a pickled object may be
+# longer, because the tests of a file share pickled objects.
 LONGEST_ARGUMENT, LONGEST_PICKLE = 3000, 8000
-# Longest outcome of a call that is written as a literal, and longest one of which a digest is written, in characters.
+# Maximum characters of a call's outcome that a test contains as a literal, and of one whose digest it contains.
 LONGEST_LITERAL, LONGEST_OUTCOME = 1500, 30000
 # Flags of the code of coroutines and asynchronous generators.
 ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

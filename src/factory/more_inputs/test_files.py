@@ -6,7 +6,7 @@ import re
 from . import helpers
 from .sources import LONGEST_LITERAL
 
-# Maximum number of calls in one test, and of sequences of calls in one test.
+# A test contains either independent calls or sequences of calls. These are the maximum numbers of both in one test.
 CALLS_PER_TEST, SEQUENCES_PER_TEST = 20, 8
 PICKLE = re.compile(r"loaded\(('[A-Za-z0-9+/=]*')\)")
 

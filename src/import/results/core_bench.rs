@@ -20,7 +20,7 @@ pub enum Accepted {
     Equal(Value),
 }
 
-/// The questions of a task with their accepted answers, in order.
+/// The questions of a task, each with its accepted answer, in the file's order.
 pub type Questions = Vec<(String, Accepted)>;
 
 /// Reads a JSON list of tasks. Returns the accepted answers by task and question, in the file's order.

@@ -15,9 +15,9 @@ use crate::score::ml_bench::{ProgramKind, StaticCheck, read_arguments, shipped_c
 pub struct StaticChecks {
     /// Number of rows.
     pub rows: usize,
-    /// Rows that pass by the published rules.
+    /// Rows that pass by ML-Bench's published rules.
     pub shipped: PassingRows,
-    /// Rows that pass by the strict rules.
+    /// Rows that pass by this program's stricter rules.
     pub strict: PassingRows,
     /// Rows without a reply, which count as failed.
     #[serde(skip)]
@@ -32,9 +32,9 @@ pub struct StaticChecks {
 pub struct PassingRows {
     /// Number of rows whose arguments all have the right values.
     pub arguments: usize,
-    /// Number of rows whose program is of the requested kind.
+    /// Number of rows whose program is of the requested kind: Bash or Python.
     pub kind: usize,
-    /// Number of rows in which one and the same reply passes both checks.
+    /// Number of rows in which one reply passes both checks, of the arguments and of the kind.
     pub both: usize,
 }
 

@@ -39,7 +39,7 @@ pub struct RescoredMeans {
     pub script: Option<f64>,
     /// Tasks with a stored value that differs from the one computed by the published rule; each task once, in order.
     pub differs: Vec<String>,
-    /// Counts of the values that were computed again.
+    /// How many stored values were computed again.
     #[serde(skip)]
     pub checked: RecomputedValues,
     /// Descriptions of the differing values.
@@ -47,14 +47,14 @@ pub struct RescoredMeans {
     pub differences: Vec<String>,
 }
 
-/// Numbers of stored values that were computed again.
+/// For each measure, the number of stored values that were computed again and compared.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct RecomputedValues {
-    /// Number of values of `submitted` that were computed.
+    /// Number of stored values of `submitted` that were computed again.
     pub submitted: usize,
     /// Number of accuracies that were computed from gold and a submission.
     pub accuracy: usize,
-    /// Number of accuracies that were computed without gold: they are 0, because the attempt submitted nothing.
+    /// Number of accuracies that are 0 without regard to gold, because the attempt submitted nothing.
     pub nothing: usize,
     /// Number of script results that were computed.
     pub script: usize,
@@ -124,7 +124,7 @@ fn stored(row: &ImportedRow, names: &[&str]) -> Result<Option<f64>> {
     }
 }
 
-/// Whether the last action submitted something; `None` if the row doesn't say.
+/// Whether an attempt's last action submitted something; `None` if its row has no field `submission`.
 fn submitted(row: &ImportedRow) -> Option<bool> {
     let action = row.get("last_action_type").or_else(|| row.get("end")).and_then(Value::as_str);
     if !row.has("submission") {
@@ -174,7 +174,8 @@ fn script(row: &ImportedRow) -> Option<f64> {
             (true, Some(seconds)) if seconds > SHORTEST_RUN => return Some(1.0),
             (true, Some(seconds)) => is_certain &= seconds < SHORTEST_RUN,
             (true, None) => is_certain = false,
-            // A step that ran `python -m` may have run the script, but the row doesn't contain the module's name.
+            // A step that ran `python -m` may have run the script, but the stored steps do not contain the module's
+            // name.
             (false, _) => is_certain &= !is(step, "python_m"),
         }
     }

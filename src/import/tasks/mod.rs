@@ -38,17 +38,17 @@ pub struct ImportedTasks {
 pub struct ImportedTask {
     /// The paper's id.
     pub paper: String,
-    /// Names of the paper's regions, in the manifest's order.
+    /// Names of the marked regions of the paper's code, in the manifest's order.
     pub regions: Vec<String>,
-    /// Number of regions that are nested in another region.
+    /// Number of marked regions that are inside another one.
     pub nested: usize,
-    /// Number of lines of code in the paper's regions. Lines in nested regions are counted once.
+    /// Number of lines of code in the marked regions. Lines in nested regions are counted once.
     pub lines: usize,
     /// Files that are hidden from agents.
     pub hidden: Vec<String>,
     /// Count of the numbers removed from the paper's text.
     pub scrubbed: usize,
-    /// Tags that do not mark whole statements, with file and line.
+    /// Tags that were left out because they do not enclose whole statements, with file and line.
     pub left_out: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct ImportedTask {
 pub struct RefusedTask {
     /// The paper's id.
     pub paper: String,
-    /// Why the paper cannot run here, with the file and line that shows it.
+    /// Why the paper cannot run here, with the file and line from which this follows.
     pub reason: String,
 }
 

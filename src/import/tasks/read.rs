@@ -27,7 +27,7 @@ pub struct PublishedTask {
     pub title: String,
     /// Address of the paper's text.
     pub url: String,
-    /// When the text became public.
+    /// Date on which the paper's text became public.
     pub published: Option<PartialDate>,
     /// When the code became public.
     pub first_commit: Option<PartialDate>,
@@ -37,7 +37,7 @@ pub struct PublishedTask {
     pub text: PathBuf,
     /// Paths of the files with reference solutions, relative to the folder.
     pub references: Vec<String>,
-    /// Files that the regions' descriptions mention, for agents to read.
+    /// Files for agents to read, because the descriptions of the code to restore mention them.
     pub context: Vec<String>,
     /// Files with comment tags, and the regions that the tags mark.
     pub annotated: Vec<(Module, Vec<TaggedRegion>)>,

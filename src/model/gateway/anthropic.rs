@@ -291,7 +291,7 @@ impl EventWriter for Blocks {
     }
 }
 
-/// Writes a refusal as a body.
+/// Returns the body of the HTTP answer to a refused request.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let kind = match refusal.why {
         RefusalKind::Budget | RefusalKind::Closed => "permission_error",
@@ -302,7 +302,7 @@ pub(super) fn error(refusal: &Refusal) -> Value {
     json!({"type": "error", "error": {"type": kind, "message": refusal.message}})
 }
 
-/// Writes a refusal as the last event of a stream.
+/// Returns the last event of a stream if the request is refused.
 pub(super) fn error_events(refusal: &Refusal) -> String {
     event(&error(refusal))
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct PanicFlag(Arc<AtomicBool>);
 
 impl PanicFlag {
-    /// Whether a panic has dropped any of the guards.
+    /// Whether the flag is set, because a panic has dropped a guard.
     pub(super) fn is_told(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -39,8 +39,8 @@ impl ReplyInProgress {
         self.reply_for_agent(answer)
     }
 
-    /// Converts the harness's answer to what the agent gets. An exhausted budget becomes a reply that says so, because
-    /// after an error an agent assumes a wrong key or an outage, and retries or exits with an error.
+    /// Converts the harness's answer to the reply that the agent gets. If the budget is exhausted, the reply says so.
+    /// An error would make the agent assume a wrong key or an outage, and retry or exit with an error.
     fn reply_for_agent(
         &self,
         answer: Result<Result<AnsweredCall, Refusal>, oneshot::error::RecvError>,
@@ -62,7 +62,7 @@ impl ReplyInProgress {
 
     pub(super) async fn next(&mut self) -> ReplyEvent {
         tokio::select! {
-            // `biased` delivers all pieces before the final answer.
+            // With `biased`, the branches are tried in order, so all pieces are delivered before the final answer.
             biased;
             Some((number, piece)) = self.pieces.next() => ReplyEvent::Piece(number, piece),
             answer = &mut self.answered => ReplyEvent::Answer(self.reply_for_agent(answer).map(Box::new)),

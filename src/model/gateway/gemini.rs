@@ -227,7 +227,7 @@ pub(super) fn models(listed: &ListedModel) -> Value {
     json!({"models": [model(listed)]})
 }
 
-/// Writes the entry of the model.
+/// Writes the description of the model.
 pub(super) fn model(ListedModel { name, context }: &ListedModel) -> Value {
     json!({
         "name": format!("models/{name}"), "displayName": name, "version": "1", "inputTokenLimit": context,
@@ -235,7 +235,7 @@ pub(super) fn model(ListedModel { name, context }: &ListedModel) -> Value {
     })
 }
 
-/// Writes the whole reply as one body.
+/// Writes a reply as the body of a response that is not streamed.
 pub(super) fn body(head: &CallContext, reply: &Reply, finish: &Finish) -> Value {
     let mut parts = Vec::new();
     if let Some(reasoning) = reply.reasoning.as_ref().filter(|_| head.thinks) {

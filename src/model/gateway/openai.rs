@@ -193,7 +193,7 @@ fn event(head: &CallContext, choices: &Value, usage: Option<Value>) -> String {
     format!("data: {event}\n\n")
 }
 
-/// Writes a refusal as a body.
+/// Returns the body of the HTTP answer to a refused request.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let (kind, code) = match refusal.why {
         RefusalKind::Budget => ("insufficient_quota", "budget_used_up"),
@@ -206,7 +206,7 @@ pub(super) fn error(refusal: &Refusal) -> Value {
     json!({"error": {"message": refusal.message, "type": kind, "param": null, "code": code}})
 }
 
-/// Writes a refusal as the last events of a stream.
+/// Returns the last events of a stream if the request is refused.
 pub(super) fn error_events(refusal: &Refusal) -> String {
     format!("data: {}\n\ndata: [DONE]\n\n", error(refusal))
 }

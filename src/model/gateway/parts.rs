@@ -1,4 +1,5 @@
-//! Parsing shared by all protocols: contents with pictures, parts that are not passed on, requests that are refused.
+//! Parsing shared by all protocols: message contents with pictures, parts of requests that the gateway does not pass on
+//! to the model, and requests that it refuses.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -33,7 +34,7 @@ impl ReadContent {
 }
 
 impl RequestReader {
-    /// Notes a part that is not passed on.
+    /// Stores the description of a part that the gateway does not pass on to the model.
     pub(super) fn leave_out(&mut self, what: impl Into<String>) {
         let what: String = what.into().chars().take(SHOWN).collect();
         if !self.left_out.contains(&what) && self.left_out.len() < 100 {
@@ -41,7 +42,7 @@ impl RequestReader {
         }
     }
 
-    /// Notes the fields of an object that are not in `known`.
+    /// Does the same as [`Self::leave_out`] for each field of an object that is not in `known`.
     pub(super) fn leave_out_fields(&mut self, body: &Value, within: &str, known: &[&str]) {
         let fields = body.as_object().into_iter().flatten();
         for (name, _) in fields.filter(|(name, value)| !value.is_null() && !known.contains(&name.as_str())) {
@@ -79,7 +80,7 @@ impl RequestReader {
         }
     }
 
-    /// Reports a part that cannot be passed on, and returns a note to put in its place.
+    /// Stores that the gateway cannot pass on a part of this kind, and returns a note to put in the part's place.
     pub(super) fn missing(&mut self, kind: &str) -> String {
         let kind: String = kind.chars().take(SHOWN).collect();
         self.leave_out(format!("a `{kind}` in the conversation"));
@@ -87,8 +88,9 @@ impl RequestReader {
     }
 }
 
-/// Refuses a request with a tool that the provider would run, or that the provider's models know by name alone. The
-/// agent is not run without this tool, because its results would then not be those of the agent to be measured.
+/// Refuses a request with a tool that the provider would run itself, or that has no description because the provider's
+/// models already know it. The gateway does not just leave the tool out, because the results would then not be those of
+/// the agent that is to be measured.
 pub(super) fn foreign_tool(kind: &str) -> Refusal {
     let kind: String = kind.chars().take(SHOWN).collect();
     Refusal::invalid(format!(

@@ -32,7 +32,7 @@ impl WireProtocol {
         }
     }
 
-    /// Writes the whole reply as one body.
+    /// Writes a reply as the body of a response that is not streamed.
     pub(super) fn body(self, head: CallContext, mut given: AnsweredCall, stops: &[String]) -> Value {
         let finish = Finish::classify(&given, stops);
         given.reply.text.truncate(stop_at(&given.reply.text, stops).len());

@@ -48,9 +48,9 @@ impl Drop for Gateway {
     }
 }
 
-/// Serves these connections until the returned gateway is dropped. The returned receiver gets all calls, and reports of
-/// refused requests that had the right key. Once the receiver is dropped, calls are refused. The list of models
-/// contains only `model`.
+/// Answers requests on all connections that `connections` receives, until the returned gateway is dropped. The returned
+/// receiver gets all calls of the model, and reports of refused requests that had the right key. Once the receiver is
+/// dropped, calls are refused. The list of models contains only `model`.
 pub fn serve<C>(
     connections: mpsc::Receiver<C>,
     key: Option<String>,
@@ -184,8 +184,8 @@ async fn model_of(State(shared): State<Arc<GatewayState>>, Path(name): Path<Stri
 async fn unknown(State(shared): State<Arc<GatewayState>>, request: Request) -> Response {
     let message = "there is no such path: this gateway has /v1/chat/completions, /v1/responses, \
                    /v1/messages, /v1beta/models/NAME:generateContent and /v1/models";
-    // Report only POST requests with the right key to the harness: other requests may just test whether the server
-    // exists.
+    // Report the request to the harness only if it is a POST request with the right key: other requests may just test
+    // whether the server exists.
     if request.method() == Method::POST && shared.admit_to(&request).is_ok() {
         let path: String = request.uri().path().chars().take(LONGEST_NAME).collect();
         shared.report_refusal(&Refusal::invalid(format!("`{path}`: {message}"))).await;

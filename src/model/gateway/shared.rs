@@ -32,7 +32,7 @@ pub(super) struct GatewayState {
     pub(super) model: ListedModel,
     pub(super) calls: AtomicU64,
     pub(super) broken: PanicFlag,
-    /// The model's thoughts, by the placeholder texts (tokens) that the agent got in their place.
+    /// The model's thoughts. The keys are the placeholder texts (tokens) that the agent got in place of the thoughts.
     pub(super) thoughts: Mutex<thoughts::ThoughtStore>,
 }
 
@@ -47,7 +47,8 @@ impl GatewayState {
         self.admit_to(&request)?;
         let betas = request.headers().get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
         let betas = betas.flat_map(|values| values.split(',')).map(|beta| format!("beta `{}`", beta.trim()));
-        // Limits for untrusted headers; real agents send the names of a dozen betas at most.
+        // The names of beta features come from an untrusted header, so limit their length and number. Real agents send
+        // a dozen names at most.
         let betas: Vec<String> = betas.filter(|beta| beta.len() <= LONGEST_NAME).take(50).collect();
         let body = to_bytes(request.into_body(), LONGEST).await;
         // This never fails, because the semaphore is never closed.

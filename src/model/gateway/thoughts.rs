@@ -15,8 +15,8 @@ pub(super) fn token(number: u64) -> String {
     format!("{PREFIX}{number}")
 }
 
-/// Converts a token in an agent's message to a [`Thought`] that contains the token, and that [`ThoughtStore::put_back`]
-/// later replaces by the model's thoughts. Returns `None` if the gateway did not make the token.
+/// Converts a token in an agent's message to a [`Thought`] that contains only the token. [`ThoughtStore::put_back`]
+/// later replaces it by the model's thoughts. Returns `None` if the gateway did not make the token.
 pub(super) fn placeholder(token: &str) -> Option<Thought> {
     token.starts_with(PREFIX).then(|| Thought::Signature { signature: token.to_owned(), call_id: None })
 }

@@ -20,7 +20,7 @@ pub struct PaidTotals {
 }
 
 impl PaidTotals {
-    /// Dollars that count as spent.
+    /// Dollars that count as spent: the cost of finished calls, and what is reserved for other calls.
     #[must_use]
     pub fn dollars(&self) -> f64 {
         self.settled + self.open
@@ -97,8 +97,9 @@ impl RunLedgers {
         let mut reader = BufReader::with_capacity(1 << 16, File::open(path)?);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 {
-            // Skip a line without a newline, which was cut off while it was written. Lines are written before a call is
-            // made and before its reply is used, so the call was not made, or its reply was not used.
+            // Skip a last line without a newline: the process was killed while it wrote the line. A line is written
+            // before a call is made, and another one before its reply is used. So the call was not made, or its reply
+            // was not used.
             let entry = line.strip_suffix(b"\n").map(serde_json::from_slice::<LedgerEntry>);
             match entry {
                 Some(Ok(LedgerEntry::Carried { attempts, verifiers })) => {

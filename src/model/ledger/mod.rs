@@ -94,7 +94,7 @@ pub enum LedgerEntry {
 pub(crate) fn dollars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
     let dollars = f64::deserialize(deserializer)?;
     if dollars >= 0.0 && dollars.is_finite() {
-        // Turn -0 into 0.
+        // Adding 0 turns -0, which would be printed as `-0`, into 0.
         Ok(dollars + 0.0)
     } else {
         Err(serde::de::Error::custom(format!("a cost of {dollars} dollars is impossible")))
@@ -128,7 +128,7 @@ impl Ledger {
         Ok(Self { file: Mutex::new(OpenLedger { appender, next, failed: None }) })
     }
 
-    /// Records the money that the run had spent before it had a ledger.
+    /// Records the money that a run of an earlier version of this program, which wrote no ledger, had already spent.
     ///
     /// # Errors
     /// If the ledger cannot be written.

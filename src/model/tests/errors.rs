@@ -163,8 +163,8 @@ async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_s
     assert_eq!(later.to_string(), "the provider rejected the request: status 400: invalid messages[3]");
     let first = model.query(&Request { call: 0, ..request() }).await.unwrap_err();
     assert_eq!(first.to_string(), "the model cannot be used: status 400: invalid messages[3]");
-    // With `foreign`, an external agent wrote the request, even the first one. If the server refuses such a request,
-    // the model can still be usable.
+    // With `foreign`, an external agent wrote the request. If the server refuses it, even at the first call, the
+    // request may be wrong, so the error does not say that the model cannot be used.
     let strange = model.query(&Request { call: 0, foreign: true, ..request() }).await.unwrap_err();
     assert_eq!(strange.error, later.error);
     assert_eq!(server.requests().len(), 3);
@@ -254,7 +254,7 @@ async fn a_prompt_blocked_by_gemini_is_reported_as_a_refusal() {
     assert_eq!((error.usage.input, error.cost), (1000, 0.001));
     assert_eq!(server.requests().len(), 1);
 
-    // A stream gives the same error for the blocked prompt, although `genai` does not report there why a reply is
+    // A stream gives the same error for the blocked prompt, although `genai` does not report in a stream why a reply is
     // missing.
     let event = super::providers::events(&[&format!("data: {blocked}")]);
     let server = TestServer::start(vec![event, CannedAnswer::ok(blocked)]).await;

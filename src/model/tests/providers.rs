@@ -205,7 +205,8 @@ async fn a_budget_of_reasoning_tokens_is_sent_to_providers_that_accept_one() {
     };
     let sent = asked("anthropic:claude-sonnet-4-5", anthropic.clone(), 2000).await;
     assert_eq!(sent["thinking"]["budget_tokens"], 2000, "{sent:#}");
-    // Thoughts count as tokens written, and cannot be combined with a temperature.
+    // `max_tokens` is the sum of the tokens for thinking (2000) and for the reply (100). No temperature is sent,
+    // because Anthropic does not accept it together with thinking.
     assert_eq!((&sent["max_tokens"], &sent["temperature"]), (&json!(2100), &json!(null)), "{sent:#}");
     let sent = asked("anthropic:claude-sonnet-4-5", anthropic.clone(), 100).await;
     assert_eq!(sent["thinking"]["budget_tokens"], 1024, "the least that it takes: {sent:#}");
@@ -228,7 +229,7 @@ pub(super) fn events(events: &[&str]) -> CannedAnswer {
     )
 }
 
-/// Returns the text and the reasoning collected from pieces.
+/// Joins the pieces of a streamed reply, and returns its text and its reasoning.
 fn came(from: &mut IncomingPieces) -> (String, String) {
     let (mut texts, mut thoughts) = (String::new(), String::new());
     while let Some((_, piece)) = from.try_next() {
@@ -311,8 +312,8 @@ async fn a_broken_stream_is_retried_unless_part_of_it_was_already_passed_on() {
     assert_eq!((text.as_str(), tries), ("", 4), "after an empty stream the whole reply is requested, which fails here");
     let (reply, text, tries) = asked(vec![limited(), CannedAnswer::Close, good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 3));
-    // When the stream breaks off, no piece of it has been passed on yet. So the call is retried, and the broken try's
-    // pieces are dropped.
+    // When the stream breaks off, none of its pieces has been passed on yet. So the call is retried, and the pieces of
+    // the broken stream are dropped.
     let (reply, text, tries) = asked(vec![broken(), good()]).await;
     assert_eq!((reply.unwrap().text.as_str(), text.as_str(), tries), ("yes", "yes", 2));
     // Refusals in a stream are classified like those of whole answers.

@@ -16,7 +16,7 @@ pub(super) enum CannedAnswer {
     Raw(Vec<u8>),
     /// No byte is sent, and the connection stays open.
     Hang,
-    /// A valid head, then an endless body at one byte every 20 ms.
+    /// Valid HTTP headers, then an endless body of which one byte is sent every 20 ms.
     Drip,
     /// The connection is closed without a byte.
     Close,

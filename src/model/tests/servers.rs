@@ -74,8 +74,8 @@ async fn our_reply_limit_is_lowered_or_left_out_if_a_server_refuses_it() {
             assert_eq!((bounds[0], bounds[3]), (Some(8000), Some(700)), "{words}");
             for lowered in &bounds[1..3] {
                 match lowered {
-                    // The server's answers say that the prompt has 1000 tokens. The lowered limit must leave room for
-                    // it.
+                    // The error texts say that the prompt has 1000 tokens. A lowered `max_tokens` must leave room for
+                    // the prompt.
                     Some(lowered) => assert!((1024..=8192 - 1000).contains(lowered), "{words}: {bounds:?}"),
                     None => assert_eq!(words, "Bad Request"),
                 }
@@ -126,8 +126,8 @@ async fn the_context_length_is_learned_from_the_servers_list_of_models() {
     ] {
         let server = TestServer::start(vec![CannedAnswer::ok(json!({"data": [entry]}))]).await;
         let model = open_here("m", &options(&format!("{}/v1", server.url)));
-        // Ignore the outcome: if the list lacks the model's name, a test call is made, and the server answers it with
-        // the list, too.
+        // Ignore the outcome: if the list of models lacks the model's name, `probe` makes a test call, which this
+        // server also answers with the list.
         let _ = model.probe().await;
         server.answer_with(CannedAnswer::ok(openai_text("ok")));
         let before = server.requests().len();

@@ -1,4 +1,4 @@
-//! Formats the fall of pass rates with n, and the difficulties of functions, as tables for the console.
+//! Formats tables for the console: how pass rates fall with growing n, and how difficult the functions are.
 
 use super::{Decline, Difficulty, DifficultyPoint};
 use crate::report::clean::{clean, short};
@@ -9,7 +9,7 @@ use crate::run::family::Words;
 /// Maximum number of functions that the table lists.
 const SHOWN: usize = 15;
 
-/// Formats the fall of pass rates with n, and the hardest functions, as tables of at most 100 columns.
+/// Formats tables of at most 100 columns: how pass rates fall with growing n, and which functions are hardest.
 #[must_use]
 pub fn difficulty_console(found: &Difficulty) -> String {
     let percent = 100.0 * found.level;

@@ -24,7 +24,7 @@ const MOST_SPREAD: f64 = 5.8;
 /// Maximum number of functions with random effects; the time of a fit grows with the cube of their number.
 const MOST: usize = 600;
 
-/// Declines of the pass rate with n, and difficulties of functions.
+/// How pass rates fall with n (the number of masked functions), and how difficult single functions are.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difficulty {
     /// Confidence level of the intervals, such as 0.95.
@@ -35,19 +35,19 @@ pub struct Difficulty {
     pub functions: Vec<FunctionDifficulty>,
     /// Sentences about what could not be fitted.
     pub notes: Vec<String>,
-    /// The family's words for items, groups and units, used in texts.
+    /// The words that texts use for items, groups and units, such as "task", "repo" and "block".
     #[serde(skip)]
     pub words: Words,
 }
 
-/// The fall of one agent and model's pass rate with n.
+/// How the pass rate of one agent and model falls with n, the number of masked functions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decline {
     /// The agent's label.
     pub agent: String,
     /// The model's name.
     pub model: Option<String>,
-    /// One point per n.
+    /// The pass rates, one point for each n.
     pub points: Vec<DifficultyPoint>,
     /// Log-odds of passing a typical paper at n = 0.
     pub intercept: f64,
@@ -101,7 +101,7 @@ pub struct FunctionDifficulty {
     pub rate: f64,
 }
 
-/// One sample's attempts by one contender.
+/// The attempts of one agent and model at one sample.
 struct SampleTries<'a> {
     contender: usize,
     paper: &'a str,
@@ -123,7 +123,8 @@ struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// Gives a position to each random effect that these samples can identify: functions first, then papers.
+    /// Gives an index in the fit's vector to each random effect that these samples can identify. Functions come first,
+    /// then papers.
     fn for_groups(groups: &[&SampleTries<'a>]) -> Self {
         let mut uses: BTreeMap<(&str, usize), usize> = BTreeMap::new();
         let mut papers: BTreeMap<&str, usize> = BTreeMap::new();
@@ -158,7 +159,8 @@ impl<'a> Layout<'a> {
         self.families.iter().sum()
     }
 
-    /// The random effects of a sample with their signs; a function's difficulty lowers the log-odds.
+    /// The random effects that contribute to a sample's log-odds: the index and the sign of each. A function's
+    /// difficulty lowers the log-odds.
     fn terms(&self, group: &SampleTries<'_>) -> Vec<(usize, f64)> {
         let functions = group.functions.iter().filter_map(|&function| self.functions.get(&(group.item, function)));
         let mut terms: Vec<(usize, f64)> = functions.map(|&at| (at, -1.0)).collect();
@@ -166,7 +168,7 @@ impl<'a> Layout<'a> {
         terms
     }
 
-    /// Returns the fitted spreads of functions and of papers.
+    /// Returns the fitted standard deviations between functions and between papers.
     fn spreads(&self, fit: &Logistic) -> [Option<f64>; 2] {
         let mut spreads = fit.spreads.iter().copied();
         let functions = if self.functions.is_empty() { None } else { spreads.next() };
@@ -174,9 +176,9 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Fits a decline for each contender separately, and the functions' difficulties over all contenders together. `units`
-/// returns the item and the units (such as a paper's functions) that an attempt's sample withholds, or `None` if it
-/// withholds none; `named` returns the name of an item's unit.
+/// Fits the fall of the pass rate for each agent and model separately, and the functions' difficulties over all agents
+/// and models together. `units` returns the item and the units (such as a paper's functions) that an attempt's sample
+/// withholds, or `None` if it withholds none; `named` returns the name of an item's unit.
 #[must_use]
 pub fn difficulty(
     records: &[Outcome],
@@ -278,7 +280,7 @@ fn decline(agent: &str, model: Option<&str>, groups: &[&SampleTries<'_>], level:
     })
 }
 
-/// Fits log-odds = contender's ability + slope n + paper - sum of difficulties, over all contenders.
+/// Fits log-odds = ability of agent and model + slope n + paper - sum of difficulties, over all agents and models.
 fn functions(
     groups: &[SampleTries<'_>],
     contenders: usize,
@@ -286,8 +288,8 @@ fn functions(
     named: impl Fn(&str, usize) -> Option<String>,
 ) -> Option<Vec<FunctionDifficulty>> {
     let all: Vec<&SampleTries<'_>> = groups.iter().collect();
-    // A contender that passes always or never has an unbounded ability, and its attempts do not show which functions
-    // are hard.
+    // Leave out agents that pass always or never. Their ability would have no bound, and their attempts do not show
+    // which functions are hard.
     let tells = |place: usize| {
         let (passed, tries) = all
             .iter()
@@ -314,7 +316,8 @@ fn functions(
         })
         .collect();
     let found = fit_correlated(&tried, &layout.families, telling.len() + usize::from(several_n))?;
-    // If the spread is the smallest one that the fit tries, the intervals would only reflect that bound.
+    // If the standard deviation between functions is at the lower bound of the fit's search, the intervals would only
+    // reflect this bound.
     if layout.spreads(&found)[0].is_none_or(|spread| spread < LEAST_SPREAD) {
         return None;
     }
@@ -351,7 +354,8 @@ mod tests {
         record.sample.parse().ok()
     }
 
-    /// Simulates a run whose pass rate falls from n = 1 to 5 and in which one function of each paper is never restored.
+    /// Simulates a run whose pass rate falls from n = 1 to 5. Samples that mask one certain function of each paper
+    /// never pass.
     fn run() -> Vec<Outcome> {
         let mut records = Vec::new();
         let mut state = 5_u64;
@@ -384,7 +388,7 @@ mod tests {
         let [decline] = found.declines.as_slice() else { panic!("{found:?}") };
         assert!(decline.slope_interval.high < 0.0, "{decline:?}");
         let half = decline.half_interval.unwrap();
-        // Without the hard function, half of the attempts fail at n = 3; with it, at a slightly smaller n.
+        // Without the hard function, half of the attempts fail at n = 3. The hard function lowers this n slightly.
         assert!(half.low < 3.0 && half.high > 2.0 && half.high - half.low < 2.0, "{decline:?}");
         assert_eq!(decline.points.iter().map(|point| point.n).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         assert!(decline.points.is_sorted_by(|a, b| a.fitted > b.fitted));

@@ -42,16 +42,17 @@ pub struct Chart {
     pub rate: String,
     /// Series, in the order of the legend.
     pub series: Vec<Series>,
-    /// A line without markers behind the points, as (x, rate); used when the series' points aren't joined.
+    /// A line of (x, rate) without markers, drawn behind the points. If there is such a line, the points of each series
+    /// are not joined.
     pub line: Option<Vec<(f64, f64)>>,
 }
 
 /// The axis over which rates are drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HorizontalAxis {
-    /// A quantity, with its name and unit.
+    /// A quantity on a linear axis. The text is its name and unit.
     Quantity(String),
-    /// A positive quantity that spans orders of magnitude, on a logarithmic axis; with its name and unit.
+    /// A positive quantity on a logarithmic axis, because it spans orders of magnitude. The text is its name and unit.
     Orders(String),
     /// Names, one below the other; a point's `x` is the index of its name.
     Names(Vec<String>),
@@ -169,7 +170,7 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
     let per_pixel = (high - low + 2.0 * margin) / f64::from((canvas.width as i32 - canvas.units(82)).max(1));
     let widest = per_pixel * f64::from(canvas.units(11));
     let apart = if has_several { widest.min(0.4 * nearest / others) } else { 0.0 };
-    // Keep the outermost series inside the axes.
+    // Widen the axis, so that it has room for series that are shifted beyond the first or the last x.
     let room = if has_several && has_range { margin.max(0.5 * apart * others + widest) } else { margin };
     // A short range of whole numbers, such as n, gets one tick per number.
     let whole = !is_log && xs().all(|x| x.fract() == 0.0);
@@ -242,7 +243,7 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
     Ok(())
 }
 
-/// Draws a list of names from top to bottom, with the series of each name below each other.
+/// Draws a list of names from top to bottom. The row of each name has the points of the series, one below the other.
 fn over_names(chart: &Chart, names: &[String], area: &Area<'_>, canvas: Canvas) -> ChartResult {
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or_default() as i32;
     let left = canvas.units((longest * 7 + 24).min(280));
@@ -359,8 +360,8 @@ const fn series_are_lines(chart: &Chart) -> bool {
     !matches!(chart.over, HorizontalAxis::Names(_)) && chart.line.is_none()
 }
 
-/// Formats a number on an axis, thousands as `12k`, with enough digits to distinguish it from a number that differs by
-/// `between`.
+/// Formats a number on an axis, with thousands as `12k`. The text has enough digits to differ from the text of a number
+/// that is `between` larger or smaller.
 fn number(x: f64, between: f64) -> String {
     let (x, between, unit) = if x.abs() >= 10_000.0 { (x / 1e3, between / 1e3, "k") } else { (x, between, "") };
     let digits = (0.5 - between.abs().max(1e-9).log10()).ceil().clamp(0.0, 9.0) as usize;
@@ -395,7 +396,8 @@ mod tests {
         let attribute = |line: &str, name: &str| -> Option<f64> {
             line.split(&format!("{name}=\"")).nth(1)?.split('"').next()?.parse().ok()
         };
-        // Circles are the markers of the first series. The distance between its circles shows how wide a step of x is.
+        // Only the first series has circles as markers. The distance between the first two circles is the width of one
+        // step of x.
         let body = svg.lines().filter(|line| line.starts_with("<circle"));
         let centres: Vec<f64> = body.filter_map(|line| attribute(line, "cx")).collect();
         assert!(centres.len() >= 3, "{svg}");

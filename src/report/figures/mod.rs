@@ -81,7 +81,8 @@ impl NumberTable {
         let failed = |error: csv::Error| Error::internal("failed to write CSV").because(error);
         let mut writer = csv::Writer::from_writer(Vec::new());
         for row in std::iter::once(&self.columns).chain(&self.rows) {
-            // A negative bound begins with `-` but isn't a formula.
+            // `cell` changes texts that begin with `-`, because spreadsheets take them as formulas. Negative numbers
+            // stay as they are.
             let safe = row.iter().map(|text| if text.parse::<f64>().is_ok() { text.clone() } else { cell(text) });
             writer.write_record(safe).map_err(failed)?;
         }
@@ -191,7 +192,8 @@ fn by_n(source: &FigureInput<'_>) -> Figure {
     figure("pass-by-n", "Pass rate by n", caption, table, drawn(axis, "pass@1, %", series))
 }
 
-/// pass@1, the verifiers' choices and pass@k, next to each other for each contender.
+/// Draws pass@1, the pass rates of the attempts that verifiers chose, and pass@k, next to each other for each
+/// contender.
 fn pass_at_k(source: &FigureInput<'_>) -> Figure {
     let mut names: Vec<String> = Vec::new();
     let mut series: Vec<Series> = Vec::new();

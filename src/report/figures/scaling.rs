@@ -57,7 +57,7 @@ struct Scaling {
     nothing: &'static str,
     spent: fn(&Outcome) -> u64,
     limit: fn(&Condition) -> Option<u64>,
-    /// Returns an agent's settings apart from the limit. Agents for which these are equal differ only in the limit.
+    /// Returns an agent's settings without the limit. Agents with the same result differ only in the limit.
     same: fn(&Condition) -> (String, u64),
 }
 
@@ -113,8 +113,8 @@ impl Scaling {
     }
 }
 
-/// Attempts that used a model and were not lost, with one record each (see [`counting`]). Steps of an agent without a
-/// model are not interactions.
+/// Returns the attempts that used a model and were not lost to infrastructure: of each attempt, the one record that
+/// counts (see [`counting`]). Agents without a model are left out, because their steps are not interactions.
 fn scored<'a>(source: &FigureInput<'a>) -> impl Iterator<Item = &'a Outcome> + use<'a> {
     let records = source.records;
     records
@@ -145,7 +145,8 @@ fn curves(source: &FigureInput<'_>, what: &str, spent: fn(&Outcome) -> u64) -> (
         let count = samples.len() as f64;
         let trials = samples.values().map(Vec::len).sum::<usize>() as f64 / count;
         for (place, &most) in thresholds.iter().enumerate() {
-            // If the axis is short, thresholds repeat; skip the repetitions.
+            // If the maximum is smaller than the number of thresholds, the last thresholds are equal. Draw only one of
+            // them.
             if place > 0 && thresholds[place - 1] == most {
                 break;
             }

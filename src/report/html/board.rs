@@ -98,7 +98,8 @@ pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -
     NumberTable { columns, rows: down.iter().map(row).collect() }
 }
 
-/// By sample: its n, and the numbers of passed and of all attempts that were not lost.
+/// By sample: its n (the number of masked functions), the number of passed attempts, and the number of all attempts
+/// that were not lost.
 type Samples<'a> = BTreeMap<&'a str, (usize, [usize; 2])>;
 /// (paper, agent, model).
 type ContenderOnPaper<'a> = (&'a str, &'a str, Option<&'a str>);
@@ -111,7 +112,7 @@ fn of_place<'a>(
     found.get(&(paper, place.agent.as_str(), place.model.as_deref()))
 }
 
-/// pass@1 by paper, with a column for each of the first contenders.
+/// pass@1 by paper, with a column for each of the first contenders (agent and model) of the leaderboard.
 pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> LinkedTable {
     let mut found: BTreeMap<ContenderOnPaper<'_>, Samples<'_>> = BTreeMap::new();
     // Numbers of passed and of all attempts, over all contenders together.
@@ -134,7 +135,8 @@ pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> Linked
     let shown = &places[..places.len().min(MOST_COLUMNS)];
     let mut columns = vec![material.options.intervals.group.to_owned(), "samples".to_owned()];
     columns.extend(shown.iter().map(|place| format!("{} %", full_name(&place.agent, place.model.as_deref()))));
-    // A single paper cannot represent papers like it, so intervals here cover this suite only.
+    // Each row is about one paper, which says nothing about other papers. So the intervals here are for this suite
+    // only.
     let how = Intervals { population: Population::Suite, ..material.options.intervals };
     let (mut rows, mut hrefs) = (Vec::new(), Vec::new());
     for paper in papers {

@@ -36,7 +36,7 @@ const SCRIPT: &str = concat!(
 /// Callback that receives the name and contents of a file for the folder next to a page.
 pub type WriteFileBeside<'a> = dyn Fn(&str, &str) -> Result<()> + Sync + 'a;
 
-/// A part of the details, with the name by which the page's script requests it.
+/// A part of the page's details, such as a sample's trajectories, with the name by which the page's script requests it.
 #[derive(Debug, Serialize)]
 struct Chunk {
     name: String,

@@ -11,7 +11,7 @@ use crate::report::full_name;
 use crate::report::leaderboard::{LeaderboardRow, money};
 use crate::report::summary::{Summary, SummaryRow};
 
-/// Number of contenders named in the first lines.
+/// Number of agents (each with its model) that the first lines name.
 const NAMED: usize = 4;
 /// The page warns if a larger share of attempts was lost to infrastructure.
 const MUCH_LOST: f64 = 0.03;
@@ -23,9 +23,9 @@ pub(super) struct Headline {
     compared: String,
     /// Sentence on the outcome and its uncertainty.
     came_out: String,
-    /// The contenders with the highest rates.
+    /// The agents and models that come first in the leaderboard.
     contenders: Vec<HeadlineRow>,
-    /// Number of contenders that aren't listed.
+    /// Number of agents and models that aren't listed.
     others: usize,
     /// Warnings, one sentence each.
     distrust: Vec<String>,
@@ -46,7 +46,7 @@ pub(super) fn headline(
     pairs: &[ContenderComparison],
     places: &[LeaderboardRow],
 ) -> Headline {
-    // For each agent and model, use the row over all n or, if there is only one row, that row.
+    // For each agent and model, use the row over all n or, if all samples have the same n, the only row.
     let is_whole = |row: &&SummaryRow| {
         row.n.is_none()
             || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)
@@ -76,7 +76,7 @@ pub(super) fn headline(
     }
 }
 
-/// Makes the line of one contender.
+/// Formats a row of the leaderboard for the first lines of the page.
 fn headline_row(place: &LeaderboardRow) -> HeadlineRow {
     let mut more = Vec::new();
     for (sign, at) in [("@", place.any), ("^", place.all)] {

@@ -1,4 +1,5 @@
-//! The index that the page's script loads at once: agents, papers, samples and the outcomes of their attempts.
+//! The index: the data that the page's script has from the start. It lists agents, papers, samples and the outcomes of
+//! their attempts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -32,8 +33,8 @@ impl<'a> Details<'a> {
         (self.of)(place)
     }
 
-    /// Returns one sample's details as JSON, with the names of all contenders, to which the sample's attempts refer by
-    /// index.
+    /// Returns one sample's details as JSON. They contain the names of all agents and models, because the sample's
+    /// attempts refer to them by index.
     ///
     /// # Errors
     /// Kind `Internal` if serialisation fails.
@@ -52,7 +53,7 @@ pub struct SampleEntry {
     pub id: String,
     /// The paper or repo of the sample.
     pub paper: String,
-    /// The sample's value on the difficulty axis.
+    /// The sample's n, such as the number of masked functions.
     pub n: usize,
     /// Attempts by agent and number.
     pub attempts: Vec<AttemptEntry>,
@@ -61,7 +62,7 @@ pub struct SampleEntry {
 /// One attempt in the list of samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptEntry {
-    /// Index of agent and model among the contenders.
+    /// Index of the agent and model in the list that `contenders` returns.
     pub contender: usize,
     /// The attempt's number.
     pub attempt: u32,
@@ -102,7 +103,7 @@ fn contender_of(contenders: &[ContenderName], begun: &super::UnrecordedAttempt) 
     contenders.iter().position(same)
 }
 
-/// Returns the origin of each contender: its run, and its label in that run.
+/// Returns the origin of each agent and model: the run, and the agent's label in that run.
 fn origins(material: &Material) -> BTreeMap<(&str, Option<&str>), &Origin> {
     let of_records = material.records.iter().zip(&material.origins);
     let of_records = of_records.map(|(record, origin)| ((&*record.agent, record.model.as_deref()), origin));
@@ -123,8 +124,8 @@ pub(super) fn state(record: &Outcome) -> &'static str {
     }
 }
 
-/// Returns all attempted samples, sorted by paper, n and id. Each attempt comes with the record that counts (see
-/// [`counting`]), or without one if it has none yet.
+/// Returns all attempted samples, sorted by paper, n and id. Each attempt comes with the record from which rates are
+/// computed (see [`counting`]), or without a record if it has none yet.
 #[must_use]
 pub fn samples(material: &Material) -> Vec<SampleEntry> {
     let contenders = contenders(material);
@@ -185,7 +186,7 @@ pub fn papers_text(material: &Material, place: usize) -> Option<Value> {
 /// Outcomes of attempts; the index stores positions in this list.
 const STATES: [&str; 5] = ["pass", "fail", "unsupported", "lost", "begun"];
 
-/// Name used as the end of an attempt without a record.
+/// Name that is shown as the end of an attempt without a record.
 const UNENDED: &str = "not_finished";
 
 /// Data that the page's script has from the start.
@@ -214,10 +215,11 @@ struct IndexedSample {
     item: String,
     n: usize,
     extent: String,
-    /// Indexes of the units that the sample withholds; the units' names are stored with the item.
+    /// Indexes of the units (such as functions) that the sample withholds. The facts of the item in `papers` contain
+    /// their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     units: Vec<usize>,
-    /// Contender, number, state and end of each attempt, as one flat list of numbers.
+    /// Agent and model (an index), number, index in `states` and index in `ends` of each attempt, as one flat list.
     tries: Vec<usize>,
 }
 

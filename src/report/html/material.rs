@@ -27,11 +27,12 @@ pub struct Material {
     pub begun: Vec<UnrecordedAttempt>,
     /// Papers or other items by id.
     pub papers: BTreeMap<String, ItemFacts>,
-    /// Names of the units that items withhold, such as functions, by item and index.
+    /// Names of the units that samples withhold, such as functions: by the item's id, then by the unit's index in the
+    /// item.
     pub units: BTreeMap<String, BTreeMap<usize, String>>,
-    /// Samples by id, if their family could read them.
+    /// Samples by id. A sample is missing if this program does not know its kind of task or cannot parse its id.
     pub samples: BTreeMap<String, SampleFacts>,
-    /// Name of the quantity that n counts, such as "masked functions".
+    /// Name of the number that measures the samples' difficulty ([`SampleFacts::n`]), such as "masked functions".
     pub axis: String,
     /// The measures that are defined by the families (kinds of task) of the runs, in the order shown.
     pub measures: Vec<MeasureFacts>,
@@ -89,11 +90,12 @@ pub struct SampleFacts {
     pub item: String,
     /// The paper or repo of the sample.
     pub cluster: String,
-    /// The sample's value on the difficulty axis.
+    /// How much the sample withholds, such as the number of masked functions.
     pub n: usize,
     /// The value of [`Self::n`] in words, such as "1 withheld layer".
     pub extent: String,
-    /// Indexes of the withheld units, in families that withhold units of an item.
+    /// Indices of the units that the sample withholds; empty if samples of its kind of task do not withhold units of an
+    /// item.
     pub units: Vec<usize>,
 }
 
@@ -102,7 +104,7 @@ pub struct SampleFacts {
 pub struct SampleDetails {
     /// The sample's id. Its index may change while a run continues.
     pub id: String,
-    /// The question that the agent was asked, if [`Self::functions`] doesn't contain it.
+    /// The question that the agent was asked. `None` if the parts in [`Self::functions`] contain the whole question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
     /// Heading above the parts in [`Self::functions`], such as "Masked functions".
@@ -111,7 +113,7 @@ pub struct SampleDetails {
     pub functions: Vec<WrittenPart>,
     /// The attempts.
     pub attempts: Vec<AttemptDetails>,
-    /// Reason why something is missing.
+    /// Why the question and the parts cannot be shown; `None` if they can be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -128,7 +130,7 @@ pub enum ShownRecord {
 /// Everything shown about one attempt.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct AttemptDetails {
-    /// Index of the attempt's agent and model among the contenders.
+    /// Index of the attempt's agent and model in the page's list of contenders (agents with their models).
     pub contender: usize,
     /// The attempt's number.
     pub attempt: u32,
@@ -137,7 +139,8 @@ pub struct AttemptDetails {
     /// The attempt's record, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<ShownRecord>,
-    /// The masked parts as the attempt wrote them, in the sample's order; `None` for a part that is not in its files.
+    /// The text of each masked part after the attempt's changes, in the sample's order; `None` for a part that was not
+    /// found in the attempt's files.
     pub written: Vec<Option<String>>,
     /// Why masked parts could not be found in the attempt's files.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,9 +11,9 @@ use crate::report::leaderboard::LeaderboardRow;
 use crate::report::summary::{Summary, SummaryRow};
 use crate::run::family::MeasureFacts;
 
-/// Name of the score in the table.
+/// Name under which the table shows the score of attempts.
 const CREDIT: &str = "credit";
-/// The score as a measure.
+/// Description of the score, which the section shows like a measure.
 const SCORE: MeasureFacts = MeasureFacts::share(CREDIT, "the share of the task that was done, partial credit included");
 
 /// The section on measures.
@@ -45,8 +45,7 @@ pub(super) fn measures(material: &Material, summary: &Summary, places: &[Leaderb
     let unlisted = measured.into_iter().filter(|name| listed().all(|it| it.name != *name));
     found.extend(unlisted.map(|name| (name, None)));
     let is_share = |name: &str, facts: Option<&MeasureFacts>| {
-        // A measure that the family does not describe counts as a share if no row's mean is above 1, otherwise as a
-        // count.
+        // A measure without a description is taken for a share if no row's mean is above 1, otherwise for a count.
         facts.map_or_else(
             || rows.iter().all(|row| !row.measures.contains_key(name) || row.measures[name] <= 1.0),
             |facts| !facts.is_count,

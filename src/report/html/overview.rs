@@ -21,8 +21,8 @@ use crate::report::leaderboard::{LeaderboardRow, leaderboard, legend};
 use crate::report::summary::SummaryRow;
 use crate::report::{Contender, ContenderComparison, compare, contenders, end_name, summarise};
 
-/// Maximum number of contenders of which every pair is compared; with more, only the first is compared with each of the
-/// others.
+/// Maximum number of contenders for which every pair is compared. If there are more contenders, only the first is
+/// compared with each of the others.
 const EVERY_PAIR: usize = 5;
 
 /// Renders the overview as HTML to embed in the page.
@@ -183,7 +183,8 @@ fn took(rows: &[&SummaryRow]) -> NumberTable {
     NumberTable { columns, rows: rows.iter().map(|row| of(row)).collect() }
 }
 
-/// Shares of attempts that are right as reported and as verified, and the number of attempts for each way to end.
+/// Returns a table with the shares of attempts whose reported and whose verified results are right, and the number of
+/// attempts that ended in each way.
 fn ends(rows: &[&SummaryRow]) -> NumberTable {
     let mut totals: BTreeMap<_, usize> = BTreeMap::new();
     for (end, count) in rows.iter().filter(|row| row.n.is_some()).flat_map(|row| &row.ends) {

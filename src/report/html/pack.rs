@@ -44,7 +44,7 @@ pub(super) fn packed(value: &impl Serialize) -> Result<String> {
     Ok(STANDARD.encode(bytes))
 }
 
-/// Returns the digest of a script or style as a source expression for a content security policy.
+/// Returns the digest of a script or style in the form that a content security policy expects.
 pub(super) fn digest(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }

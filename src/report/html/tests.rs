@@ -89,7 +89,7 @@ fn details_that_are_too_large_are_written_next_to_the_page() {
     let (small, beside) = with(10_000);
     assert!(beside.is_empty() && small.contains("chunk-t0"));
     let (large, beside) = with(8_000_000);
-    // The verdicts stay inside the page, the trajectories do not.
+    // The sample's verdicts (`s0`) stay inside the page. Its trajectories (`t0`) are written next to the page.
     assert!(large.contains("chunk-s0") && !large.contains("chunk-t0"));
     assert!(large.len() < 500_000 && large.contains("strict-dynamic"));
     let [(name, text)] = beside.as_slice() else { panic!("{}", beside.len()) };
@@ -207,8 +207,8 @@ fn condition(label: &str, agent: &str, steps: u32) -> Condition {
     Condition::from_settings(label, &agent.parse().unwrap(), &Settings::default(), steps)
 }
 
-/// Returns records of two agents with two models each, at six samples of each of two papers; the test gives the first
-/// agent's name.
+/// Returns the records of two agents with two models each. Each of these four contenders has one attempt at six samples
+/// of each of two papers. `agent` is the name of the first agent.
 fn several(agent: &str) -> Material {
     let mut records = Vec::new();
     for (agent, model, passes, cost) in
@@ -301,8 +301,8 @@ fn the_measures_of_a_family_are_shown_with_intervals_by_n_and_with_their_meaning
     let html = overview(&material).unwrap();
     let section = section_of(&html, "measures");
     let rows: Vec<&str> = section.split("<tr>").filter(|row| row.contains("<td")).collect();
-    // The rows are in this order: the score, the family's measures, a measure that the family does not describe. In
-    // each of these, the better contender comes first.
+    // The rows begin with the score, a measure that the family describes, and a measure that it does not describe. Of
+    // each of them, the better contender's row comes first.
     let names = ["credit", "credit", "verified_<wbr>landmarks", "verified_<wbr>landmarks", "verified_<wbr>novel"];
     assert!(rows.iter().zip(names).all(|(row, name)| row.contains(&format!(">{name}<"))), "{rows:?}");
     assert!(rows[2].contains(">strong<") && rows[2].contains("<td>87.5 [") && rows[3].contains(">weak<"), "{rows:?}");
@@ -318,7 +318,7 @@ fn the_measures_of_a_family_are_shown_with_intervals_by_n_and_with_their_meaning
         assert!(section.contains("n = 0: context: all of it.") && !section.contains("n = 1: 1 withheld"), "{section}");
     }
     assert!(section_of(&html, "results").contains("the number of withheld layers"));
-    // Without measures there is no section.
+    // If no record has measures, the page has no section on measures.
     assert!(!overview(&several("react")).unwrap().contains("id=\"measures\""));
 }
 
@@ -377,6 +377,7 @@ fn the_index_says_how_each_attempt_ended() {
     material.begun.push(UnrecordedAttempt { origin, agent: "a".to_owned(), model: None, sample, attempt: 2 });
     let index = serde_json::to_value(index(&material)).unwrap();
     assert_eq!(index["ends"], serde_json::json!(["answered", "gave_up", "not_finished"]));
-    // Each attempt is stored as four numbers in a row: contender, number, state and end.
+    // Each attempt is stored as four numbers in a row: index of the contender, number of the attempt, state, and index
+    // in `ends`.
     assert_eq!(index["samples"][0]["tries"], serde_json::json!([0, 0, 0, 0, 0, 1, 1, 1, 0, 2, 4, 2]));
 }

@@ -31,7 +31,7 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw,
     if samples.is_empty() { Err(nothing_drawn(family, items, asked, seed)) } else { Ok(samples) }
 }
 
-/// If no sample was drawn, samples of each n up to this one are drawn on trial, to find the reason.
+/// If no sample was drawn, the program tries to draw a sample of each n up to this one, to find the reason.
 const LARGEST_N: usize = 64;
 
 /// The error if no sample was drawn, with the reason.
@@ -64,8 +64,8 @@ pub fn nothing_drawn(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Sampl
     }
 }
 
-/// A warning about requested n for which no sample was drawn; `None` if there are no such n, or if the samples were
-/// requested by name.
+/// A warning that for some of the requested values of n, no sample was drawn; `None` if there are no such values, or if
+/// the samples were requested by name.
 #[must_use]
 pub fn beyond(family: &dyn Family, asked: &SampleDraw, samples: &[Sample]) -> Option<String> {
     let missing: Vec<usize> = asked.n.iter().copied().filter(|&n| samples.iter().all(|one| one.n() != n)).collect();

@@ -12,7 +12,7 @@ pub struct Words {
     pub item: &'static str,
     /// A group of samples in reports: "paper", "repo".
     pub group: &'static str,
-    /// A unit that samples withhold: "function", "block".
+    /// A part of the repo that samples withhold from agents: "function", "block".
     pub unit: &'static str,
 }
 
@@ -25,9 +25,10 @@ impl Default for Words {
 /// A measure of a family's verdicts, for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MeasureFacts {
-    /// Name of the measure in tables. It begins with the verdict that contains the measure, as in `verified_landmarks`.
+    /// Name of the measure in tables. It begins with the name of the verdict that contains the measure, `reported` or
+    /// `verified`, as in `verified_landmarks`.
     pub name: &'static str,
-    /// Meaning of the measure, as a fragment.
+    /// Explanation of the measure, as a phrase.
     pub meaning: &'static str,
     /// Whether the measure's values are counts, rather than shares from 0 to 1.
     pub is_count: bool,
@@ -54,9 +55,9 @@ pub struct Question {
     pub sample: String,
     /// The task.
     pub task: String,
-    /// The state of the repo that the attempts' diffs start from, as a fragment: "the repository without the bodies".
+    /// The state of the repo that the attempts' diffs start from, as a phrase: "the repository without the bodies".
     pub before: String,
-    /// How to recognise good work.
+    /// What a right solution does, as a phrase that ends the question "which implementation most likely ...".
     pub criterion: String,
     /// Paths of the files that had to be changed; shown first if a diff is long.
     pub files: Vec<String>,
@@ -82,7 +83,7 @@ pub struct ItemFacts {
     pub experiments: Vec<CheckFacts>,
     /// Description of missing data, if any is missing.
     pub problem: Option<String>,
-    /// The text given to agents, which pages load separately.
+    /// The text given to agents. It is not serialised, because pages load it separately.
     #[serde(skip)]
     pub text: Option<String>,
 }
@@ -98,10 +99,10 @@ pub struct CheckFacts {
     pub command: String,
 }
 
-/// Names of a sample's units and checks, for listings.
+/// Names of the parts that a sample withholds, and of its checks, for listings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SampleNames {
-    /// Names of the withheld units, in the order of [`Family::withheld`](super::Family::withheld).
+    /// Names of the withheld parts, in the order of [`Family::withheld`](super::Family::withheld).
     pub units: Vec<String>,
     /// Names of the checks.
     pub checks: Vec<String>,
@@ -112,7 +113,7 @@ pub struct SampleNames {
 pub struct SampleParts {
     /// The question that the agent was asked, if the parts do not contain it.
     pub asked: Option<String>,
-    /// Heading of the parts: "Masked functions".
+    /// Heading above the parts, such as "Masked functions".
     pub heading: String,
     /// The parts.
     pub parts: Vec<WrittenPart>,

@@ -1,11 +1,10 @@
 //! Families of tasks: everything that depends on the kind of task.
 //!
-//! A [`Family`] parses sample ids and loads items. An [`Item`] (a paper, a task) knows its samples, how they are
-//! described, and how work on them is scored; loading an item builds and runs nothing. A [`Ready`] item has its repo
-//! and env on this machine; it provides the files and task of an attempt and the checks that verify it. All code that
-//! makes, stores and reports attempts uses these three traits and does not depend on single families. Code that proves
-//! items sound, and code that imports or exports items, belongs to one family. `docs/new-family.md` shows a complete
-//! family.
+//! A [`Family`] parses sample ids and loads items. An [`Item`] (a paper, a task) draws and describes its samples and
+//! scores work on them; loading an item builds and runs nothing. A [`Ready`] item has its repo and env on this machine;
+//! it provides the files and task of an attempt and the checks that verify it. All code that makes, stores and reports
+//! attempts uses these three traits and does not depend on single families. Code that proves the soundness of items,
+//! and code that imports or exports items, is written for one family. `docs/new-family.md` shows a complete family.
 
 mod draw;
 mod facts;
@@ -50,7 +49,7 @@ pub trait Family: Send + Sync {
     fn words(&self) -> Words {
         Words::default()
     }
-    /// Describes a value of n: "3 masked functions".
+    /// Describes a value of n in words, such as "3 masked functions".
     fn extent(&self, n: usize) -> String {
         format!("n = {n}")
     }
@@ -73,7 +72,7 @@ pub trait Family: Send + Sync {
     fn withheld(&self, _sample: &Sample) -> Option<Withheld> {
         None
     }
-    /// Whether the family's tasks contain a forged solution ([`Task::forgery`]) for soundness runs.
+    /// Whether the family's tasks contain a forged solution ([`Task::forgery`]), a cheat that soundness runs try.
     fn forges(&self) -> bool {
         false
     }
@@ -112,7 +111,7 @@ impl From<&Configuration> for ScoringBasis {
 /// The share of a sample's checks that agents neither see nor report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HiddenShare {
-    /// No check is hidden.
+    /// No check is hidden, so agents report on all checks.
     Nothing,
     /// Some checks are hidden, and agents report on the others.
     Part,
@@ -170,7 +169,7 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Same as [`Item::scorable`] and [`Item::require`].
     fn reported(&self, sample: &Sample, input: &ScoringInput<'_>) -> Result<Verdict>;
-    /// Scores the results of verification, in some families together with the answer.
+    /// Scores the results of verification. Some families also take the agent's answer into account.
     ///
     /// # Errors
     /// Same as [`Item::scorable`] and [`Item::require`].
@@ -203,8 +202,8 @@ pub trait Item: Send + Sync {
     /// # Errors
     /// Same as [`Item::require`].
     fn parts(&self, sample: &Sample) -> Result<SampleParts>;
-    /// Returns the parts of [`Item::parts`] after applying an attempt's diff, in the same order, and the reasons why
-    /// some cannot be shown.
+    /// Returns the parts of [`Item::parts`] as they are after an attempt's diff has been applied, in the same order;
+    /// `None` for a part that cannot be shown. Also returns a reason if a part cannot be shown.
     fn written(&self, _sample: &Sample, _patch: &str) -> (Vec<Option<String>>, Option<String>) {
         (Vec::new(), None)
     }
@@ -239,7 +238,8 @@ pub trait Ready: Send + Sync {
     /// # Errors
     /// Same as [`Item::require`].
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>>;
-    /// Returns the limits of an attempt, given the run's limits on attempts.
+    /// Returns the limits of an attempt. `asked` are the run's limits, of which an item may replace the defaults by its
+    /// own.
     fn limits(&self, asked: Limits) -> Limits {
         asked
     }
@@ -257,8 +257,8 @@ pub trait Ready: Send + Sync {
     async fn finish(&self, _staged: &Staged<'_>, _context: &mut Context<'_>) -> Result<Collected, Fault> {
         Ok(Collected::default())
     }
-    /// The repo for a hidden check, including the check's files that [`Staged::snapshot`] lacks; `None` for a check
-    /// that is not hidden. Feedback to agents says nothing about hidden checks.
+    /// The repo in which a hidden check runs: it includes the check's files, which [`Staged::snapshot`] lacks. `None`
+    /// for a check that is not hidden. Feedback to agents says nothing about hidden checks.
     fn hidden_snapshot(&self, _check: &str) -> Option<&Snapshot> {
         None
     }
@@ -298,8 +298,8 @@ pub trait Ready: Send + Sync {
         }
         Ok(())
     }
-    /// Whether verification should also repeat the agent's work, given these results, in another sandbox that has the
-    /// files as they were given to the agent.
+    /// Whether verification should also repeat the agent's work in another sandbox, which has the files as they were
+    /// given to the agent. The decision may depend on the results of the checks.
     fn repeats(&self, _staged: &Staged<'_>, _evidence: &AttemptOutput<'_>, _results: &Map<String, Value>) -> bool {
         false
     }
@@ -341,7 +341,7 @@ pub struct ScoringInput<'a> {
 }
 
 impl<'a> ScoringInput<'a> {
-    /// Takes the inputs from a record.
+    /// Takes the answer, the observed data and the results of verification from a record.
     #[must_use]
     pub fn from_record(record: &'a AttemptRecord) -> Self {
         Self { answer: record.answer.as_deref(), observed: &record.observed, results: &record.results }
@@ -368,7 +368,7 @@ pub struct AttemptOutput<'a> {
     /// The agent's changes. The sandbox of verification gets these changes, except those for which [`Ready::keeps_out`]
     /// returns true.
     pub changes: &'a Changes,
-    /// Other data about the agent's work.
+    /// Data about the agent's work besides its answer and changed files.
     pub work: &'a Collected,
 }
 
@@ -404,8 +404,8 @@ impl Families {
         })
     }
 
-    /// Returns the words of the families with these names: neutral words if the families' words differ, `None` if no
-    /// name is known.
+    /// Returns the words that the families with these names use in reports. If the families use different words,
+    /// returns neutral words. Returns `None` if no name is known.
     #[must_use]
     pub fn words<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Option<Words> {
         let names: BTreeSet<&str> = names.into_iter().collect();

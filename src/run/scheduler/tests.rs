@@ -166,13 +166,13 @@ async fn as_many_attempts_run_at_once_as_there_are_jobs() {
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_starts_only_if_the_unreserved_money_covers_its_limit() {
-    // Each attempt may spend a dollar and spends ten cents, so only one at a time fits.
+    // Each attempt may spend a dollar and spends ten cents, so the limit of 1.25 dollars allows one at a time.
     let attempts = ScriptedTries::new(1.0, vec![vec![PlannedTry::new(10, 0.1, End::Answered)]; 3]);
     let terms = SchedulingLimits { max_cost: Some(1.25), ..TERMS };
     let ran = run(&attempts, terms, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
     assert_eq!((attempts.lock_seen().most_running, ran.seconds), (1, 30));
-    // The spending of earlier sessions counts: there is no room for a second attempt.
+    // The 0.2 dollars of earlier sessions count, so after the first attempt too little is left for a second one.
     let attempts = ScriptedTries::new(1.0, vec![vec![PlannedTry::new(10, 0.1, End::Answered)]; 3]);
     let ran = run(&attempts, SchedulingLimits { spent: 0.2, ..terms }, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::CostLimit);

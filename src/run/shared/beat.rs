@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-/// Number of beats within the time after which a process counts as dead.
+/// Number of times that a process writes its counter (beats) within the time after which it would count as dead.
 const BEATS: u32 = 12;
 /// Maximum time between beats.
 const RAREST: Duration = Duration::from_secs(5);
-/// Minimum number of looks, after the first one, before a process counts as dead: the time between two looks counts for
-/// at most a `LOOKS`th of the timeout. While a file server is down, processes can neither look nor beat, so a long gap
-/// between two looks does not show that a process is dead.
+/// Minimum number of times that a process's file is read, after the first time, before the process counts as dead: the
+/// time between two reads counts as at most `timeout / LOOKS`. While a file server is down, processes can neither read
+/// nor write these files, so a long gap between two reads does not show that a process is dead.
 const LOOKS: u32 = 4;
 /// Age of a heartbeat file after which [`any_recent`] no longer counts its process as alive.
 const RECENT: Duration = Duration::from_mins(1);
@@ -46,15 +46,15 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Contents of a new file: the first sign of life.
+    /// Contents of a new heartbeat file: the counter at 0.
     #[must_use]
     pub fn first() -> String {
         line(0, RUNNING)
     }
 
-    /// Starts beating in a file. A process without a beat for `timeout` counts as dead. Another process creates the
-    /// file `buried` before it cleans up after this one. If this process was only stalled, it finds the file and
-    /// cancels [`lapsed`](Self::lapsed).
+    /// Starts writing this process's counter to a file. A process whose counter does not change for `timeout` counts as
+    /// dead. Another process then creates the file `buried` before it cleans up after this process. If this process was
+    /// only suspended, it notices the file and cancels [`lapsed`](Self::lapsed).
     ///
     /// # Errors
     /// If no thread can be started.
@@ -138,8 +138,8 @@ pub(super) struct PeerWatch {
 struct PeerBeat {
     text: Vec<u8>,
     looked: Instant,
-    /// Time for which the file's text has not changed. Of the time between two reads of the file, at most a [`LOOKS`]th
-    /// of the timeout counts.
+    /// Time for which the file's text has not changed. The time between two reads of the file counts as at most
+    /// `timeout / LOOKS`.
     unchanged: Duration,
     /// Whether the file's text has ever changed. It never changes if the process died before the first look.
     has_changed: bool,
@@ -200,7 +200,8 @@ pub fn any_recent(folder: &Path) -> bool {
         |path| {
             let is_running = std::fs::read(&path).is_ok_and(|text| text.trim_ascii_end().ends_with(RUNNING.as_bytes()));
             let written = path.metadata().and_then(|about| about.modified());
-            // A time in the future comes from a clock that is ahead.
+            // `elapsed` fails if the time is in the future because the writer's clock is ahead. The process then counts
+            // as alive.
             is_running && written.is_ok_and(|at| at.elapsed().map_or(true, |age| age < RECENT))
         },
     )

@@ -31,13 +31,13 @@ impl Claims {
         Self { folder: folder.to_owned(), holder: holder.to_owned() }
     }
 
-    /// Name of the claim whose holder cleans up after the dead process `name`.
+    /// Name of the claim on cleaning up after the dead process `name`. Only the holder of this claim does it.
     #[must_use]
     pub fn after(name: &str) -> String {
         format!("of-{name}")
     }
 
-    /// Path of the first claim's file, which exists if `what` was ever claimed.
+    /// Path of the file of the first claim on `what`. It exists if and only if `what` was ever claimed.
     #[must_use]
     pub fn first(folder: &Path, what: &str) -> PathBuf {
         folder.join(format!("{what}.0"))
@@ -55,13 +55,13 @@ impl Claims {
         write_once(&self.path(what, generation), self.holder.as_bytes(), false)
     }
 
-    /// Whether another process has taken over a claim of this generation.
+    /// Whether another process has taken over the claim on `what` that has this generation.
     #[must_use]
     pub fn is_taken_over(&self, what: &str, generation: u32) -> bool {
         self.path(what, generation + 1).exists()
     }
 
-    /// The latest claim with this name, searching from `generation` on.
+    /// Returns the latest claim on `what`; `None` if there is none. The search begins with `generation`.
     ///
     /// # Errors
     /// If a claim cannot be read.
@@ -77,7 +77,7 @@ impl Claims {
         Ok(last)
     }
 
-    /// The last generation of every claim.
+    /// Returns the last generation of every claim, by the name of what is claimed.
     ///
     /// # Errors
     /// If the folder cannot be read.

@@ -1,4 +1,4 @@
-//! One of the processes that work on a shared run: its name, files and signs of life.
+//! One of the processes that work on a shared run: its name, its files, and the heartbeat that shows that it is alive.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Member {
     pub writer: Writer,
     /// Ledger of this process's model calls.
     pub ledger: Arc<Ledger>,
-    /// Signs of life of this process.
+    /// Shows the run's other processes that this process is alive.
     pub beat: Heartbeat,
     /// Facts about this process's session.
     facts: SessionFacts,
@@ -85,7 +85,7 @@ fn save(folder: &Path, name: &str, facts: &SessionFacts) -> Result<()> {
     kept.map_err(|error| Error { kind: FailureKind::Store, ..error })
 }
 
-/// Reads a member's ledger.
+/// Reads the ledger of a process of a shared run.
 pub(super) fn books(store: &Store, name: &str) -> Result<RunLedgers> {
     let path = store.shard_ledger_path(name);
     // A process that died early has no ledger.

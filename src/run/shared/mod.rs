@@ -49,8 +49,8 @@ impl Sharing {
     }
 }
 
-/// Returns the folder with two files of each shard: the facts about its session, and the counter that shows that it is
-/// alive.
+/// Returns the folder with two files of each process that works on the run: the facts about its session, and the
+/// counter that shows that the process is alive.
 #[must_use]
 pub fn shards(run: &Path) -> PathBuf {
     run.join("shards")

@@ -19,7 +19,7 @@ pub struct Shard {
 const MOST: u32 = 100_000;
 
 impl Shard {
-    /// The only shard of a run.
+    /// The shard of a run that is not divided into shards.
     pub const ONLY: Self = Self { index: 0, count: 1 };
 
     /// Reads the shard from the environment: `AUTOEXPERIMENT_SHARD`, else the variables of a Slurm job array.

@@ -1,7 +1,7 @@
-//! The money that all shards of a run may spend together. The last entry for a shard is the total that this shard may
-//! spend, and these totals never add up to more than `--max-cost`. An entry is a file that only one process can create,
-//! and only after reading all earlier entries. So no two shards use the same money, and if a shard is killed, its entry
-//! still shows how much the shard may have spent.
+//! Divides the money of a run among its shards. An entry says how many dollars one shard may spend in total, and
+//! replaces the shard's earlier entry. These totals never add up to more than `--max-cost`. An entry is a file that
+//! only one process can create, and only after reading all earlier entries. So no two shards use the same money, and if
+//! a shard is killed, its last entry still shows how much the shard may have spent.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -20,7 +20,8 @@ const ROUNDING: f64 = 1e-9;
 const UNSEEN: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 600;
 
-/// An entry of the purse: the dollars that one shard may spend in total, including those that it has already spent.
+/// The contents of an entry's file: the dollars that one shard may spend in total, including those that it has already
+/// spent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct SpendingLimit {
     writer: String,
@@ -101,7 +102,7 @@ impl Purse {
         }
     }
 
-    /// Creates the next entry, unless another process has created it.
+    /// Creates the file of the next entry. Returns false if another process has created this file.
     fn enter(&mut self, entry: SpendingLimit) -> io::Result<bool> {
         let is_made = write_once(&self.path(), &serde_json::to_vec(&entry)?, true)?;
         if is_made {
@@ -165,7 +166,7 @@ mod tests {
             .collect();
         let sum: f64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
         assert!((sum - 10.0).abs() < 1e-9, "{sum}");
-        // Other shards can use the unspent money of a shard that is at rest, but never the money that it has spent.
+        // Other shards can use the money that an idle shard has not spent, but never the money that it has spent.
         let mut purse = Purse::new(folder.path(), "new", 10.0);
         assert!(!purse.raise(0.25).unwrap());
         let busy = purse.busy().count();

@@ -1,5 +1,5 @@
-//! The attempts that one process of a shared run makes: first those of its own shard, then those of other shards that
-//! nobody has started, then those of dead processes.
+//! The attempts that one process of a shared run makes: first those of its own share of the plan (its shard), then
+//! those of other shards that no process has started, then those that dead processes left unfinished.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -17,13 +17,15 @@ use crate::run::scheduler::{Affordability, AttemptQueue, NextJob};
 use crate::run::store::write_failed;
 use crate::run::{AttemptRecord, Configuration, Store, TryRecord as _, interrupted_attempts};
 
-/// Name of the claim to run the verifiers, which only one live process may hold.
+/// Name of the claim of the process that runs the verifiers, which choose among the attempts. Only one live process may
+/// hold this claim.
 const CHOICES: &str = "choices";
 
-/// Name of the claim to wait until all attempts are finished. Its holder takes over attempts if other processes die.
+/// Name of the claim of the process that stays until all attempts are finished. This process takes over the attempts of
+/// processes that die.
 const KEEPER: &str = "keeper";
 
-/// One process's view of the remaining work of a run.
+/// What one process knows about the remaining work of a run.
 pub struct SharedQueue<'a> {
     store: Store,
     family: &'a dyn Family,
@@ -38,11 +40,13 @@ pub struct SharedQueue<'a> {
     places: HashMap<(String, String, u32), usize>,
     /// Whether each attempt, by index, has a record that was not lost to infrastructure.
     done: Vec<bool>,
-    /// Tries lost since this process started, by this or another process, with the reason for the last loss.
+    /// For each attempt: the number of tries that this or another process has lost to infrastructure since this process
+    /// started, and the reason for the last loss.
     lost: HashMap<usize, (u32, String)>,
-    /// Attempts that nobody had started at the last look, in the order in which this process tries to claim them.
+    /// Attempts that no process had started when the claims were last read, in the order in which this process tries to
+    /// claim them.
     free: VecDeque<usize>,
-    /// Whether `free` includes the attempts of other shards.
+    /// Whether `free` also contains attempts of other shards.
     of_others: bool,
     /// Attempts that other processes have claimed and not finished, with the number of times that each claim was taken
     /// over (its generation).
@@ -50,9 +54,9 @@ pub struct SharedQueue<'a> {
     /// Attempts that this process has claimed, with the number of times that each claim was taken over (its
     /// generation).
     own: HashMap<usize, u32>,
-    /// Dead processes whose remains have been cleaned up.
+    /// Dead processes after which this or another process has cleaned up.
     cleared: Vec<String>,
-    /// Number of attempts left to other processes, if this process leaves before the run is finished.
+    /// Number of attempts that this process leaves to other processes if it ends before the run is finished.
     left: usize,
     pause: Duration,
     looked: Option<Instant>,
@@ -101,7 +105,8 @@ impl<'a> SharedQueue<'a> {
             places,
         };
         part.read_on()?;
-        // Attempts lost before this process started are tried again.
+        // Attempts that were lost to infrastructure before this process started are tried again, so earlier losses do
+        // not count.
         part.lost.clear();
         part.find_free(false)?;
         Ok(part)
@@ -167,20 +172,20 @@ impl<'a> SharedQueue<'a> {
                 done[place] = true;
             } else if ended.end != crate::agent::End::Cancelled {
                 let (count, why) = lost.entry(place).or_default();
-                // If the agent had finished and only verification was lost, count all tries of this session as used up:
-                // another try would pay for the agent's work again.
+                // If the agent had finished and only the verification was lost, count all tries of this session as used
+                // up. Another try would pay for the agent's work again.
                 *count = if ended.verification_lost { u32::MAX } else { count.saturating_add(1) };
                 *why = ended.end_detail.unwrap_or_default();
             }
         })
     }
 
-    /// Whether this attempt has been lost as often as it may be tried.
+    /// Whether this attempt has been lost to infrastructure as often as it may be tried.
     fn is_given_up(&self, place: usize) -> bool {
         self.lost.get(&place).is_some_and(|(count, _)| *count >= self.tries)
     }
 
-    /// Looks for attempts that nobody has started: those of this process's shard, or of all shards.
+    /// Looks for attempts that no process has started, in this process's shard or, if `of_others`, in all shards.
     fn find_free(&mut self, of_others: bool) -> Result<()> {
         self.of_others = of_others;
         let claimed = self.claims.all().map_err(|error| self.failed(error))?;
@@ -195,8 +200,8 @@ impl<'a> SharedQueue<'a> {
             }
         }
         if of_others {
-            // Begin with the last attempts, because the shards that they belong to make them last. Each process begins
-            // at another place, so that processes rarely try to claim the same attempt.
+            // Begin with the last attempts, because each shard makes its last attempts last. Each process begins at a
+            // different attempt, so that processes rarely try to claim the same one.
             free.make_contiguous().reverse();
             let skip = free.len() * index / count;
             free.rotate_left(skip);
@@ -245,15 +250,17 @@ impl<'a> SharedQueue<'a> {
         Ok(Err(self.held.keys().all(is_well)))
     }
 
-    /// Whether this process may leave the remaining attempts to their holders. One idle process stays to take over from
-    /// holders that die; if it dies itself, another one takes its place.
+    /// Whether this process may end and leave the remaining attempts to the processes that have claimed them. One idle
+    /// process must stay to take over the attempts of processes that die. If it dies itself, another one takes its
+    /// place.
     fn may_leave(&mut self) -> Result<bool> {
         let last = self.claims.last(KEEPER, 0).map_err(|error| self.failed(error))?;
         let generation = match last {
             None => 0,
             Some(claim) if claim.holder == self.member.name => return Ok(false),
             Some(claim) => match self.watch.look(&claim.holder) {
-                // Leave only if the process that stays has shown a recent sign of life: otherwise it may be dead.
+                // End only if the counter of the process that stays has changed recently. Otherwise that process may be
+                // dead.
                 Liveness::Alive => return Ok(self.watch.is_well(&claim.holder)),
                 Liveness::Dead | Liveness::Ended => claim.generation + 1,
             },
@@ -330,8 +337,7 @@ impl<'a> SharedQueue<'a> {
         self.looked = Some(Instant::now());
         Ok(match self.take_over()? {
             Ok(job) => {
-                // Let the next call look for attempts at once, without a pause, because dead processes may have left
-                // more of them.
+                // Dead processes may have left more attempts, so let the next call look for them without a pause.
                 self.looked = None;
                 NextJob::Job(job)
             }
@@ -344,15 +350,16 @@ impl<'a> SharedQueue<'a> {
         })
     }
 
-    /// Whether money may still become free, because another live shard may spend less than it is allowed to.
+    /// Whether some of the run's money may still become available, because another process may spend less than it is
+    /// allowed to.
     fn others_spend(&mut self) -> Result<bool> {
         let busy: Vec<String> = self.purse.iter().flat_map(Purse::busy).map(ToOwned::to_owned).collect();
         let mut any = false;
         for name in busy {
             match self.watch.look(&name) {
                 Liveness::Dead => self.clear_up(&name)?,
-                // A process that has just ended has stored how much it spent in total, so money that it did not spend
-                // may be free.
+                // A process that has just ended has stored how much it spent in total, so the money that it did not
+                // spend may be available now.
                 Liveness::Alive | Liveness::Ended => any = true,
             }
         }

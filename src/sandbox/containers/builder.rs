@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 /// Time to wait for another process that makes the same image.
 const OTHERS: Duration = Duration::from_mins(30);
 
-/// Creates a container with this name. If a container of that name exists, another process is building the same thing.
-/// The new container is then created after that process has finished.
+/// Creates a container with this name. If a container of that name exists, another process is building the same image
+/// or volume. In that case, waits until that process has finished, and only then creates the container.
 pub(super) async fn create_alone(engine: &Engine, name: &str, body: ContainerCreateBody) -> Result<String> {
     let begun = std::time::Instant::now();
     loop {
@@ -41,7 +41,8 @@ pub(super) async fn upload(
     let (body, writing) = pack::stream(fill);
     let options = UploadToContainerOptionsBuilder::default().path(to).build();
     let sent = engine.builder.upload_to_container(id, Some(options), bollard::body_try_stream(body)).await;
-    // If a file could not be read, the engine's error is only a consequence; report the cause.
+    // If a file could not be read, the upload fails, too. Report that the file could not be read, because this is the
+    // cause.
     let written = writing.await.map_err(io::Error::other).and_then(|written| written);
     match (sent, written) {
         (Ok(()), Ok(())) => Ok(()),

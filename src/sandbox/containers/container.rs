@@ -35,8 +35,8 @@ const SETUP: Duration = Duration::from_mins(1);
 const REMOVAL: Duration = Duration::from_secs(20);
 /// Maximum number of processes in all of podman's containers together.
 const PROCESSES: u64 = 32_768;
-/// Maximum bytes of a list of the whole workspace: the size at which the list is cut, plus its last entry and the mark
-/// at its end.
+/// Maximum bytes of a list of all files in the workspace: the size at which the init cuts such a list, and room for the
+/// last entry and the mark at the list's end.
 const SURVEY: u64 = (tree::LISTING + 2 * tree::ENTRY) as u64;
 /// Maximum bytes of standard error that are kept from a container whose init fails.
 const LAST_WORDS: usize = 2000;
@@ -255,8 +255,8 @@ impl Container {
         let survey = self.conversation.file_job("read", here, job.clone(), &[], SURVEY).await.map_err(gone)?;
         let mut survey = tree::decode_survey(&survey).map_err(lost)?;
         if survey.is_cut {
-            // The workspace has more files than fit into a list. Ask again for the files that the attempt was given, so
-            // that at least their changes are found.
+            // The workspace has so many files that their list was cut. Request a list of only those files that the
+            // attempt was given, so that at least their changes are found.
             let (tree, upper) = (self.tree.clone(), self.upper.clone());
             let known = blocking(move || upper::known(&tree, &upper)).await.map_err(lost)?;
             let paths = tree::encode_paths(known.iter().map(Vec::as_slice)).map_err(lost)?;
@@ -280,8 +280,8 @@ impl Container {
 }
 
 impl Container {
-    /// Returns `result`. If the result is a loss of unknown cause, first looks for evidence that the engine, or one of
-    /// its other users, ended the container, and adds the evidence to the loss.
+    /// Returns `result`. If it says that the container was lost, and not why, first looks for evidence that the engine,
+    /// or one of its other users, ended the container, and adds the evidence.
     async fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         let Err(Fault::Lost(loss)) = result else { return result };
         if loss.evidence().is_some() || !self.conversation.is_lost() || self.is_explained {

@@ -27,7 +27,7 @@ const BUILD_PATIENCE: u64 = 1800;
 /// Kind of engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineKind {
-    /// Docker, or another program on Docker's socket.
+    /// Docker, or another engine that answers on Docker's socket.
     Docker,
     /// Podman.
     Podman,
@@ -263,7 +263,7 @@ impl Owner {
             && processes::started(self.pid) != Some(self.begun)
     }
 
-    /// Parses a label. Labels of earlier versions lack the namespace.
+    /// Parses a label. Labels that earlier versions of this program wrote lack the pid namespace.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let owner = Self {

@@ -1,5 +1,6 @@
-//! Images, named by their content: the base, an env on top of it, a repo on top of that. An image is made when it is
-//! first needed, and is found by its name from then on, in every engine that has it.
+//! Container images, named by their content: the base image, the image of an env on top of it, and the image of a repo
+//! on top of that. An image is made when it is first needed. From then on, it is found by its name in every container
+//! engine that has it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -27,7 +28,7 @@ use crate::sandbox::exposed::exposures;
 const FORMAT: &str = "1";
 /// Prefix of all image names. Without a host in the name, an engine would look in its default registry.
 pub(super) const PREFIX: &str = "localhost/autoexperiment";
-/// Folder in which the base's loader looks for libraries.
+/// Folder in which the dynamic loader of the base image looks for libraries.
 const LIBRARIES: &str = "/usr/lib";
 
 /// Host folders to show, and folders in them to hide.
@@ -46,7 +47,7 @@ impl EngineImages {
         Self { engine, known: Cells::default() }
     }
 
-    /// Forgets which images this process has found, so that the engine is asked for the images again.
+    /// Forgets which images were found in the engine, so that the engine is asked again.
     pub(super) fn forget(&self) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -85,10 +86,11 @@ impl EngineImages {
         .await
     }
 
-    /// Returns the paths to leave out of the layers. A path is the same on this machine and in the image.
+    /// Returns the paths that are not copied into images, because they must stay hidden from agents. A path is the same
+    /// on this machine and in the image.
     pub(super) fn left_out(read_only: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        // Skip the system's own folders: of these, only the interpreter is copied to an image, so they cannot expose
-        // hidden folders.
+        // Skip the system's own folders. Only the files of an interpreter are copied from them to an image, so they
+        // cannot expose hidden folders.
         let own =
             read_only.iter().map(PathBuf::as_path).filter(|folder| !SYSTEM.iter().any(|one| *folder == Path::new(one)));
         let mut left_out = Vec::new();
@@ -102,8 +104,9 @@ impl EngineImages {
         Ok(left_out)
     }
 
-    /// Makes or finds the image of an env: the base with these host folders at their own paths, and the libraries that
-    /// their programs need. Each folder is a layer; interpreters come first, so that envs share them.
+    /// Makes or finds the image of an env. It contains the base image, these folders of the host at the same paths, and
+    /// the libraries that programs in the folders need. Each folder is a layer. Interpreters come first, so that envs
+    /// with the same interpreter share its layer.
     pub(super) async fn env(&self, (read_only, hidden): ShownFolders<'_>) -> Result<String> {
         let base = self.base().await?;
         let mut folders: Vec<PathBuf> = read_only.to_vec();
@@ -206,7 +209,7 @@ impl EngineImages {
     }
 
     /// Makes an image from the files that `fill` writes, on top of another image, unless it exists. Adds the libraries
-    /// that the programs of a folder need and that neither the folder nor the image below has.
+    /// that the programs in the folder `programs` need and that neither this folder nor the image `below` has.
     async fn layer(
         &self,
         name: &str,
@@ -247,9 +250,9 @@ impl EngineImages {
             upload(&self.engine, &id, "/", move |archive| {
                 let style = Style { owner: 0, stamped: false };
                 for library in libraries {
-                    // `library` is usually a symbolic link: use its name, and the content of its target. Put the
-                    // library into a folder where every loader looks and not at the host's path, because that path may
-                    // be a symbolic link in the image.
+                    // `library` is usually a symbolic link: use the link's name and the content of its target. Put the
+                    // library into a folder where every dynamic loader looks. Do not put it at the same path as on the
+                    // host, because that path may be a symbolic link in the image.
                     let place = Path::new(LIBRARIES).join(library.file_name().unwrap_or_default());
                     archive.tree(&library.canonicalize()?, &place, style)?;
                 }
@@ -293,8 +296,8 @@ impl EngineImages {
 
     async fn commit(&self, id: &str, name: &str, kind: &str) -> Result<()> {
         let (repo, tag) = name.rsplit_once(':').unwrap_or((name, "latest"));
-        // Clear the owner label, which the image would inherit from the build container: an object with an owner is
-        // removed after its owner has ended.
+        // Clear the label that names the owning process, which the image would inherit from the build container.
+        // Containers and images with an owner are removed after the owner has ended.
         let labels = format!("LABEL {LABEL}={} {KIND}={kind} {OWNER}=\"\"", env!("CARGO_PKG_VERSION"));
         let options =
             CommitContainerOptionsBuilder::default().container(id).repo(repo).tag(tag).pause(false).changes(&labels);
@@ -334,8 +337,8 @@ fn is_spare(path: &Path, spare: &[PathBuf]) -> bool {
 /// Paths of the base image that must not be replaced by an interpreter's folder of the host.
 const SYSTEM: [&str; 5] = ["/usr", "/bin", "/lib", "/lib64", "/"];
 
-/// Replaces system folders by the files of the interpreter in them. If an env uses the system's own interpreter, its
-/// list of folders contains all of `/usr`, but only the interpreter must be copied.
+/// If an env uses the system's own interpreter, its list of folders contains all of `/usr`. Replaces such system
+/// folders by the interpreter's own files in them, because only these must be copied.
 fn expand(folders: Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
     let (system, mut folders): (Vec<PathBuf>, Vec<PathBuf>) =
         folders.into_iter().partition(|folder| SYSTEM.iter().any(|system| folder == Path::new(system)));

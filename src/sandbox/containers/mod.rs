@@ -1,8 +1,9 @@
 //! Docker or podman containers as sandboxes. There are three images: the base, the env on top of the base, and the repo
 //! on top of the env. Each attempt has one container, which only adds the masked files to the repo's image.
 //!
-//! The container's first process is this program's own init, as in the local sandbox. All jobs go through one attached
-//! stream, so time limits, output, memory and files behave as in the local sandbox. We never use the engine's `exec`.
+//! The container's first process is this program's own init, as in the local sandbox. All jobs go through one stream
+//! that is attached to this process, and not through the engine's `exec`. So time limits, output, memory and files
+//! behave as in the local sandbox.
 
 mod base;
 mod builder;
@@ -45,7 +46,7 @@ const USER: u32 = 61_978;
 const RESTART: Duration = Duration::from_mins(1);
 /// Time limit of a canary, see [`canary::examine`], and of an engine's answer to a ping.
 const CANARY: Duration = Duration::from_secs(30);
-/// Time to wait for the removal of containers at the end of a run, and before a canary.
+/// Time to wait for the removal of containers, at the end of a run and before a canary (a trial sandbox) is started.
 const REMOVALS: Duration = Duration::from_mins(2);
 
 /// Returns version and storage driver of an engine, as text for users.
@@ -61,7 +62,8 @@ pub struct ContainerBackend {
     engine: Arc<Engine>,
     gpus: Option<Gpus>,
     images: EngineImages,
-    /// The init's volume, found or made when the first sandbox starts.
+    /// The volume with the init, which is a container's first process. It is found or made when the first sandbox
+    /// starts.
     tools: Mutex<Option<Arc<Tools>>>,
     /// A sentence for each container of a dead process that could not be removed.
     leftovers: Vec<String>,
@@ -104,8 +106,9 @@ impl ContainerBackend {
         EngineStore::new(self.engine.clone())
     }
 
-    /// Makes or finds the images for these folders, without the hidden folders in them: the base, the env on top of it
-    /// and, for a repo's snapshot (folder and digest), the repo on top of that. Returns their names, the base first.
+    /// Makes the images that do not exist yet: the base, the folders `read_only` (such as an env) on top of the base
+    /// and, if `repo` is given (folder and digest of a snapshot), the repo on top of both. The folders `hidden` are
+    /// left out. Returns the names of the images, the base first.
     ///
     /// # Errors
     /// Returns the errors of [`Backend::start`].
@@ -210,7 +213,8 @@ impl Backend for ContainerBackend {
                     self.images.forget();
                     *self.tools.lock().await = None;
                     if self.engine.docker.ping().await.is_err() {
-                        // Waiting for an engine that restarts does not count as a try.
+                        // The engine does not answer, perhaps because it restarts. Waiting for it does not use up the
+                        // second try.
                         tokio::time::sleep(Duration::from_millis(500)).await;
                     } else if std::mem::replace(&mut again, true) {
                         return Err(error);

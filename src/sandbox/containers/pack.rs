@@ -117,7 +117,7 @@ impl TarArchive {
 
     /// Adds a folder with this mode, unless it was added before.
     pub(super) fn folder_with(&mut self, path: &Path, owner: u64, mode: u32) -> io::Result<()> {
-        // The base already contains the root and `/tmp`, with their own permissions.
+        // The base image already contains the root and `/tmp`, with their own permissions.
         let is_given = inner(path).as_os_str().is_empty() || inner(path) == Path::new("tmp") && mode == 0o755;
         if is_given || !self.made.insert(path.to_path_buf()) {
             return Ok(());

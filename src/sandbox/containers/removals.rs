@@ -35,7 +35,8 @@ impl Removals {
         self.ended.notify_waiters();
     }
 
-    /// Waits until no removal is under way, for at most `longest`. Returns `false` if some still are.
+    /// Waits until no removal is under way, for at most `longest`. Returns `false` if removals are still under way
+    /// then.
     pub(super) async fn wait_until_idle(&self, longest: Duration) -> bool {
         let settled = async {
             loop {

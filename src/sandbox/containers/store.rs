@@ -162,7 +162,7 @@ pub(super) async fn sweep(engine: &Engine) -> Result<SweepResult> {
     Ok(swept)
 }
 
-/// Removes a container that did not end as usual, including processes that the engine may have forgotten.
+/// Removes a container that did not end normally. Also ends processes of the container that the engine no longer knows.
 async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
     remove(engine, id).await?;
     forgotten::end(id).await;
@@ -195,7 +195,7 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
                 forgotten::end(id).await;
                 return Ok(());
             }
-            // The container has ended, and the engine is removing it.
+            // The engine is already removing the container, so wait.
             Err(error) if is_conflict(&error) => tokio::time::sleep(Duration::from_millis(25)).await,
             Err(error) => return Err(engine.failed("remove a container", &error)),
         }

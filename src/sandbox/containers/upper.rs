@@ -169,7 +169,8 @@ pub(super) fn compare(tree: &Path, upper: &Path, survey: Vec<Surveyed>) -> io::R
             (NodeType::Link(_) | NodeType::Other, _) => left.named.push(entry),
         }
     }
-    // Missing folders need no entry, because the entries of their missing files imply them.
+    // A missing folder gets no entry of its own, because the entries of the missing files in it show that it is
+    // missing.
     left.gone
         .extend(given.iter().filter(|(_, kind)| !matches!(kind, LowerEntry::Folder)).map(|(path, _)| to_path(path)));
     left.lifted.extend(over.iter().map(|path| to_path(path)));

@@ -1,6 +1,6 @@
-//! Watches an engine independently of the conversations with its containers, for broken connections and for containers
-//! that other processes end through the engine. Code in a container can cause neither, so both are evidence that the
-//! attempt is not to blame.
+//! Watches a container engine's stream of events, separately from the connections to the containers. The stream shows
+//! when the engine fails, and when other processes end a container through the engine. Code in a container can cause
+//! neither, so both are evidence that the attempt is not to blame.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,7 +22,7 @@ const ESTABLISHED: Duration = Duration::from_secs(1);
 /// Maximum time between the ends of two streams. If a container's stream and the stream of events end within this time
 /// of each other, the end of the engine counts as the cause of both.
 const AT_ONCE: Duration = Duration::from_secs(3);
-/// Time to wait for an event that explains the end of a container's own stream.
+/// Time to wait for an event of the engine that explains why the connection to a container ended.
 const LATER: Duration = Duration::from_secs(1);
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
@@ -61,7 +61,8 @@ impl EngineWatch {
         });
     }
 
-    /// Returns evidence that the engine or one of its other users just ended this container's stream.
+    /// After the connection to a container has ended, returns evidence, if there is any, that the engine failed or that
+    /// another user of the engine ended the container.
     pub(super) async fn evidence(&self, id: &str) -> Option<Evidence> {
         let begun = Instant::now();
         loop {

@@ -43,18 +43,19 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// No groups: nothing is limited.
+    /// Returns an empty list of groups, with which nothing is limited.
     pub(super) fn none() -> Self {
         Self { folders: Vec::new(), procs_files: Vec::new(), memory: None }
     }
 }
 
 impl Parents {
-    /// Finds the groups that can be written, by making a child and removing it again. Also removes the groups that dead
-    /// harnesses left there.
+    /// Finds out in which groups this process can make child groups, by making one and removing it again. Also kills
+    /// the processes that dead harnesses left in their groups, and removes these groups.
     pub(super) fn find() -> Self {
         let parents = Self { memory: usable("memory"), processes: usable("pids"), cpu: usable("cpu") };
-        // Begin with the groups that limit processes: there, the clean-up can forbid forking before it kills.
+        // Begin with the groups that limit the number of processes: in them, forking can be forbidden before the
+        // remaining processes are killed.
         for (parent, _) in parents.processes.iter().chain(&parents.memory).chain(&parents.cpu) {
             sweep(parent);
         }
@@ -73,7 +74,7 @@ impl Parents {
         self.cpu.is_some()
     }
 
-    /// Describes which versions are in use.
+    /// Describes which version of control groups limits memory, processes and CPU time.
     pub(super) fn describe(&self) -> String {
         let version = |parent: &Option<(PathBuf, CgroupVersion)>| match parent {
             None => "no",
@@ -84,8 +85,8 @@ impl Parents {
         format!("memory: {memory}, processes: {processes}, cpu: {cpu}")
     }
 
-    /// Makes a sandbox's groups. They allow `own` processes in addition to the commands' limit, for the init's
-    /// processes, which enter the groups by themselves.
+    /// Makes a sandbox's groups. The processes of the init enter the groups, too, so the groups allow `own` processes
+    /// in addition to the commands' limit.
     pub(super) fn create(&self, limits: &SandboxLimits, own: u64) -> io::Result<Cgroup> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let harness = std::process::id();
@@ -136,7 +137,8 @@ impl Cgroup {
     /// The files through which the init, which has a single thread, moves itself into the groups.
     ///
     /// If a process moves another process, or has several threads, the kernel waits until no process is forking, which
-    /// takes 20 ms. A single thread that moves itself is moved at once; both versions allow this.
+    /// takes 20 ms. A process with a single thread that moves itself is moved at once. Both versions of control groups
+    /// allow this.
     pub(super) fn procs_files(&self) -> &[PathBuf] {
         &self.procs_files
     }
@@ -152,7 +154,8 @@ impl Cgroup {
     pub(super) fn oom_kill(&self) -> Option<OutOfMemory> {
         let (folder, version) = self.memory.as_ref()?;
         let file = folder.join(if *version == CgroupVersion::One { "memory.oom_control" } else { "memory.events" });
-        // The kernel counts the kill in the killed process's group, whichever group's limit was exceeded.
+        // The kernel counts a kill in the group of the killed process, even if the limit of an outer group was
+        // exceeded.
         if event(&file, "oom_kill") == 0 {
             return None;
         }
@@ -162,8 +165,8 @@ impl Cgroup {
             CgroupVersion::Two => (number("memory.peak"), number("memory.max")),
         };
         let is_own = match version {
-            // Version 1 does not count how often its own limit was hit, but keeps the peak of memory. Memory is charged
-            // in batches, hence the tolerance of 4 MiB.
+            // Version 1 does not count how often a group's own limit was exceeded, but records the group's maximum
+            // memory. The kernel counts memory in batches, so the recorded maximum may be up to 4 MiB below the limit.
             CgroupVersion::One => most.unwrap_or(u64::MAX).saturating_add(4 << 20) >= limit.unwrap_or(0),
             CgroupVersion::Two => event(&file, "oom") > 0,
         };
@@ -193,7 +196,7 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         for _ in 0..50 {
-            // Removing a group fails while its last process is still exiting.
+            // A group cannot be removed while its last process is still exiting, so try several times.
             self.folders.retain(|folder| fs::remove_dir(folder).is_err() && folder.exists());
             if self.folders.is_empty() {
                 return;

@@ -79,7 +79,7 @@ pub(super) struct LocalSandbox {
     shares_network: bool,
 }
 
-/// The parts of a sandbox on the host, removed when dropped.
+/// What a sandbox leaves on the host, removed when dropped.
 pub(super) struct Leftovers {
     pub(super) cgroup: Cgroup,
     /// Folder for temporary files; only in a sandbox without namespaces.
@@ -245,7 +245,8 @@ impl Sandbox for LocalSandbox {
         if result.is_err() {
             let _ = child.kill().await;
         }
-        // Dropping the groups waits for their last process, so do it on a thread that does not drive other attempts.
+        // Dropping the control group waits until its last process has ended, so do it on a thread that does not drive
+        // other attempts.
         let written = tokio::task::spawn_blocking(move || {
             drop(leftovers);
             disk.map_or(Ok(()), |disk| Ok(rustix::fs::syncfs(disk)?))

@@ -1,5 +1,6 @@
-//! Disks of attempts: a file system in a sparse, unlinked file, mounted where only a file descriptor leads to it. The
-//! kernel limits an attempt to the disk's size, and closing the descriptor removes everything.
+//! Disks of attempts: a file system in a sparse, unlinked file, mounted without a path, so that it is reachable only
+//! through a file descriptor. The kernel limits an attempt to the disk's size, and closing the descriptor removes
+//! everything.
 //!
 //! Needs root, `mkfs.ext4` and loop devices. If one of them is missing, the workspace's growth is watched instead.
 
@@ -20,7 +21,7 @@ use crate::workspace::Disk;
 
 /// Maximum number of tries to get a free loop device, because another process may take the device first.
 const TRIES: u32 = 64;
-/// Bytes of disk per file or folder that can be created.
+/// The file system gets one inode for this many bytes of disk. Every file or folder takes one inode.
 const BYTES_OF_AN_INODE: u64 = 16_384;
 const INODE: u64 = 256;
 /// Bytes that a file system needs for itself in addition to its inodes and blocks.
@@ -36,12 +37,12 @@ enum Template {
     Untried,
     /// Size of the disk in bytes, and an empty file system of that size.
     Ready(u64, File),
-    /// Disks cannot be made here.
+    /// Making a disk failed on this machine, so it is not tried again.
     Missing,
 }
 
 impl DiskImages {
-    /// Makes a new disk of `bytes` bytes, stored in `folder`. Returns `None` if disks cannot be made here.
+    /// Makes a new disk of `bytes` bytes, stored in `folder`. Returns `None` if this machine cannot make disks.
     pub(super) fn disk(&self, bytes: u64, folder: &Path) -> Option<Disk> {
         let mut template = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*template, Template::Missing) {
@@ -124,7 +125,7 @@ fn mount(image: &File) -> io::Result<OwnedFd> {
 
 const LOOP_CONFIGURE: libc::c_ulong = 0x4c0a;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4c82;
-/// Makes the device release its file when it is no longer used.
+/// Flag that makes a loop device release its file once the device is no longer used.
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
 
 /// `struct loop_config` of `linux/loop.h`.

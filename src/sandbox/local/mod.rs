@@ -232,8 +232,8 @@ pub fn sweep_folders() {
     crate::files::sweep(&std::env::temp_dir(), PREFIX);
 }
 
-/// Returns the environment variable by which all processes of one sandbox are found, taken from the process `pid`.
-/// Returns `None` if the process is in no sandbox, or if a harness still holds the sandbox's private folder.
+/// Returns the environment variable, with its value, that marks all processes of the sandbox to which the process `pid`
+/// belongs. Returns `None` if the process is in no sandbox, or if a harness still holds the sandbox's private folder.
 fn orphaned(pid: i32) -> Option<String> {
     let environ = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut entries = environ.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());

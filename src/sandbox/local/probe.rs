@@ -34,7 +34,8 @@ pub struct MachineReport {
 }
 
 impl MachineReport {
-    /// Returns [`Backend::walker`] for the sandbox that would be chosen on this machine.
+    /// Returns the user with whose id sandboxes on this machine access folders ([`Backend::walker`]), if it is not the
+    /// current one.
     #[must_use]
     pub fn walker(&self) -> Option<u32> {
         let mode = if self.namespaces.is_ok() { ConfinementMode::Namespaces } else { ConfinementMode::Landlock };

@@ -7,16 +7,16 @@ use crate::sample::{Nesting, draw};
 use crate::stats::uniform::Uniform;
 use crate::stats::{Intervals, Population, SampleValue, rate_interval};
 
-/// Probabilities that masked functions are restored.
+/// Probabilities that masked functions are restored. The value of each variant is P.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RestoreChances {
-    /// Every function has the probability 1 - P, as in `mutant:P` itself.
+    /// Every function is restored with probability 1 - P, as by the agent `mutant:P`.
     Even(f64),
     /// Each function has its own probability between 1 - P and 1, which all runs share: some functions are harder than
     /// others.
     Uneven(f64),
-    /// Papers are drawn again for every run. In each paper, all functions have the same probability, either 1 - P or
-    /// 1 - P / 4.
+    /// The papers differ between runs: for each paper of each run, a draw decides whether all its functions have the
+    /// probability 1 - P or all have 1 - P / 4.
     NewPapers(f64),
 }
 
@@ -34,8 +34,8 @@ pub(super) struct Baseline {
 const PAPERS: usize = 6;
 const FUNCTIONS: usize = 24;
 
-/// Probability that all masked functions are restored, averaged over all sets of n of these functions. Computed as the
-/// n-th elementary symmetric polynomial of the probabilities over C(m, n).
+/// Returns the probability that all masked functions are restored, averaged over all sets of n functions: the n-th
+/// elementary symmetric polynomial of the m probabilities in `chances`, divided by C(m, n).
 fn rate_of_all_samples(chances: &[f64], n: usize) -> f64 {
     let (mut sums, mut counts) = (vec![0.0; n + 1], vec![0.0; n + 1]);
     (sums[0], counts[0]) = (1.0, 1.0);
@@ -49,8 +49,8 @@ fn rate_of_all_samples(chances: &[f64], n: usize) -> f64 {
 }
 
 impl Baseline {
-    /// Returns the probabilities that a run's functions are restored, by paper, and the true rate, which the run's
-    /// interval should cover.
+    /// Returns the probabilities with which the functions of each of a run's papers are restored, and the true pass
+    /// rate, which the run's confidence interval should cover.
     fn papers(&self, uniform: &mut Uniform) -> (Vec<Vec<f64>>, f64) {
         let mean = |papers: &[Vec<f64>]| {
             papers.iter().map(|chances| rate_of_all_samples(chances, self.n)).sum::<f64>() / papers.len() as f64

@@ -92,12 +92,12 @@ impl Shape {
     }
 }
 
-/// Joint distribution of two contenders' probabilities at a sample.
+/// Joint distribution of the pass probabilities that two contenders (agents with their models) have at a sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Pairing {
     /// Drawn independently.
     Apart,
-    /// Every sample passes always or never, and the better contender passes all samples that the other passes.
+    /// A contender passes a sample always or never. The better contender passes all samples that the other one passes.
     Nested,
 }
 
@@ -108,27 +108,28 @@ pub(super) enum Estimand {
     Any(usize),
     /// pass^k.
     All(usize),
-    /// pass@1 on the population of papers. The mean probabilities of papers have a beta distribution whose parameters
-    /// have this sum; a larger sum makes papers more alike. The probabilities of a paper's samples equal the paper's
-    /// mean or vary around it.
+    /// pass@1, averaged over the population of papers. The papers' mean probabilities have a beta distribution, and the
+    /// number is the sum of its two parameters; a larger sum makes papers more alike. The probabilities of a paper's
+    /// samples equal the paper's mean or vary around it.
     Papers(f64),
-    /// pass@1 on the papers of the run, whose means are drawn as in [`Estimand::Papers`]. The true value is the mean of
-    /// these papers' means, weighted by their numbers of samples.
+    /// pass@1, averaged over the papers of the run. Their mean probabilities are drawn as for [`Estimand::Papers`]. The
+    /// true value is the average of the means that were drawn, weighted by the papers' numbers of samples.
     Correlated(f64),
-    /// The difference to a second contender with these probabilities.
+    /// pass@1 of a second contender, whose pass probabilities have this distribution, minus pass@1 of the first
+    /// contender.
     Difference(Chances, Pairing),
-    /// The difference to a second contender with these probabilities on the population of papers. The number is as in
-    /// [`Estimand::Papers`].
+    /// Same as [`Estimand::Difference`], averaged over the population of papers. Each contender's mean probabilities
+    /// are drawn as for [`Estimand::Papers`], with this number.
     PapersDifference(f64, Chances),
     /// The share of the gap between pass@1 and pass@k that a verifier closes. The verifier finds a passing attempt with
     /// this probability if there is one, and otherwise chooses at random.
     Gap(f64),
-    /// The slope of the log-odds over n = 1, 2, 3, with equally many samples for each n. The number is the slope's true
-    /// value.
+    /// The slope of the log-odds of passing over n, the number of masked functions, with equally many samples for each
+    /// n from 1 to 3. The number is the slope's true value.
     Slope(f64),
 }
 
-/// Simulates `runs` runs and tallies their intervals.
+/// Simulates `runs` runs, and counts how many of their intervals contain the true value.
 pub(super) fn simulate(asked: Estimand, shape: Shape, chances: Chances, runs: usize, seed: u64) -> IntervalCounts {
     let mut uniform = Uniform(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 7);
     uniform.next();
@@ -184,9 +185,10 @@ fn of_papers(alike: f64, shape: Shape, mean: f64, uniform: &mut Uniform) -> Vec<
     (0..shape.papers).map(chance).collect()
 }
 
-/// Simulates papers with different means, and counts whether the interval contains the true value. With `are_these`,
-/// the interval is for the simulated papers, and the true value is the mean of their means, weighted by their numbers
-/// of samples. Otherwise the interval is for the population of papers, and the true value is the population's mean.
+/// Simulates papers with different means, and counts whether the interval contains the true value. If `are_these` is
+/// true, the interval is for the simulated papers, and the true value is the average of their means, weighted by their
+/// numbers of samples. If it is false, the interval is for the population of papers, and the true value is the
+/// population's mean.
 fn papers(
     alike: f64,
     shape: Shape,
@@ -233,7 +235,8 @@ fn papers_difference(alike: f64, shape: Shape, both: [Chances; 2], uniform: &mut
     tally.count(difference_interval(&samples, shape.k as f64, PAPERS), means[1] - means[0]);
 }
 
-/// Draws the differences between two contenders in one run.
+/// Simulates one run of two contenders. Returns, for each sample, the second contender's share of passed attempts minus
+/// the first contender's.
 pub(super) fn differences(
     shape: Shape,
     both: [Chances; 2],

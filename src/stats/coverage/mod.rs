@@ -1,11 +1,12 @@
 //! Coverage of the intervals in simulated runs: the tables of docs/statistics.md, and quick tests of some of their
 //! cells.
 //!
-//! There are two kinds of simulated runs. On the [`grid`], each sample's pass probability is drawn from a distribution
-//! with a known mean, or all are equal. In runs of the `mutant:P` [`baseline`], each masked function is restored with a
-//! known probability, and an attempt passes if all functions of its sample are restored. The samples are drawn as in
-//! real runs, so that they share functions and papers. For single attempts at the samples of one paper nothing is
-//! simulated: [`exact`] adds up the binomial probabilities. All intervals come from the functions that reports use.
+//! There are two kinds of simulated runs. On the [`grid`], the pass probabilities of the samples are drawn from a
+//! distribution with a known mean, or are all equal. In runs of the `mutant:P` [`baseline`], each masked function is
+//! restored with a known probability, and an attempt passes if all functions of its sample are restored. The samples
+//! are drawn as in real runs, so that they share functions and papers. For single attempts at the samples of one paper
+//! nothing is simulated: [`exact`] adds up the binomial probabilities. All intervals come from the functions that
+//! reports use.
 
 mod baseline;
 mod exact;

@@ -1,4 +1,4 @@
-//! Tests of the intervals' coverage in a few cells of the tables that [`super::tables`] simulates in full.
+//! Tests of intervals and of the test of differences, in a few of the cases that [`super::tables`] simulates in full.
 
 use super::baseline::{Baseline, RestoreChances};
 use super::grid::{Chances, Estimand, Pairing, Shape, differences, simulate};
@@ -91,9 +91,9 @@ fn detection_rate(samples: usize, k: usize, both: [Chances; 2], runs: usize) -> 
     (0..runs).filter(is_seen).count() as f64 / runs as f64
 }
 
-/// Returns the number of samples that `power` requests to detect this difference with 80% power, and the share of
-/// simulations with that number in which the test detects it. `alike` is the share of the variance that is between
-/// samples: 0 or a third.
+/// Returns the number of samples that `autoexperiment power` recommends for detecting this difference with 80% power,
+/// and the share of simulations with this number in which the test detects the difference. `alike` is the share of the
+/// variance that is between samples: 0 or a third.
 pub(super) fn promised_and_seen(k: usize, means: [f64; 2], alike: f64, runs: usize) -> (usize, f64) {
     let aim = ComparisonGoal { difference: means[1] - means[0], level: 0.95, power: 0.8 };
     let chances = means.map(|mean| if alike > 0.0 { Chances::varying(mean) } else { Chances::Same(mean) });

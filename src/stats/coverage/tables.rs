@@ -9,7 +9,7 @@ use crate::stats::paired::student_difference;
 use crate::stats::uniform::Uniform;
 use crate::stats::{Intervals, Population, difference_interval, sign_flip};
 
-/// Label, estimated quantity and distribution of the samples' probabilities.
+/// Label of a column, the quantity that is estimated, and the distribution of the samples' pass probabilities.
 type CoverageColumn = (String, Estimand, Chances);
 
 /// A quantity that reports show with an interval, and the simulations that measure its coverage.
@@ -32,7 +32,7 @@ fn chances(means: &[f64], further: &[(f64, f64)], always: &[f64]) -> Vec<(String
     same.chain(varying).chain(further).chain(always).collect()
 }
 
-/// Returns the measures; `alike` controls how much papers differ, as in [`Estimand::Papers`].
+/// Returns the measures. Each number in `alike` says how similar papers are, as in [`Estimand::Papers`].
 fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Measure> {
     let several: Vec<usize> = ks.iter().copied().filter(|&k| k > 1).collect();
     let each = |asked: &dyn Fn(Chances) -> Vec<(String, Estimand)>| -> Vec<CoverageColumn> {
@@ -111,8 +111,9 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
     ]
 }
 
-/// The simulations for the slope of the log-odds over n. Each simulated run needs a fit, which is slow, so there are
-/// fewer cells than for other measures. Differences between samples matter mainly for k above 1.
+/// Returns the simulations for the slope of the log-odds over n, the number of masked functions. A fit for each
+/// simulated run is slow, so there are fewer cells (cases) than for other measures. It matters mainly for k above 1
+/// whether samples have different pass probabilities.
 fn slopes(name: &'static str, k: usize) -> Measure {
     let kinds = [
         ("0.1", Chances::Same(0.1)),
@@ -150,8 +151,8 @@ fn cells(measure: &Measure, shape: Shape, runs: usize) -> Vec<SimulatedCell> {
     cells
 }
 
-/// Prints the minimum, median and maximum coverage over all rates and k for each shape and measure, then the lowest
-/// cells.
+/// Prints, for each shape (numbers of papers and samples) and measure, the minimum, median and maximum coverage over
+/// all cases. Then prints, for each measure, how many cases have a low, good or high coverage, and the lowest ones.
 fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
     let names: Vec<&str> = measures.iter().map(|measure| measure.name).collect();
     println!("\n{title}\n\n| papers x samples | {} |\n|{}", names.join(" | "), "---|".repeat(names.len() + 1));
@@ -210,8 +211,8 @@ fn in_threads<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync) -> Vec<T> {
         for _ in 0..processors {
             scope.spawn(|| {
                 loop {
-                    // Start from the end: the largest shapes come last in the tables, and if one were started last, the
-                    // other threads would have to wait for it.
+                    // Start from the end: the cases with the most samples come last in the tables and take longest. If
+                    // one of them were started last, the other threads would have to wait for it.
                     let taken = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some(place) = count.checked_sub(taken + 1) else { break };
                     let value = of(place);
@@ -269,7 +270,7 @@ fn simulates_the_coverage_tables_of_the_docs() {
     }
 }
 
-/// Prints the exact coverage of single attempts, a row per number of samples.
+/// Prints the exact coverage (computed without simulation) for single attempts, one row for each number of samples.
 fn print_exact() {
     println!("\nSingle attempts at the samples of one paper, exact\n\n| samples | lowest | at the rate | below 93 |");
     for samples in SINGLE_SAMPLES {
@@ -280,8 +281,8 @@ fn print_exact() {
     }
 }
 
-/// Prints how often the interval of a difference and p contradict each other: for Student's interval, and for the
-/// interval that reports show.
+/// Prints how often the interval of a difference and its p-value contradict each other: for Student's interval, and for
+/// the interval that reports show.
 fn print_agreement(runs: usize) {
     println!("\nIntervals that exclude 0 at p >= 0.05, and that contain it at p < 0.05, in percent; coverage; width\n");
     for samples in [8, 48] {
@@ -315,7 +316,7 @@ fn print_agreement(runs: usize) {
     }
 }
 
-/// Counts of contradictions between intervals and p.
+/// Counts of contradictions between intervals and p-values.
 #[derive(Clone, Copy, Default)]
 struct AgreementCounts {
     excluding: usize,

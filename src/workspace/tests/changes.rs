@@ -199,7 +199,7 @@ fn a_workspace_with_deep_and_inaccessible_folders_and_many_files_is_removed() {
         &dir.join("tree"),
         "mkdir many; cd many; seq 3000 | xargs touch; ln -s ../../../outside link; ln -s ../../../repo tree",
     );
-    // This makes a path longer than the kernel accepts in one call.
+    // The script makes a path that is longer than the kernel accepts in one call.
     let script = "import os\nfor i in range(700):\n    os.mkdir('deeper'); os.chdir('deeper')\nopen('f', 'w').close()\nos.chmod('.', 0)";
     std::fs::write(place.dir.path().join("deep.py"), script).unwrap();
     sh(&dir.join("tree"), "python3 ../../deep.py; chmod 000 many");

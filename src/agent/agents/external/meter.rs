@@ -58,7 +58,7 @@ pub(super) struct Meter<'a> {
     /// Cancelling this token stops the program.
     pub(super) stop: CancellationToken,
     begun: Instant,
-    /// Time that the program has spent waiting for the model. This time is not tool time.
+    /// Time that the program has spent waiting for the model. It does not count towards the attempt's tool time.
     pub(super) waited: Duration,
     /// Start of the current wait for the model; `None` if no call is in progress.
     waiting: Option<Instant>,
@@ -68,7 +68,7 @@ pub(super) struct Meter<'a> {
     not_passed: HashSet<String>,
     /// Reasoning of earlier replies with tool calls. If the program leaves the reasoning out of a later request, it is
     /// put back from here. Each reply is stored twice, under the id of its first tool call and under the contents of
-    /// that call, because some programs change ids. Values: the call's original id and the reasoning.
+    /// that call, because some programs change ids. The stored value is the call's original id and the reasoning.
     thoughts: HashMap<String, (String, Vec<Thought>)>,
     record: RequestRecord,
     refusals: u32,
@@ -81,8 +81,8 @@ pub(super) struct Meter<'a> {
     pub(super) unreadable: (u32, String),
     /// The limit that the attempt had reached when a call was refused; `None` if no call was refused.
     pub(super) refused: Option<End>,
-    /// The attempt's end if the program now exits without an answer: the error of the last model call. `None` if the
-    /// last call did not fail.
+    /// How the attempt ends if the program exits now without an answer: with the error of the last model call. `None`
+    /// if that call did not fail.
     pub(super) failed: Option<AttemptEnd>,
     /// Why the program was stopped; `None` if it was not.
     pub(super) stopped: Option<AttemptEnd>,
@@ -136,8 +136,8 @@ impl<'a> Meter<'a> {
                 biased;
                 Some(call) = under_way.next() => self.finish(call, under_way.is_empty()),
                 () = ended.cancelled(), if is_idle => {
-                    // The program has ended, so nobody needs an answer to the remaining requests. Count those that the
-                    // gateway refused.
+                    // The program has ended, so nobody needs an answer to the remaining requests. Only record those
+                    // that the gateway refused.
                     while let Ok(asked) = asked.try_recv() {
                         if let GatewayRequest::Refused(refusal) = asked {
                             self.unreadable(refusal);
@@ -166,7 +166,8 @@ impl<'a> Meter<'a> {
                 continue;
             }
             if !under_way.is_empty() && !self.fits(&ask) {
-                // Try again when a call in progress has finished, because its reserved money may be free then.
+                // Try again when a call in progress has finished, because the money reserved for that call may then be
+                // available.
                 self.queue.push_front(ask);
                 return;
             }
@@ -186,8 +187,9 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Whether `ask` can start while other calls are in progress: there must be money and a step left for this call.
-    /// With a token limit, no second call can start, because the tokens of the call in progress are not known yet.
+    /// Whether the call `ask` can start while other calls are in progress: the budget must have enough money and a step
+    /// left for it. With a token limit, no second call can start, because the tokens of the call in progress are not
+    /// known yet.
     fn fits(&self, ask: &AgentCall) -> bool {
         let quote = self.model.quote(&ask.request);
         let Ok(affordable) = quote.affordable(self.budget.money_left()) else { return false };
@@ -280,7 +282,8 @@ impl<'a> Meter<'a> {
     /// Returns the time at which the program is stopped: when its tool time is used up, or [`LAST_WORDS`] after the
     /// first refused call, whichever comes first.
     fn deadline(&self) -> Instant {
-        // Fallback for limits too large for the clock: practically no limit.
+        // Used if the time limit is so large that the deadline is not a valid `Instant`. A year is practically no
+        // limit.
         let far = self.begun + Duration::from_hours(24 * 365);
         let time = self.begun.checked_add(self.budget.time_left().saturating_add(self.waited)).unwrap_or(far);
         self.first_refusal.map_or(time, |first| time.min(first + LAST_WORDS))
@@ -332,9 +335,10 @@ impl<'a> Meter<'a> {
             ModelError::ContextLength(_) => (RefusalKind::ContextLength, true),
             ModelError::Refused(_) => (RefusalKind::Filtered, true),
             ModelError::Rejected(_) => (RefusalKind::Invalid, true),
-            // Once the agent has the beginning of a reply, only the agent can retry the call.
+            // Once the agent has received the beginning of a reply, only the agent can retry the call, so let it
+            // continue.
             ModelError::Unavailable(_) if is_begun => (RefusalKind::Unavailable, true),
-            // An agent without a model is not what the benchmark measures, so stop it.
+            // Stop the agent: what it does without a model is not what the benchmark measures.
             ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => {
                 (RefusalKind::Closed, false)
             }
@@ -359,8 +363,8 @@ impl<'a> Meter<'a> {
     fn sampled(&self, asked: &Sampling) -> Sampling {
         let ours = self.sampling;
         Sampling {
-            // No provider accepts a temperature outside this range, and the provider's error would look like a fault of
-            // the run.
+            // No provider accepts a temperature outside of this range. Limit the agent's temperature, because the
+            // provider's error would look as if the run were wrong.
             temperature: ours.temperature.or(asked.temperature.map(|asked| asked.clamp(0.0, 2.0))),
             seed: ours.seed.map(|seed| seed.wrapping_add(u64::from(self.budget.next_call()))),
             max_tokens: [ours.max_tokens, asked.max_tokens, self.budget.tokens_left()].into_iter().flatten().min(),
@@ -437,7 +441,8 @@ fn over() -> Refusal {
     Refusal { why: RefusalKind::Closed, message: "the attempt is over".into() }
 }
 
-/// Waits until the run has been stopped and the time for a last reply is over, then returns the error for the call.
+/// Waits until the run has been stopped and [`LAST_REPLY`] is over, the time in which calls in progress may still
+/// finish. Returns the error for a call that has not finished.
 async fn given_up(cancel: &CancellationToken) -> QueryFailed {
     cancel.cancelled().await;
     tokio::time::sleep(LAST_REPLY).await;

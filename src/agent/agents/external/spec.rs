@@ -22,8 +22,9 @@ impl ExternalAgentSpec {
         self.which.contains('/').then(|| Path::new(&self.which))
     }
 
-    /// Returns the same agent. If it is given as a folder, the folder's path is made absolute by calling `here`. If it
-    /// is given by a name that no bundled agent has, and `others` contains a folder of this name, that folder is used.
+    /// Returns a copy of this agent. If the agent is given as a folder, `here` makes the folder's path absolute. If it
+    /// is given by a name that no bundled agent has, and `others` contains a folder of this name, the copy names that
+    /// folder by its absolute path.
     ///
     /// # Errors
     /// Returns the errors of `here`.

@@ -49,7 +49,7 @@ impl Fixed {
     /// Creates the agent with these settings and this name; embedding vectors are stored in `cache`.
     ///
     /// # Errors
-    /// Kind `Usage` for `code = agent`, and the errors of the embedding model.
+    /// Kind `Usage` for unsupported settings, such as `code=agent`; and the errors of the embedding model.
     pub fn new(name: String, settings: Settings, cache: Option<&Path>) -> Result<Self> {
         if settings.code == Some(CodeChoice::Agent) {
             return Err(Error::usage("the agent `fixed` cannot use `code=agent`: it has no tools for reading code")
@@ -332,7 +332,7 @@ async fn write(
     reasoning: u32,
     context: &mut Context<'_>,
 ) -> Result<Reply, NoReply> {
-    // A model that reasons by itself is sent a reasoning budget even if the budget is 0.
+    // A model that reasons by itself always gets a reasoning budget; 0 asks for as little reasoning as possible.
     let native = talk.reasons();
     if reasoning > 0 && !native {
         let question = prompts::fixed::reason(&missing.called, reasoning);

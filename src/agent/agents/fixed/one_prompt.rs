@@ -31,7 +31,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
 /// Returns the message that asks for one missing part.
 ///
 /// # Errors
-/// An error message if the file no longer has a place for the part.
+/// An error message if the part's file, or the place of the part in it, no longer exists.
 pub(super) fn ask(place: usize, settings: &Settings, work: &FixedAttempt<'_>) -> Result<String, String> {
     let function = &work.task.functions[place];
     let (code, region) = match settings.fill {

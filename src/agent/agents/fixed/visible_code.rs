@@ -37,7 +37,8 @@ pub(super) fn described(name: &str, module: &Module, function: usize, descriptio
     Missing { called, header: module.header(function), docstring, part: None }
 }
 
-/// Same as [`described`], for a function of which only the statements at `at` are missing.
+/// Extends the result of [`described`] for a function of which only a part is missing. A placeholder at `at` stands in
+/// place of the part, which has `lines` lines.
 pub(super) fn described_part(
     missing: Missing,
     module: &Module,

@@ -23,7 +23,7 @@ const PRINTED: usize = 20_000;
 /// Grace period for the process to exit after its last message.
 const LAST: Duration = Duration::from_secs(5);
 
-/// The running process of a function. Its process group is killed on drop.
+/// The running process of an agent that is a Python function. Its process group is killed on drop.
 pub(super) struct Child {
     process: tokio::process::Child,
     group: Option<Pid>,

@@ -1,4 +1,4 @@
-//! Limits of `ml-agent`'s search for the repo that a task's instruction belongs to.
+//! Limits of `ml-agent`'s search for the repo that the requested program belongs to.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

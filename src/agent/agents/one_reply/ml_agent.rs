@@ -69,7 +69,8 @@ impl Agent for MlAgent {
     }
 }
 
-/// Tries one repo after another, and returns the reply with the program for the first repo that gets one.
+/// Tries one repo after another until the model writes a program for one of them, and returns the reply with that
+/// program. Returns `None` if no repo gets a program.
 async fn work(
     task: &OneReply,
     reach: MlAgentLimits,

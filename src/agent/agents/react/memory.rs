@@ -32,8 +32,8 @@ pub(super) struct ConversationMemory {
     context: Option<u64>,
     /// Number of leading messages that are never removed: those before the first step, such as system prompt and task.
     head: usize,
-    /// Length in bytes of the last message that is never removed, without the note or summary that is appended to the
-    /// message when steps are removed.
+    /// Length in bytes of the last of the messages that are never removed. A note or summary, which is appended to this
+    /// message when steps are removed, does not count.
     keep: usize,
     /// Bytes sent with every call in addition to the messages, such as tool descriptions.
     beside: usize,

@@ -87,8 +87,8 @@ impl React {
             let limits = context.budget.share(tries);
             let mut work = ReactTry { limits, lesson: lesson.take(), request: Request::default(), session };
             let ended = self.work(task, model, &mut work, context).await;
-            // The try is over. End its share of the budget, so that evaluating the try and planning the next one may
-            // use all of the remaining budget.
+            // The try is over, so the limit to its share of the budget ends. Evaluating the try and planning the next
+            // one may use all of the remaining budget.
             context.budget.share(1);
             if ended.end.is_infrastructure() {
                 return ended;

@@ -28,7 +28,7 @@ pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) 
         Err(what) => return Ok(Some(format!("the report could not be read: {what}"))),
     };
     let has = |key: &str| reported.keys().any(|reported| reported.trim().eq_ignore_ascii_case(key));
-    // Tasks of families other than masked replication have no checks that could be run again here.
+    // Only tasks of masked replication have experiments that can be run again here. In other tasks, assume no failure.
     let Some(task) = task.part::<Replication>() else { return Ok(None) };
     let missing: Vec<&str> = task.experiments.iter().map(|it| it.key.as_str()).filter(|key| !has(key)).collect();
     if !missing.is_empty() {

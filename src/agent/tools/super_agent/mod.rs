@@ -1,4 +1,5 @@
-//! The tools of SUPER's agents (Bogin et al., 2024): a persistent Python session, edits by exact lines, submit.
+//! The tools of SUPER's agents (Bogin et al., 2024): they run code in a persistent Python session, replace exact lines
+//! of files, and submit the answer.
 
 mod edit;
 mod execute;

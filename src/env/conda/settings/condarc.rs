@@ -16,9 +16,9 @@ use crate::error::{Error, Result};
 /// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::env) enum Priority {
-    /// None: a package is taken only from the highest-priority channel that has a package of its name.
+    /// No packages: each package is taken from the highest-priority channel that has a package of its name.
     Strict,
-    /// All: the order of channels is ignored.
+    /// All packages: the order of channels is ignored.
     Disabled,
 }
 
@@ -250,7 +250,7 @@ fn filled(list: &List) -> bool {
     list.as_ref().is_some_and(|list| !list.is_empty())
 }
 
-/// Returns a text and its line.
+/// Returns a text and the number of its line in the file.
 fn known(text: &Spanned<String>) -> (String, Option<usize>) {
     (text.value.clone(), Some(text.referenced.line() as usize))
 }

@@ -25,7 +25,8 @@ impl SettingsFixture {
         self.0.path().join(path)
     }
 
-    /// Returns the fixture's locations with these variables, in whose values `LAB` is replaced by the fixture's folder.
+    /// Returns the locations in the fixture's folder, with these environment variables. In their values, `LAB` stands
+    /// for the fixture's folder.
     fn places(&self, variables: &[(&str, &str)]) -> CondarcLocations {
         let lab = self.0.path().display().to_string();
         let home = [("HOME", "LAB/home")];
@@ -45,7 +46,7 @@ fn user(text: &str) -> CondaSettings {
     SettingsFixture::new(&[("home/.condarc", text)]).read(&[], None).unwrap()
 }
 
-/// Returns the URLs of the channels. Mirrors of one channel are joined by bars.
+/// Returns the URLs of each channel. If a channel has several mirrors, their URLs are joined by `|`.
 fn located(settings: &CondaSettings, channels: &[&str]) -> Result<Vec<String>> {
     let channels: Vec<(String, usize)> =
         channels.iter().zip(3..).map(|(one, line)| ((*one).to_owned(), line)).collect();

@@ -7,7 +7,8 @@ use super::super::parts::{self, RequestReader, list, text};
 use super::super::{HashMap, ParsedRequest, Refusal, SpecialTool, ToolForm, thoughts};
 use crate::model::{Message, Request, RequestOptions, Role, Sampling, Tool, ToolCall};
 
-/// Request fields that the gateway reads or may ignore; any other field is reported as left out.
+/// Fields of a request that the gateway uses or may ignore. All other fields are reported as left out of the model's
+/// call.
 const FIELDS: [&str; 24] = [
     "input",
     "instructions",
@@ -37,9 +38,9 @@ const FIELDS: [&str; 24] = [
 
 /// The namespace of tools that state no namespace.
 const DEFAULT_NAMESPACE: &str = "functions";
-/// The name under which the model sees the agent's own search for tools.
+/// The name under which the model sees the tool with which the agent itself searches for further tools.
 const SEARCH: &str = "tool_search";
-/// Separates namespace and function in the single name under which the model sees a tool.
+/// Separator between the namespace and the tool's own name in the name that the model sees.
 const WITHIN: &str = "__";
 
 /// Parses a request.
@@ -154,7 +155,7 @@ impl OfferedTools {
     }
 }
 
-/// Returns the single name under which the model sees a tool.
+/// Returns the name under which the model sees a tool. It contains the namespace unless this is the default one.
 fn full_name(namespace: Option<&str>, name: &str) -> String {
     match namespace {
         Some(namespace) if !namespace.is_empty() && namespace != DEFAULT_NAMESPACE => {

@@ -55,7 +55,7 @@ impl ResponseItems {
         format!("resp_{}", self.head.number)
     }
 
-    /// Returns the id of the open item; if no item is open, of the next one.
+    /// Returns the id of the unfinished item or, if there is none, of the next item.
     fn item_id(&self, kind: &str) -> String {
         format!("{kind}_{}_{}", self.head.number, self.done.len())
     }
@@ -70,7 +70,7 @@ impl ResponseItems {
         written_event(kind, &Value::Object(event))
     }
 
-    /// Writes an event about the open item.
+    /// Writes an event about the unfinished item.
     fn of_item(&mut self, kind: &str, said: Value) -> String {
         let (prefix, place) = self.place();
         let mut said = said;
@@ -88,7 +88,8 @@ impl ResponseItems {
         }
     }
 
-    /// Ends the open item and begins one of this kind, unless the open item is already of this kind.
+    /// Begins a reasoning item or a message, after ending the unfinished item. Does nothing if the unfinished item is
+    /// already of the wanted type.
     fn within(&mut self, is_reasoning: bool) -> String {
         if self.open.as_ref().is_some_and(|open| open.is_reasoning == is_reasoning) {
             return String::new();
@@ -142,8 +143,8 @@ impl ResponseItems {
         self.event("response.output_item.done", json!({"output_index": index, "item": item}))
     }
 
-    /// Ends the open item and adds the calls. If the reply has thoughts of which no text was sent, first adds an empty
-    /// reasoning item, which carries the token that represents these thoughts.
+    /// Ends the unfinished item and adds the tool calls. If the reply has thoughts whose text was not sent, first adds
+    /// an empty reasoning item. It carries the token that represents these thoughts in later requests.
     fn close_all(&mut self, reply: &Reply, finish: &Finish) -> String {
         let mut events = String::new();
         if let Finish::Refused(text) = finish {

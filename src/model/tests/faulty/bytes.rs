@@ -1,4 +1,5 @@
-//! Answers with faulty bytes: invalid heads, and bodies that are cut, of another type, or not JSON.
+//! HTTP answers with faulty bytes: invalid status lines and headers, and bodies that are cut, of another type, or not
+//! JSON.
 
 use super::super::server::CannedAnswer;
 use super::{ProtocolCase, hold};

@@ -38,7 +38,8 @@ fn without(value: &Value, part: &str) -> Value {
     value
 }
 
-/// Returns the value with each part in turn replaced by each replacement, or removed.
+/// Returns variants of the value, each with a description. In each variant, one part is removed or replaced by one of
+/// [`others`].
 fn mutants(value: &Value) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for part in parts(value) {
@@ -69,7 +70,7 @@ fn replaced(protocol: &ProtocolCase, streamed: bool) -> Vec<(String, CannedAnswe
     all
 }
 
-/// Sets all numbers inside a part to `count`.
+/// Sets all numbers inside the part at the JSON pointer `part` to `count`.
 fn counted(value: &Value, part: &str, count: &Value) -> Value {
     let mut value = value.clone();
     for below in value.pointer(part).map(parts).unwrap_or_default() {
