@@ -34,7 +34,7 @@ pub const NAMES: [&str; 14] = [
 pub enum AgentSpec {
     /// `react`: the model decides step by step.
     React(Overrides),
-    /// `fixed`: a fixed procedure.
+    /// `fixed`: a model, asked in a fixed procedure.
     Fixed(Overrides),
     /// `cli:NAME`: an external agent.
     External(ExternalAgentSpec),
@@ -44,9 +44,9 @@ pub enum AgentSpec {
     Scripted(PathBuf),
     /// `replies:FILE`: stored replies of a model.
     Replies(PathBuf),
-    /// `mutant:P`: the original functions, each replaced by a mutant with this probability.
+    /// `mutant:P`: the original functions, each replaced by a mutant with probability P.
     Mutant(f64),
-    /// `single`: a single reply.
+    /// `single`: a single reply of a model.
     Single,
     /// `ml-agent`: finds the task's repo among all repos of the suite, then writes the program.
     MlAgent(Overrides),
@@ -54,9 +54,9 @@ pub enum AgentSpec {
     Gold,
     /// `noop`: does nothing.
     Noop,
-    /// `forger`: satisfies those measures that do not re-run its code.
+    /// `forger`: a cheat that satisfies every measure except those that run the agent's code again.
     Forger,
-    /// `random`: made-up results.
+    /// `random`: reports made-up results.
     Random,
     /// `copycat`: fills each masked function with the body of the most similar function.
     Copycat,

@@ -41,22 +41,22 @@ pub struct Arguments {
     /// Packages, or text files that list them.
     #[arg(value_name = "PACKAGE", required_unless_present = "from", conflicts_with = "from")]
     packages: Vec<String>,
-    /// Folder of the suite; an unfinished one is continued.
+    /// Folder of the suite; an unfinished suite is continued.
     #[arg(short, long, value_name = "DIR", required = true)]
     output: Option<PathBuf>,
     /// Make the suite of this `factory.json` again, without running anything.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["most", "seed", "test_seconds", "tests", "least_score", "mutants", "doctests", "keep_examples", "documented", "examples"])]
     from: Option<PathBuf>,
-    /// Maximum functions per package, drawn from different files and with different lengths.
+    /// Maximum number of functions per package. Functions are drawn from different files and with different lengths.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     most: u32,
-    /// Seed of the draws.
+    /// Seed of the random choice of functions.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Time limit of one test, such as `5s`, or in seconds. Slower tests are left out.
     #[arg(long, value_name = "TIME", default_value = "5", value_parser = parse_time)]
     test_seconds: f64,
-    /// Whether agents see the tests. They cannot change them in verification either way.
+    /// Whether agents see the tests. In either case, agents cannot change the tests that verification runs.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = TestVisibility::Hidden)]
     tests: TestVisibility,
     /// Minimum share of a function's mutants that its tests notice.
@@ -71,12 +71,12 @@ pub struct Arguments {
     /// Keep the outputs of examples in documentation, which may be values that tests compare.
     #[arg(long)]
     keep_examples: bool,
-    /// Mask only functions with a docstring. The others are described by their signature and by how they are called,
-    /// which does not always say what they must do.
+    /// Mask only functions with a docstring. Other functions are described only by signature and calls, which do not
+    /// always say what a function must do.
     #[arg(long)]
     documented: bool,
-    /// Maximum example calls per function, with their results, in the text that agents get. The package's own tests do not
-    /// make these calls.
+    /// Maximum number of example calls per function, with results, in the text that agents get. The package's own tests
+    /// do not make these calls.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(..=60))]
     examples: u32,
     #[command(flatten)]
@@ -89,7 +89,7 @@ struct MakingOptions {
     /// Number of sandboxes at once [default: one per core].
     #[arg(short, long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<usize>,
-    /// Make at most this many of the packages.
+    /// Use only the first N packages.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
     /// Print the list as JSON.
@@ -119,7 +119,7 @@ struct RefreshArguments {
     /// A suite's `factory.json`.
     #[arg(value_name = "LIST")]
     list: PathBuf,
-    /// Folder of the new suite; an unfinished one is continued.
+    /// Folder of the new suite; an unfinished suite is continued.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     #[command(flatten)]

@@ -39,13 +39,13 @@ pub struct Arguments {
     /// Number of runs of each experiment; an experiment whose tolerance is `stochastic` runs at least 96 times.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
-    /// Compare with the recorded gold value by value; exit code 4 if a value is out of its tolerance.
+    /// Compare results with the recorded gold; exit code 4 if a value is out of tolerance.
     #[arg(long, conflicts_with = "repeats")]
     check: bool,
     /// Print JSON.
     #[arg(long, requires = "check")]
     json: bool,
-    /// Use the paper's full protocol instead of the curtailed one.
+    /// Use the paper's full protocol instead of the shorter, curtailed protocol.
     #[arg(long)]
     full: bool,
     #[command(flatten)]

@@ -87,7 +87,7 @@ pub(super) struct RateOptions {
     /// Values of k in pass@k [default: 1 and the number of attempts].
     #[arg(short, value_name = "K", value_delimiter = ',', value_parser = parse_k)]
     pub k: Vec<usize>,
-    /// Scope of the intervals: these papers (`suite`), or papers like them (`papers`).
+    /// Papers that the intervals are about: the given papers (`suite`) or similar ones (`papers`).
     #[arg(long, value_name = "SCOPE", default_value = "suite", value_parser = parse_population)]
     pub intervals: Population,
 }
@@ -119,7 +119,7 @@ pub(super) struct SummaryFormat {
     /// Print JSON.
     #[arg(long, group = "format")]
     json: bool,
-    /// Print CSV, one row per agent and n. What verifiers chose is in the tables and in --json.
+    /// Print CSV, one row per agent and n. Results of verifiers are only in the tables and in --json.
     #[arg(long, group = "format")]
     csv: bool,
 }
@@ -152,7 +152,8 @@ struct Lines {
     rates: RateOptions,
 }
 
-/// Options of `report behaviour` and `report leaderboard`; other views have them, too.
+/// Options of `report behaviour` and `report leaderboard`. `report difficulty` and `report dates` have the same options
+/// and others.
 #[derive(clap::Args)]
 struct ViewOptions {
     #[command(flatten)]

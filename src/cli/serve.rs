@@ -20,9 +20,10 @@ use crate::stats::Intervals;
 
 /// Hand out episodes to learners over OpenEnv's protocol
 ///
-/// A learner resets a session to get a task and a sandbox, calls tools in it, and submits an answer. Its code is then
-/// run again and compared with gold, and the reward follows from that. Each episode is an attempt of the agent
-/// `serve:CLIENT`, stored like any other: `report` shows the run while it grows. Ctrl-C ends the server.
+/// A learner resets a session to get a task and a sandbox, calls tools in the sandbox, and submits an answer. The
+/// learner's code is then run again, the results are compared with gold, and the reward follows from the comparison.
+/// Each episode is an attempt of the agent `serve:CLIENT`, stored like any other: `report` shows the run while it
+/// grows. Ctrl-C ends the server.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -47,14 +48,14 @@ pub struct Arguments {
     /// Number of episodes over which the curriculum measures success.
     #[arg(long, value_name = "EPISODES", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "resume", help_heading = "Curriculum")]
     window: u32,
-    /// Begin the curriculum with the difficulty of functions in this stored run, as `report difficulty` estimates it.
-    /// Can be repeated, and is not stored: name the same runs again with `--resume`.
+    /// Begin the curriculum with the difficulty of functions in this stored run, as estimated by `report difficulty`.
+    /// Can be repeated. This option is not stored, so name the same runs again with `--resume`.
     #[arg(long = "difficulty", value_name = "RUN", help_heading = "Curriculum")]
     difficulty: Vec<String>,
-    /// Port on 127.0.0.1; 0 for a free one.
+    /// Port on 127.0.0.1; 0 for any free port.
     #[arg(long, default_value_t = 8000, conflicts_with_all = ["listen", "socket"], help_heading = "Connections")]
     port: u16,
-    /// Address to listen on. Beyond this machine only with `--token`.
+    /// Address to listen on. An address that other machines can reach needs `--token`.
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "socket", help_heading = "Connections")]
     listen: Option<SocketAddr>,
     /// Unix socket to listen on, instead of a port.
@@ -63,8 +64,8 @@ pub struct Arguments {
     /// Secret that clients must send as `Authorization: Bearer TOKEN` or `?token=TOKEN`.
     #[arg(long, env = "AUTOEXPERIMENT_TOKEN", hide_env_values = true, help_heading = "Connections")]
     token: Option<String>,
-    /// Answer a call that takes longer than this with a sign of life; the client then waits with the tool `wait`.
-    /// OpenEnv's clients give up after 60 s.
+    /// Time after which an unfinished call is answered with `pending`. The client then calls the tool `wait` until the
+    /// result is there. OpenEnv's clients give up after 60 s.
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Connections")]
     patience: Option<f64>,
 }

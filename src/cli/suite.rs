@@ -13,11 +13,12 @@ use crate::workspace::repo_digest;
 const BEGIN: &str = "<!-- suite table: begin -->";
 const END: &str = "<!-- suite table: end -->";
 
-/// Print the suite's table: what each paper contains, and how far it can be trusted
+/// Print a table of papers: their contents, and how far each paper can be trusted
 ///
-/// Shows functions, experiments, samples, tests and seconds per sample for n = 1 to 5, mean lines and calls, mutation
-/// score and worst leak, one row per paper and one for all. A `-` marks values that `verify` has not measured, or has
-/// measured on another state of the repo.
+/// The table has one row per paper and one row for all papers. The columns are: the numbers of functions and of
+/// experiments; for n = 1 to 5, the number of samples, and the tests and seconds per sample; the mean lines and calls
+/// of a function; the mutation score; and the worst leak. A `-` marks values that were not measured on the current
+/// state of the repo.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment suite\n  autoexperiment suite --csv >suite.csv\n  autoexperiment suite --readme docs/suite.md"

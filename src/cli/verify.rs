@@ -54,7 +54,7 @@ pub struct Arguments {
     /// line of each, `# replaces: BLOCK ...`, names the blocks whose cells it replaces.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck", "constants"])]
     solutions: Option<PathBuf>,
-    /// Only change the constants of right solutions, one at a time, and list the changes that remain unnoticed.
+    /// Only change constants in gold cells or right programs, and list unnoticed changes.
     #[arg(long, conflicts_with_all = ["mutants", "no_mutants", "survivors", "min_score", "every_pair", "recheck"])]
     constants: bool,
     /// Number of mutants per function.
@@ -66,14 +66,14 @@ pub struct Arguments {
     /// Show the mutants that no experiment notices, as diffs.
     #[arg(long)]
     survivors: bool,
-    /// End with exit code 3 if a paper's mutation score is lower.
+    /// End with exit code 3 if a paper's mutation score is below SCORE.
     #[arg(long, value_name = "SCORE", value_parser = parse_share)]
     min_score: Option<f64>,
     /// Run every experiment for every masked function, without using a trace to find which ones can matter.
     #[arg(long = "no-trace", alias = "every-pair")]
     every_pair: bool,
-    /// Measure a random part of the stored results again, and for every function how much of its body appears elsewhere.
-    /// Writes nothing, and lists what differs.
+    /// Measure a random share of the stored results again, and list what differs. Also measures again, for every
+    /// function, how much of the body appears elsewhere. Writes nothing.
     #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with_all = ["mutants", "every_pair", "fresh", "survivors", "min_score"])]
     recheck: Option<f64>,
     /// Seed that selects the random part [default: from the clock].

@@ -33,7 +33,7 @@ pub const MOST_TASKS: u32 = 100_000;
 /// Slurm options for a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SlurmJob {
-    /// Number of shards, each of which is an array task.
+    /// Number of shards of the run. Each array task works on one shard.
     pub shards: u32,
     /// Partition to submit to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct SlurmJob {
     /// Time limit of a task, in Slurm's notation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// Seconds before its time limit at which a task gets a signal to stop; 60 if not given.
+    /// Number of seconds before a task's time limit at which Slurm sends the task a signal to stop; 60 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<u32>,
     /// Memory of a task, in Slurm's notation.
@@ -58,12 +58,12 @@ pub struct SlurmJob {
     pub gpus: Option<String>,
     /// Number of processors of a task, equal to the number of attempts that the task makes in parallel.
     pub cpus: usize,
-    /// Site-specific lines for the batch script.
+    /// Lines that this cluster needs in the batch script, such as further Slurm options or commands.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template: String,
     /// Path of this program.
     pub program: PathBuf,
-    /// Further arguments of `resume` besides the run and the shard.
+    /// Arguments of `autoexperiment resume` in each task, besides the run and the shard.
     pub arguments: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ pub struct SlurmJob {
 pub struct Submission {
     /// Slurm's id of the job.
     pub job: String,
-    /// The tasks, such as `1-12` or `3,7`.
+    /// Numbers of the submitted array tasks, such as `1-12` or `3,7`.
     pub array: String,
     /// Time of the submission.
     pub at: jiff::Timestamp,

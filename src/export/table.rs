@@ -20,7 +20,8 @@ use crate::files::WholeFile;
 use crate::run::{AttemptRecord, measured};
 use crate::score::Verdict;
 
-/// A row of the table of attempts. Each record of the store is a row, also that of a try lost to infrastructure.
+/// A row of the table of attempts. Each record of the store is a row. An attempt that was lost to infrastructure and
+/// made again has several records.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AttemptRow {
     /// The run's name.
@@ -37,7 +38,7 @@ pub struct AttemptRow {
     pub n: u64,
     /// Number of the attempt at its sample, from 0.
     pub attempt: u64,
-    /// Whether the record enters the rates: only an attempt's last try does, unless it was lost or stopped.
+    /// Whether pass rates use the record: of an attempt's records, the last one that was not lost or stopped.
     pub counts: bool,
     /// Start of the attempt (UTC).
     pub started: jiff_timestamp::Time,
@@ -45,11 +46,11 @@ pub struct AttemptRow {
     pub end: String,
     /// Details about the end.
     pub end_detail: Option<String>,
-    /// Whether the attempt passes, by its report and, if the run verifies, by verification; null if lost or stopped.
+    /// Whether the attempt passes, by the report and, if the run verifies, by verification; null if lost or stopped.
     pub pass: Option<bool>,
-    /// Whether the answer agrees with gold; null if it was not scored.
+    /// Whether the answer agrees with gold; null if the answer was not scored.
     pub reported: Option<bool>,
-    /// Whether the results of the attempt's code, run again, agree with gold; null if it was not run.
+    /// Whether the results of the attempt's code, run again, agree with gold; null if the code was not run again.
     pub verified: Option<bool>,
     /// Whether the results that the agent reported are right but verification failed.
     pub unsupported: bool,
@@ -73,7 +74,7 @@ pub struct AttemptRow {
     pub wall_seconds: f64,
     /// Number of files that the agent changed.
     pub changed_files: u64,
-    /// Number of changes that were left out of verification.
+    /// Number of changed files that verification ignored, such as protected files.
     pub ignored_files: u64,
     /// The sandbox backend.
     pub sandbox: String,
@@ -85,7 +86,7 @@ pub struct AttemptRow {
     pub answer: Option<String>,
     /// The kind of task.
     pub family: String,
-    /// Completed share of the task from 0 to 1, in families with partial credit.
+    /// Completed share of the task from 0 to 1, in families (kinds of task) with partial credit.
     pub score: Option<f64>,
     /// Whether the attempt was lost to infrastructure.
     pub lost: bool,
@@ -97,7 +98,8 @@ pub struct AttemptRow {
     pub cached_replies: u64,
     /// The graphics processor reserved for the attempt with `--gpus each`.
     pub gpu: Option<String>,
-    /// The family's measures, each name prefixed with `reported_` or `verified_`; null if the attempt lacks it.
+    /// Additional measures of the family (kind of task). Each name begins with `reported_` or `verified_`. Null if the
+    /// attempt lacks the measure.
     #[serde(flatten)]
     pub measures: BTreeMap<String, Option<f64>>,
 }
@@ -119,7 +121,7 @@ pub struct ValueRow {
     pub n: u64,
     /// Number of the attempt at its sample, from 0.
     pub attempt: u64,
-    /// Whether the attempt's record counts.
+    /// Whether pass rates use the attempt's record.
     pub counts: bool,
     /// `reported` or `verified`.
     pub source: String,
@@ -135,7 +137,7 @@ pub struct ValueRow {
     pub error: Option<f64>,
     /// Whether the value is within its tolerance.
     pub pass: bool,
-    /// Reason for a failure: the value's, else the experiment's, else the verdict's.
+    /// Reason why the value fails or, if there is none, why the experiment or the whole verdict fails.
     pub reason: Option<String>,
     /// The gold value as JSON if it is not a number.
     pub gold_json: Option<String>,

@@ -33,7 +33,7 @@ pub struct TurnRow {
     pub n: u64,
     /// Number of the attempt at its sample, from 0.
     pub attempt: u64,
-    /// Whether the attempt's record enters the rates.
+    /// Whether pass rates use the attempt's record.
     pub counts: bool,
     /// Number of the reply within the attempt, from 1.
     pub step: u64,
@@ -43,7 +43,7 @@ pub struct TurnRow {
     pub text: String,
     /// Reasoning that the server returned separately.
     pub reasoning: Option<String>,
-    /// The reply's tool calls as JSON, null if it has none.
+    /// The reply's tool calls as JSON, null if the reply has none.
     pub tool_calls: Option<String>,
     /// Why the reply ended, in the server's words.
     pub finish: Option<String>,
@@ -65,17 +65,17 @@ pub struct TurnRow {
     pub completion_ids: Option<Vec<i64>>,
     /// Log-probabilities of the reply's tokens, null if the server did not return them.
     pub logprobs: Option<Vec<f64>>,
-    /// Number of the earlier step whose prompt and reply share the longest beginning with this prompt, null if none does.
+    /// Number of the earlier step whose prompt and reply share the longest beginning with this prompt, null if none.
     pub continues: Option<u64>,
-    /// Number of leading ids that the prompt shares with the step in `continues`, null if ids are unknown.
+    /// Number of leading token ids that the prompt shares with the step in `continues`, null if ids are unknown.
     pub kept_tokens: Option<u64>,
-    /// Number of ids of the step in `continues` that this prompt does not repeat, null if unknown; 0 if it repeats all.
+    /// Number of token ids of the step in `continues` that this prompt does not repeat, null if ids are unknown.
     pub dropped_tokens: Option<u64>,
     /// Why `dropped_tokens` is not 0: the agent changed the conversation, or the server tokenised it differently.
     pub dropped_by: Option<String>,
-    /// 1 if the attempt passes, 0 if not; null if it was lost or stopped.
+    /// 1 if the attempt passes, 0 if not; null if the attempt was lost or stopped.
     pub reward: Option<f64>,
-    /// Completed share of the task from 0 to 1, in families with partial credit.
+    /// Completed share of the task from 0 to 1, in families (kinds of task) with partial credit.
     pub score: Option<f64>,
 }
 

@@ -49,7 +49,7 @@ impl CellState {
 #[schemars(rename = "By")]
 #[serde(rename_all = "snake_case")]
 pub enum CellAuthor {
-    /// The harness ran it before the agent started.
+    /// The harness, before the agent started.
     Prefix,
     /// The agent.
     Agent,

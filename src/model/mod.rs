@@ -57,7 +57,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The author of a message.
+/// Role of a message in a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -65,7 +65,7 @@ pub enum Role {
     System,
     /// The task, and messages that the harness writes during the attempt.
     User,
-    /// The model.
+    /// A message of the model.
     Assistant,
     /// The result of a tool call.
     Tool,
@@ -74,7 +74,7 @@ pub enum Role {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
-    /// The author.
+    /// Role of the message.
     pub role: Role,
     /// The text.
     pub content: String,
@@ -115,7 +115,8 @@ impl Message {
     }
 }
 
-/// Data that the provider wants back with the reply it belongs to, so that the model can continue its reasoning.
+/// Data that must be sent back to the provider together with the reply in which the data came, so that the model can
+/// continue the reasoning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Thought {
@@ -124,11 +125,11 @@ pub enum Thought {
     /// A block exactly as received, signed or encrypted by the provider (Anthropic's `thinking`, `OpenRouter`'s
     /// details).
     Block(serde_json::Value),
-    /// A signature of the text or call that it comes with (Gemini).
+    /// Gemini's signature of the reply's text or of one of the reply's tool calls.
     Signature {
         /// The signature.
         signature: String,
-        /// Id of the signed call; absent if the text is signed.
+        /// Id of the tool call that is signed; absent if the text is signed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<String>,
     },
@@ -156,7 +157,7 @@ pub struct Tool {
     pub parameters: serde_json::Value,
 }
 
-/// Reasoning effort; the names are the providers'.
+/// Reasoning effort, under the names that providers use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 #[value(rename_all = "lower")]
@@ -186,7 +187,7 @@ pub struct Sampling {
     pub seed: Option<u64>,
     /// Maximum tokens of a reply.
     pub max_tokens: Option<u32>,
-    /// Maximum tokens of reasoning before the reply, for models that [reason by themselves](Model::reasons).
+    /// Maximum tokens of reasoning before the reply, for models that take such a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u32>,
     /// How much to reason; the provider's default when `None`.

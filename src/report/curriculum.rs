@@ -24,7 +24,7 @@ pub struct CurriculumRun {
     pub settings: CurriculumSettings,
 }
 
-/// The course of a run's curriculum.
+/// Success and difficulty over the course of a run with a curriculum.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CurriculumCourse {
     /// Name of the run.
@@ -33,7 +33,8 @@ pub struct CurriculumCourse {
     pub target: f64,
     /// Number of episodes over which the curriculum measures success.
     pub window: usize,
-    /// Success and difficulty in consecutive parts of the course, each of one window of episodes or of several.
+    /// Success and difficulty in consecutive parts of the run. A part covers the episodes of one or more whole windows;
+    /// only the last part may be shorter.
     pub parts: Vec<CurriculumPart>,
 }
 
@@ -46,9 +47,9 @@ pub struct CurriculumPart {
     pub last: usize,
     /// Share of the episodes that passed.
     pub success: f64,
-    /// Mean of n.
+    /// Mean n of the episodes.
     pub mean_n: f64,
-    /// Largest n.
+    /// Largest n of the episodes.
     pub largest_n: usize,
 }
 

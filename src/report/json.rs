@@ -20,13 +20,14 @@ pub struct ReportDocument<'a> {
     pub format: u32,
     /// Confidence level of the intervals, such as 0.95.
     pub level: f64,
-    /// Population that the intervals generalise to.
+    /// The papers that the intervals are about.
     pub population: Population,
-    /// One row for each agent, model and n. Rates are from 0 to 1, ends are counted by name.
+    /// One row for each agent, model and n. Rates are from 0 to 1. `ends` contains the number of attempts for each kind
+    /// of end.
     pub rows: &'a [SummaryRow],
-    /// One row for each verifier and the attempts it chose among; empty without verifiers.
+    /// One row for each verifier, agent, model and n; empty without verifiers.
     pub verifiers: &'a [VerifierRow],
-    /// The course of each run of episodes that has a curriculum; left out if no run has one.
+    /// Success and difficulty over the course of each run with a curriculum; absent if no run has one.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub curricula: &'a [CurriculumCourse],
     /// Sentences about what is missing or was left out.

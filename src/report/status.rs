@@ -39,16 +39,18 @@ pub struct Status {
     pub running: usize,
     /// Dollars spent on all model calls that have ended, including those of lost attempts and verifiers.
     pub cost: f64,
-    /// Maximum dollars of calls in progress or cut off by a kill. They count against `max_cost` too.
+    /// Maximum cost in dollars of model calls that are in progress, or that a kill of the run's process interrupted.
+    /// This sum counts towards `max_cost`, too.
     pub reserved: f64,
-    /// Part of the cost that is in the records of attempts and verifiers. Less than the cost while attempts run, and
-    /// after a kill until the run is resumed.
+    /// Part of `cost` that is in the records of attempts and verifiers. This part is smaller than `cost` while attempts
+    /// run and, after a kill of the run's process, until the run is resumed.
     pub recorded: f64,
     /// Cost limit of the run in dollars.
     pub max_cost: Option<f64>,
-    /// Attempts ended per minute, over the last ten minutes or since the session began.
+    /// Number of attempts that ended per minute, over the last ten minutes or, in a younger session, since the session
+    /// began.
     pub per_minute: Option<f64>,
-    /// Seconds left, at the rate of `per_minute`.
+    /// Seconds until the run is finished, at the rate of `per_minute`.
     pub seconds_left: Option<f64>,
     /// The attempts that ended last, newest first.
     pub last: Vec<LastEnded>,

@@ -50,23 +50,23 @@ impl Default for SummaryOptions {
     }
 }
 
-/// The rows, and what a reader must know about them.
+/// Results of a run or of several runs, and what a reader must know about the results.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
-    /// Rows ordered by agent, model and n. With several n, the row over all n comes last.
+    /// Rows ordered by agent, model and n. An agent and model with several n have a last row over all n.
     pub rows: Vec<SummaryRow>,
     /// Confidence level of the intervals, such as 0.95.
     pub level: f64,
-    /// Population that the intervals generalise to.
+    /// The papers that the intervals are about.
     pub population: Population,
-    /// The family's word for a group of samples, such as a paper.
+    /// The word for a group of samples in texts: "paper", or another word in other families (kinds of task).
     #[serde(skip)]
     pub group: &'static str,
     /// Sentences about what is missing or was left out.
     pub notes: Vec<String>,
     /// Pass rates of the attempts that verifiers chose.
     pub verifiers: Vec<VerifierRow>,
-    /// Courses of the runs' curricula.
+    /// Success and difficulty over the course of each run with a curriculum.
     pub curricula: Vec<CurriculumCourse>,
 }
 
@@ -83,7 +83,7 @@ const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// The row of one agent and model, at one n or over all.
+/// Results of one agent and model, at one n or over all n.
 ///
 /// Each attempt counts once: among several records of the same agent, model, sample and attempt, the last one that was
 /// not lost to infrastructure counts or, if all were lost, the last one. Lost attempts appear in `lost` and `ends`, and
@@ -95,7 +95,7 @@ pub struct SummaryRow {
     pub agent: String,
     /// The model's name.
     pub model: Option<String>,
-    /// Number of masked functions; `None` for all.
+    /// Number of masked functions; `None` in the row over all n.
     pub n: Option<usize>,
     /// Samples with at least one attempt that was not lost.
     pub samples: usize,
@@ -113,28 +113,31 @@ pub struct SummaryRow {
     /// Share of verified attempts whose code agrees with gold, averaged over samples; `None` if no attempt was
     /// verified.
     pub verified: Option<f64>,
-    /// Completed share of the task from 0 to 1 in families with partial credit, averaged over samples; as verified or,
-    /// without verification, as reported.
+    /// Completed share of the task from 0 to 1, averaged over samples, in families (kinds of task) with partial credit.
+    /// Each attempt counts with the share found by verification or, without verification, by the comparison of the
+    /// answer with gold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// Confidence interval of `score`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_interval: Option<Interval>,
-    /// Pass rate weighted by the withheld lines of code of each sample, over the samples whose number of lines is
-    /// known.
+    /// Pass rate in which the weight of a sample is the number of lines of code that the sample withholds. Samples
+    /// whose number of lines is unknown are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_lines: Option<f64>,
     /// Confidence interval of `score_lines`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_lines_interval: Option<Interval>,
-    /// Withheld lines of code in all samples for which they are known.
+    /// Sum of the numbers of lines of code that the samples withhold. Samples whose number of lines is unknown are left
+    /// out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<usize>,
-    /// With feedback: share of attempts that pass after the first round, the second, and so on, averaged over samples.
-    /// An attempt with fewer rounds counts with its final outcome.
+    /// Shares of attempts that pass after the first round, after the second round, and so on, averaged over samples. An
+    /// attempt with fewer rounds counts with the final outcome. Absent if no attempt got feedback.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after_rounds: Vec<f64>,
-    /// The family's measures by name (see [`Outcome::measures`]), averaged over samples.
+    /// Additional measures of the family (kind of task), averaged over samples. Names begin with `reported_` or
+    /// `verified_`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, f64>,
     /// Confidence intervals of the measures whose values are all from 0 to 1.
@@ -153,7 +156,7 @@ pub struct SummaryRow {
     /// pass@1 if every lost attempt had passed; `None` if none were lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass_at_best: Option<f64>,
-    /// Number of attempts by end, including lost ones.
+    /// Number of attempts for each way in which attempts ended, including lost attempts.
     pub ends: BTreeMap<End, usize>,
     /// Mean number of steps per attempt: model replies or, of an agent without a model, the calls that it made.
     pub steps: Option<f64>,
@@ -161,9 +164,9 @@ pub struct SummaryRow {
     pub format_errors: Option<f64>,
     /// Dollars per sample, over the attempts that count.
     pub cost_per_sample: Option<f64>,
-    /// Total dollars, including lost and superseded attempts.
+    /// Total dollars, including those of lost attempts and of attempts that were made again.
     pub cost: f64,
-    /// Total tokens, including lost and superseded attempts.
+    /// Total tokens, including those of lost attempts and of attempts that were made again.
     pub usage: Usage,
     /// Mean seconds of tool time per attempt.
     pub tool_seconds: Option<f64>,

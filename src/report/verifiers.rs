@@ -18,7 +18,7 @@ use crate::verifier::stored::ChoiceRecord;
 /// Maximum width of a verifier's name, in characters.
 const VERIFIER_WIDTH: usize = 24;
 
-/// The row of one verifier on the attempts of one agent and model, at one n or over all.
+/// Results of one verifier that chose among the attempts of one agent and model, at one n or over all n.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VerifierRow {
     /// The verifier's label.
@@ -31,22 +31,23 @@ pub struct VerifierRow {
     pub n: Option<usize>,
     /// Samples at which the verifier chose an attempt.
     pub samples: usize,
-    /// Attempts per sample; the smallest number if they differ.
+    /// Attempts per sample; the smallest number if samples have different numbers.
     pub k: usize,
     /// Pass rates of a single attempt, of the chosen attempt, and of the best of all attempts, each averaged over
     /// samples.
     pub rates: [f64; 3],
     /// Confidence intervals of `rates`.
     pub intervals: Option<[Interval; 3]>,
-    /// (chosen - single) / (best - single); `None` if best equals single.
+    /// (chosen - single) / (best - single), computed from the pass rates in `rates`; `None` if best equals single.
     pub gap_closed: Option<f64>,
     /// Confidence interval of `gap_closed`.
     pub gap_interval: Option<Interval>,
     /// Dollars spent on choosing.
     pub cost: f64,
-    /// Replies of the verifier's model that named a candidate that doesn't exist.
+    /// Number of replies of the verifier's model that named a candidate that doesn't exist.
     pub unknown: u32,
-    /// Replies that named no candidate, and questions that the model refused.
+    /// Number of replies that named no candidate, plus the number of questions that got no reply because the question
+    /// was refused or too long.
     pub unreadable: u32,
 }
 

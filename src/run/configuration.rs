@@ -24,18 +24,18 @@ pub struct Configuration {
     pub family: String,
     /// The suite's folder.
     pub suite: PathBuf,
-    /// Ids of papers, or of other items of the family.
+    /// Ids of the papers, or of the repos or tasks that a family (kind of task) has instead of papers.
     pub papers: Vec<String>,
     /// The samples to attempt.
     pub draw: SampleDraw,
     /// Attempts per sample.
     pub k: u32,
-    /// Agents, as given: `react`, `scripted:steps.jsonl`.
+    /// Agents, as named on the command line: `react`, `scripted:steps.jsonl`.
     pub agents: Vec<AgentSpec>,
     /// Settings of agents.
     #[serde(default)]
     pub settings: crate::agent::Settings,
-    /// The model, as given.
+    /// The model, and how to reach the model; null if none was named.
     #[serde(default)]
     pub model: Option<ModelChoice>,
     /// Sampling settings of the model.
@@ -47,12 +47,13 @@ pub struct Configuration {
     pub env: crate::env::EnvKind,
     /// The kind of sandbox: `local`, `docker`, `podman`, `none`.
     pub sandbox: SandboxKind,
-    /// Graphics processors: `all` or a number for each container, or `each` for one per attempt.
+    /// Graphics processors: `all` or a number of processors for each container, or `each` for one processor per
+    /// attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Gpus>,
     /// Resource limits of each sandbox.
     pub sandbox_limits: SandboxLimits,
-    /// Curtailed or full experiments.
+    /// Whether experiments run with curtailed (shorter) or full parameters.
     pub protocol: Protocol,
     /// How values are compared with gold.
     pub scoring: Rule,
@@ -60,12 +61,13 @@ pub struct Configuration {
     pub verify: bool,
     /// Maximum number of attempts in parallel.
     pub jobs: usize,
-    /// Maximum number of tries of an attempt that is lost to infrastructure.
+    /// Maximum number of times that a session makes an attempt, if infrastructure (the machine or the model's provider)
+    /// fails each time.
     pub tries: u32,
     /// Maximum dollars spent by the whole run.
     #[serde(default)]
     pub max_cost: Option<f64>,
-    /// Verifiers that pick one of the attempts at each sample, as given.
+    /// Verifiers that choose one of the attempts at each sample, as named on the command line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verifiers: Vec<VerifierSpec>,
     /// Number of different orders in which a model verifier is shown the attempts; it votes once for each order.
@@ -73,7 +75,7 @@ pub struct Configuration {
     pub orders: u32,
     /// Seed of all random draws.
     pub seed: u64,
-    /// Settings of a run whose attempts are started by clients of `serve`.
+    /// Settings of a run whose attempts are started by clients of `serve` or `mcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving: Option<Serving>,
 }
@@ -100,16 +102,16 @@ pub struct SampleDraw {
     /// Alternative to `n`: shares of a paper's functions to mask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fractions: Vec<f64>,
-    /// Kind of units to mask in papers that list functions and regions.
+    /// What to mask in papers that list functions and regions.
     #[serde(default, skip_serializing_if = "UnitChoice::is_default")]
     pub units: UnitChoice,
     /// Draws only samples whose withheld code or text became public after this date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub after: Option<PartialDate>,
-    /// Maximum number of samples for each n of a paper.
+    /// Maximum number of samples for each paper and each number of masked functions.
     pub limit: usize,
-    /// Exactly these samples; empty to draw samples instead.
+    /// Ids of the samples to attempt. If the list is empty, samples are drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<String>,
 }
@@ -117,7 +119,7 @@ pub struct SampleDraw {
 /// A model and how to reach it. Never contains a key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelChoice {
-    /// As given: `openai:gpt-5`, `scripted:replies.jsonl`.
+    /// The model, as named on the command line: `openai:gpt-5`, `scripted:replies.jsonl`.
     pub spec: String,
     /// Address of an OpenAI-compatible server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,13 +136,13 @@ pub struct ModelChoice {
     /// Folder where replies are cached for later runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<PathBuf>,
-    /// File where calls are recorded.
+    /// File where model calls are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
     /// Time limit of one request in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_timeout: Option<f64>,
-    /// Retries of a failed request.
+    /// Maximum number of retries of a failed request.
     pub retries: usize,
 }
 

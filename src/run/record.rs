@@ -43,14 +43,15 @@ pub struct AttemptRecord {
     /// The agent's answer, verbatim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Comparison of the answer with gold; absent if the attempt was lost to infrastructure.
+    /// Comparison of the answer with gold; absent if the attempt was stopped or lost to infrastructure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<Verdict>,
-    /// Comparison of the agent's code, run again by us, with gold; absent with `--no-verify` or after infrastructure
-    /// failures.
+    /// Comparison of the results of the agent's code, run again by the harness, with gold; absent with `--no-verify`,
+    /// or if the attempt was stopped or lost to infrastructure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verdict>,
-    /// Data about the agent's work, in families that score more than the answer.
+    /// Data about the agent's work that are scored in addition to the answer, in families (kinds of task) with such
+    /// data.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub observed: serde_json::Map<String, serde_json::Value>,
     /// Results of verification by check, so that a stored run can be scored again.
@@ -59,7 +60,7 @@ pub struct AttemptRecord {
     /// Whether the attempt passes: reported and, unless `--no-verify`, verified.
     pub pass: bool,
     /// Verdicts after each round of an attempt with feedback. If the rounds or the attempt's budget are used up, the
-    /// last round is missing, because its verdicts are those of the attempt. Empty without feedback.
+    /// last round is missing, because the attempt's own verdicts are about the same work. Empty without feedback.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
     /// Number of steps: model replies or, of an agent without a model, the calls that it made.
@@ -79,21 +80,22 @@ pub struct AttemptRecord {
     pub verify_seconds: f64,
     /// Seconds from start to end, everything included.
     pub wall_seconds: f64,
-    /// Whether the agent had finished and only verification was lost.
+    /// Whether the agent had finished, but verification was stopped or lost to infrastructure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verification_lost: bool,
-    /// For `sandbox_lost`: evidence that the machine failed rather than the attempt.
+    /// Evidence that the machine failed, not the attempt. Present only if `end` is `sandbox_lost`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// Files that the agent changed.
     pub changed: Vec<String>,
-    /// Changed paths that verification does without: links, special files and files that are too large.
+    /// Changed paths that verification does not use: links, special files, and files that are too large, cannot be read
+    /// or have an unusable path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
-    /// Number of further new files, which are not listed.
+    /// Number of further new files, which are neither listed nor used in verification.
     #[serde(default)]
     pub unlisted: u64,
-    /// Changed files that were not taken over to verification because the paper protects them.
+    /// Changed files that verification ignored, for example because the paper protects them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,
     /// The sandbox backend.
@@ -111,24 +113,25 @@ pub struct AttemptRecord {
     /// the provider would have to run. The trajectory has the reasons (`call_refused`).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused_requests: u32,
-    /// Number of the curriculum's draw that chose the sample, from 0; absent if somebody else chose it.
+    /// Number of the curriculum's draw that chose the sample, from 0; absent if the curriculum did not choose the
+    /// sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curriculum: Option<u64>,
 }
 
-/// Verdicts at the end of a round after which the attempt got feedback, or passed.
+/// Verdicts at the end of one round of an attempt with feedback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
-    /// Whether the attempt passed at that point.
+    /// Whether the attempt passed at the end of the round.
     pub pass: bool,
-    /// Whether its answer agreed with gold.
+    /// Whether the answer agreed with gold.
     pub reported: bool,
-    /// Whether its code agreed with gold, if it was verified.
+    /// Whether the results of the code, run again, agreed with gold; absent without verification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
-    /// Number of steps until then.
+    /// Number of steps from the start of the attempt to the end of the round.
     pub steps: u32,
-    /// Dollars until then.
+    /// Dollars spent from the start of the attempt to the end of the round.
     pub cost: f64,
 }
 

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::Nesting;
 
-/// Units to mask in a paper that lists functions and regions.
+/// What to mask in a paper that lists functions and regions. A region is a group of statements in a function or module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitChoice {
-    /// Functions, or regions if the paper lists no functions
+    /// Whole functions, or regions if the paper lists no functions
     #[default]
     Functions,
-    /// Regions
+    /// Regions, which are groups of statements in a function or module
     Regions,
-    /// Functions and regions, also together in one sample
+    /// Whole functions and regions, also together in one sample
     All,
 }
 

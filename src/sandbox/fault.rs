@@ -120,18 +120,19 @@ pub struct Evidence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceKind {
-    /// The sandbox failed before anything of the attempt was in it.
+    /// The workspace could not be created, or the sandbox or the agent's program could not be started.
     NotStarted,
-    /// The container engine's other connections broke at the same time.
+    /// The harness's other connection to the container engine broke at the same time as the one to the container.
     EngineGone,
-    /// The container engine did not answer a request that has nothing to do with the attempt.
+    /// The container engine did not answer a request that had nothing to do with the attempt.
     EngineSilent,
-    /// Another process of the host killed, paused or stopped the container through the engine, or killed the first
-    /// process of a local sandbox, which nothing inside can do.
+    /// A process outside the sandbox ended or paused the container through the engine, or killed the first process of a
+    /// local sandbox. No process inside the sandbox can do either.
     StoppedByOthers,
-    /// A fresh, empty sandbox failed after the attempt's own was gone.
+    /// A fresh, empty sandbox failed after the attempt's own sandbox was gone.
     FreshSandboxFailed,
-    /// The kernel killed a process for a memory limit outside the sandbox, while the sandbox was within its own.
+    /// The kernel killed a process because of a memory limit outside the sandbox, while the sandbox was within the
+    /// sandbox's own limit.
     OuterMemoryLimit,
     /// A system call of the harness itself failed, or the harness crashed.
     Harness,

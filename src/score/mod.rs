@@ -44,7 +44,8 @@ pub enum Rule {
     /// Every value must be within its tolerance.
     #[default]
     Strict,
-    /// The published implementation's rule on the mean loss of the values, faults included.
+    /// The rule of the published implementation: the mean loss of an experiment's values must be at most 0.05. The
+    /// faults of that implementation are kept.
     Reference,
 }
 
@@ -79,7 +80,7 @@ pub struct ValueVerdict {
     /// The value given; `None` if it is missing.
     pub got: Option<Value>,
     /// Relative error |got - gold| / |gold|, or absolute error |got - gold| if gold is 0; `None` if either is not a
-    /// finite number. By [`Rule::Reference`]: the published loss, with its sign.
+    /// finite number. By [`Rule::Reference`]: the loss |gold - got| / gold, which is negative if gold is negative.
     pub error: Option<f64>,
     /// Whether the value is within its tolerance.
     pub pass: bool,
@@ -110,8 +111,8 @@ pub struct ExperimentVerdict {
 /// Verdict on a sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Whether the sample passes: in masked replication, whether all of its experiments pass, of which there must be at
-    /// least one.
+    /// Whether the sample passes. In masked replication by [`Rule::Strict`], a sample passes if it has at least one
+    /// experiment and all experiments pass.
     pub pass: bool,
     /// How much of the task was done, from 0 to 1, in families with partial credit.
     #[serde(default, skip_serializing_if = "Option::is_none")]

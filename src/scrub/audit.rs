@@ -17,9 +17,9 @@ pub struct Audit {
     pub format: u32,
     /// Format in which the text was read.
     pub text_format: MarkupFormat,
-    /// Number of removed numbers.
+    /// How many numbers were removed.
     pub removed: usize,
-    /// Number of kept numbers.
+    /// How many numbers were kept.
     pub kept: usize,
     /// All numbers, in the order of the text.
     pub numbers: Vec<SeenNumber>,

@@ -85,64 +85,64 @@ impl MarkupFormat {
     }
 }
 
-/// The rule that decided on a number. The names are part of the audit's format.
+/// The rule by which a number is kept or removed. The rules' names are part of the audit's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Rule")]
 #[serde(rename_all = "kebab-case")]
 pub enum ScrubRule {
-    /// Kept: code, verbatim text, or a program listing.
+    /// Keeps a number in code, in verbatim text or in a program listing.
     Code,
-    /// Kept: part of an equation.
+    /// Keeps a number that is part of an equation.
     Equation,
-    /// Kept: the list of references.
+    /// Keeps a number in the list of references.
     Bibliography,
-    /// Kept: front matter, preamble, column specifications.
+    /// Keeps a number that is part of the layout: front matter, the preamble, column specifications of tables.
     Layout,
-    /// Kept: within a citation, a link, a label or inline code.
+    /// Keeps a number within the markup of a citation, a link or a label, or within inline code.
     Markup,
-    /// Kept: part of a name, such as ResNet-50, CIFAR-10, top-5 or x_1.
+    /// Keeps a number that is part of a name, such as ResNet-50, CIFAR-10 or top-5.
     Name,
-    /// Kept: number of a list item or a heading.
+    /// Keeps the number of a list item, a heading or an equation.
     Numbering,
-    /// Kept: number of a section, figure, table, equation, theorem or page.
+    /// Keeps a number after a word such as section, figure, table, equation, theorem or page.
     Reference,
-    /// Kept: a citation in brackets.
+    /// Keeps a number of a citation in brackets, such as `[12]`.
     Citation,
-    /// Kept: a year, a date or a time of day.
+    /// Keeps a number that is a year, or part of a date or of a time of day.
     Date,
-    /// Kept: version or model of a program or machine.
+    /// Keeps the version or model number of a program or machine.
     Version,
-    /// Kept: base or exponent of a power, or an index.
+    /// Keeps the base or exponent of a power, such as 10^6, or an index, such as x_1.
     Power,
-    /// Kept: value or bound of a symbol.
+    /// Keeps the value or bound of a symbol, such as 5 in n = 5.
     Symbol,
-    /// Kept: a member of a set in braces.
+    /// Keeps a member of a set in braces, such as {0.1, 0.2}.
     Range,
-    /// Kept: level of an interval, a quantile or a test.
+    /// Keeps the level of an interval, a quantile or a test.
     Level,
-    /// Kept: a size, such as 28 x 28, 8-bit or 16 GB, or the whole in "94 of 100".
+    /// Keeps a size, such as 28 x 28, 8-bit or 16 GB.
     Size,
-    /// Removed: a ratio, such as 2.5 times faster or a 120-fold speed-up.
+    /// Removes a ratio, such as 2.5 times faster or a 120-fold speed-up.
     Ratio,
-    /// Removed: a test statistic.
+    /// Removes a test statistic, such as 6.32 in t(4) = 6.32.
     Statistic,
-    /// Removed: nearby words indicate a result.
+    /// Removes a number because nearby words indicate a result.
     ResultWords,
-    /// Kept: nearby words indicate a setting or a size, or no word indicates anything.
+    /// Keeps a number because nearby words indicate a setting or a size, or because no word indicates anything.
     SettingWords,
-    /// Kept: header of a table.
+    /// Keeps a number in the header of a table.
     TableHeader,
-    /// Kept: column of labels in a table.
+    /// Keeps a number in a table's column of labels.
     TableLabel,
-    /// Kept: column or row of settings or sizes in a table.
+    /// Keeps a number in a table's column or row of settings or sizes.
     TableSetting,
-    /// Kept: table that does not look like one of results.
+    /// Keeps a number in a table that does not look like a table of results.
     TableOther,
-    /// Removed: body of a table of results.
+    /// Removes a number in the body of a table of results.
     TableResult,
-    /// Removed: rounding of a gold value.
+    /// Removes a number that is a rounding of a gold value.
     Gold,
-    /// Kept: named as a setting in a comment that begins with `settings:`.
+    /// Keeps a number that a comment beginning with `settings:` names as a setting.
     Marked,
 }
 

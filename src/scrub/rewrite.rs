@@ -20,21 +20,21 @@ pub struct Scrubbed {
     pub numbers: Vec<SeenNumber>,
 }
 
-/// A number of the original text.
+/// A number that was found in the original text, and the decision on this number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeenNumber {
-    /// Line, from 1.
+    /// Line in which the number begins, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column at which the number begins, from 1, in characters.
     pub column: usize,
     /// The number as written.
     pub text: String,
     /// Whether the number was removed.
     pub removed: bool,
-    /// The rule that decided.
+    /// The rule by which the number was kept or removed.
     pub rule: ScrubRule,
-    /// The word, sign or name with the largest weight, if words decided.
+    /// The nearby word, sign or name that counted most. Present only with the rules `result-words` and `setting-words`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cue: Option<String>,
 }

@@ -7,16 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{normal, student};
 
-/// The population that an interval generalises to.
+/// The papers that a confidence interval is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Population {
-    /// These papers: the rate over all their possible samples. Its error comes from how samples of the same paper and n
-    /// differ.
+    /// The given papers: intervals are for the rate over all possible samples of these papers. The width of an interval
+    /// follows from differences between samples of the same paper and n.
     #[default]
     Suite,
-    /// Papers like these: the rate on other papers. Whole papers vary, because the samples of a paper share its
-    /// functions, its data and its difficulty. With few papers the interval is wide.
+    /// Papers like the given ones: intervals are for the rate over all such papers. The width of an interval follows
+    /// from differences between papers, because the samples of a paper share functions, data and difficulty. With few
+    /// papers, intervals are wide.
     Papers,
 }
 
@@ -25,7 +26,7 @@ pub enum Population {
 pub struct Intervals {
     /// Confidence level, such as 0.95.
     pub level: f64,
-    /// Population that the intervals generalise to.
+    /// The papers that the intervals are about.
     pub population: Population,
     /// The word for a group of samples in texts: "paper", or another family's word.
     pub group: &'static str,

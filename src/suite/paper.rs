@@ -219,14 +219,14 @@ pub struct CurtailedEvidence {
     pub time: f64,
 }
 
-/// Which of an experiment's parameters to use.
+/// Which values of an experiment's parameters to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
-    /// The shorter protocol.
+    /// The values under `curtailed` in the manifest, which make an experiment shorter.
     #[default]
     Curtailed,
-    /// The paper's own protocol.
+    /// The values under `full` in the manifest, which are those of the paper.
     Full,
 }
 

@@ -17,12 +17,12 @@ use crate::model::Tool;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prompting {
-    /// A thought (Yao et al., 2023)
+    /// A thought, as in ReAct (Yao et al., 2023)
     #[default]
     React,
-    /// Reflection, research plan and status, fact check, thought (Huang et al., 2024)
+    /// Four parts, as in MLAgentBench (Huang et al., 2024): reflection, research plan and status, fact check, thought
     Mlagentbench,
-    /// Plan and status, thought
+    /// Two parts: plan and status, thought
     Planning,
 }
 

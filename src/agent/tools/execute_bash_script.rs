@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// Arguments of the script.
     #[serde(default)]
     pub(super) arguments: Vec<String>,
-    /// Seconds after which it is stopped.
+    /// Seconds after which the script is stopped.
     #[serde(default)]
     pub(super) timeout_seconds: Option<f64>,
 }

@@ -12,9 +12,9 @@ pub(super) struct Move;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {
-    /// What to move.
+    /// Path of the file or folder to move.
     source: String,
-    /// Its new path, or the folder to move it into.
+    /// The new path, or the folder to move the file or folder into.
     destination: String,
 }
 

@@ -16,14 +16,14 @@ pub struct CallTokens {
     /// prompt. None if no recent call begins with the same token, or if the server returned no token ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u32>,
-    /// Number of ids at the beginning of the prompt that are equal to the ids of the earlier call's prompt and reply.
+    /// Number of ids at the beginning of the prompt that equal the first ids of the earlier call (prompt and reply).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept: usize,
-    /// Number of the earlier call's ids that this prompt does not repeat. If it is not 0, the conversation was
+    /// Number of the earlier call's ids that this prompt does not repeat. If this number is not 0, the conversation was
     /// rewritten.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped: usize,
-    /// Ids of the prompt that follow the shared ones.
+    /// Ids of the prompt after the first `kept` ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompt: Vec<u32>,
     /// The reply's ids.

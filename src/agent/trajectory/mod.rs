@@ -107,7 +107,7 @@ pub enum Event {
         /// Seconds of tool time.
         seconds: f64,
     },
-    /// A tool has asked the model. Not a step, but costs tokens and money.
+    /// A tool has asked the model. This call is not a step, but costs tokens and money.
     ToolModelCall {
         /// Number of the step.
         step: u32,
@@ -122,7 +122,7 @@ pub enum Event {
         /// Seconds of waiting for the reply.
         seconds: f64,
     },
-    /// A call of the model got no reply. Not a step, but may have cost tokens and money.
+    /// A model call got no reply. This call is not a step, but may have cost tokens and money.
     CallFailed {
         /// Number of the last step.
         step: u32,
@@ -170,7 +170,7 @@ pub enum Event {
         /// Name of the omitted feature.
         what: String,
     },
-    /// A call was refused without asking the model.
+    /// A call was refused and not sent to the model.
     CallRefused {
         /// Why the call was refused.
         what: String,
@@ -186,11 +186,12 @@ pub enum Event {
         /// Seconds that the program or function ran, without waits for the model.
         seconds: f64,
     },
-    /// The agent begins another try, with a new conversation.
+    /// The agent begins a try: a part of the attempt in which the agent works on the task in a new conversation. Only
+    /// agents with the setting `reflexion` divide an attempt into tries.
     Try {
-        /// Number of the try, from 1.
+        /// Number of the try within the attempt, from 1.
         number: u32,
-        /// Why the previous try failed.
+        /// Why the previous try failed; absent for the first try.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
@@ -202,7 +203,7 @@ pub enum Event {
         count: usize,
         /// Number of bytes kept of the message before the removed messages; the note is appended to these bytes.
         keep: usize,
-        /// Note which says that steps are missing. It contains a summary of them, if there is one.
+        /// Note which says that steps are missing. If the removed steps were summarised, the note contains the summary.
         note: String,
     },
     /// An observation was shortened to save space in the model's context.
@@ -235,7 +236,7 @@ pub enum Event {
         exit: crate::sandbox::Exit,
         /// Wall seconds.
         seconds: f64,
-        /// The result, if there is one.
+        /// Result of the experiment; absent if no result could be read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
         /// The end of the command's standard error, if the command failed.

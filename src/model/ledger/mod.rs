@@ -37,7 +37,8 @@ pub struct Payer {
     /// Number of the attempt; absent for a verifier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// Start time of this try of the attempt, as in the attempt's record.
+    /// Start of the attempt, as in the attempt's record; absent for a verifier. An attempt that is made again gets a
+    /// new record with another start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<jiff::Timestamp>,
     /// The verifier's name; absent for an attempt.
@@ -50,7 +51,8 @@ pub struct Payer {
 #[schemars(rename = "Entry")]
 #[serde(tag = "entry", rename_all = "snake_case")]
 pub enum LedgerEntry {
-    /// Money that the run had spent before it had a ledger.
+    /// Money that the run had spent before this ledger was begun. Written only if an earlier version of this program,
+    /// which kept no ledger, began the run.
     Carried {
         /// Dollars spent by attempts.
         #[serde(deserialize_with = "dollars")]
@@ -59,11 +61,11 @@ pub enum LedgerEntry {
         #[serde(deserialize_with = "dollars")]
         verifiers: f64,
     },
-    /// A call is about to be made.
+    /// A model call is about to be made.
     Reserved {
-        /// Number of the call within this file.
+        /// Number of the call, unique within this ledger file.
         call: u64,
-        /// The payer.
+        /// The attempt or verifier that pays for the call.
         #[serde(flatten)]
         payer: Payer,
         /// Maximum cost in dollars.
@@ -78,9 +80,9 @@ pub enum LedgerEntry {
         /// Tokens used.
         usage: Usage,
     },
-    /// A call has ended.
+    /// A model call has ended.
     Settled {
-        /// Number of the call within this file.
+        /// Number of the call, as in the call's `reserved` line in the same file.
         call: u64,
         /// Cost in dollars.
         #[serde(deserialize_with = "dollars")]
