@@ -70,7 +70,7 @@ mod tests {
     use crate::agent::tests::support::task;
 
     #[test]
-    fn the_files_hold_the_paper_the_experiments_and_a_script_that_runs_them() {
+    fn task_files_contain_the_paper_the_experiments_and_a_script_that_runs_the_experiments() {
         let files = task_files(&task());
         let names: Vec<_> = files.iter().map(|(path, _)| path.display().to_string()).collect();
         assert_eq!(names, ["paper.txt", "experiments.md", "run_experiments.sh"]);

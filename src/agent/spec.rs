@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_split_where_an_agents_name_begins() {
+    fn a_list_of_agents_is_split_only_where_the_name_of_an_agent_begins() {
         let split = |list: &str| AgentSpec::split(list).join(" | ");
         assert_eq!(split("gold,noop"), "gold | noop");
         assert_eq!(

@@ -11,7 +11,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_at_its_beginning_between_characters() {
+    fn a_long_text_is_reduced_to_its_last_whole_characters() {
         assert_eq!(["abc", "äöü", "ab", ""].map(|text| tail(text, 2)), ["bc", "öü", "ab", ""]);
         assert_eq!(tail("abc", 0), "");
     }

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn every_function_and_experiment_with_a_predicted_effect_is_in_at_least_one_tested_pair() {
+    fn each_function_and_experiment_for_which_traces_predict_an_effect_is_tested_in_some_pair() {
         let believed: BTreeSet<ExperimentAndFunction> = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)].into();
         let mut plan = MatrixPlan { predicted: Vec::new(), believed, pairs: [(3, 3)].into(), notes: Vec::new() };
         plan.test_beliefs(&[1.0, 2.0, 3.0, 4.0]);

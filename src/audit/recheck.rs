@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_random_part_is_about_as_large_as_asked_differs_by_seed_and_is_never_empty() {
+    fn a_random_selection_has_about_the_requested_share_depends_on_the_seed_and_is_never_empty() {
         let items: Vec<u32> = (0..2000).collect();
         let draw = |fraction, seed| RecheckShare { fraction, seed }.select(items.clone(), u32::to_string);
         assert!((150..250).contains(&draw(0.1, 1).len()));

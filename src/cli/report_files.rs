@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_beside_a_page_is_named_so_that_a_browser_finds_it() {
+    fn the_data_folder_beside_a_page_is_named_after_the_page_and_escaped_in_urls() {
         assert_eq!(in_url("a b#ä.data"), "a%20b%23%C3%A4.data");
         assert_eq!(beside(Path::new("x/report.html")).unwrap(), Path::new("x/report.data"));
         assert!(beside(Path::new("report.data")).is_err());

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_array_is_stored_in_the_folder_of_its_run_and_is_not_cancelled() {
+    fn a_stored_job_array_is_read_back_from_its_runs_folder_and_is_not_yet_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         assert!(JobArray::read(folder.path()).unwrap().is_none());
         let job = SlurmJob { shards: 3, cpus: 2, program: "/bin/ae".into(), ..SlurmJob::default() };

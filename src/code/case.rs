@@ -242,7 +242,7 @@ def f(x, y=None):
     }
 
     #[test]
-    fn recording_code_passes_on_the_arguments_of_each_call() {
+    fn inserted_code_records_the_arguments_of_each_call_of_a_function() {
         for text in [
             "def f(x, *y):  # of x\n    \"\"\"Of x.\"\"\"\n    return x\n",
             "def f(x, *y):  # of x\n    z = x; return z\n",

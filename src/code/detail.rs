@@ -279,7 +279,7 @@ mod tests {
         raise NotImplementedError\n    return {'key': 'some longer text' 'word'}, x.encode('UTF-8'), 'T:%Y ถ้วน', 'et', 0.7, 37, 0.5, 24, 40\n";
 
     #[test]
-    fn words_numbers_and_exceptions_are_found_but_not_those_of_docstrings_and_regular_expressions() {
+    fn words_numbers_and_exceptions_in_code_are_details_but_docstrings_and_regular_expressions_are_not() {
         let module = Module::parse("m.py", SOURCE.as_bytes().to_vec()).unwrap();
         let found = module.details(&module.body_code(0));
         let short: Vec<&str> =
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_states_a_detail_of_a_body_if_it_contains_all_its_whole_words_and_numbers() {
+    fn a_text_states_a_detail_only_if_it_contains_all_words_and_numbers_of_the_detail() {
         let detail = |parts: &[&str]| Detail {
             kind: DetailKind::Literal,
             parts: parts.iter().map(|part| (*part).to_owned()).collect(),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn replacing_the_details_of_a_body_keeps_placeholders_escapes_and_the_rest_of_the_file() {
+    fn when_words_and_numbers_of_a_body_are_replaced_placeholders_escapes_and_other_code_stay_unchanged() {
         let module = Module::parse("m.py", SOURCE.as_bytes().to_vec()).unwrap();
         let changed = module.with_other_details(&module.details(&module.body_code(0)));
         let changed = String::from_utf8(changed).unwrap();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_check_is_a_detail_if_the_function_refuses_a_similar_type() {
+    fn a_type_check_that_refuses_a_similar_type_is_a_detail_that_agents_cannot_guess() {
         let of_body = |body: &str| {
             let source = format!("def f(self, x, y):\n    {body}\n");
             let module = Module::parse("m.py", source.into_bytes()).unwrap();

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_backslashes_cannot_end_or_change_the_string() {
+    fn quotes_and_backslashes_in_a_description_neither_end_nor_change_the_docstring() {
         assert_eq!(made(r#"a "b""#, Encoding::Utf8), br#""""a "b\"""""#);
         assert_eq!(made(r#""""a""""b\n"#, Encoding::Utf8), b"\"\"\"\"\"\\\"a\"\"\\\"\"b\\\\n\"\"\"");
     }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_that_only_makes_one_plain_call_is_recognised() {
+    fn a_function_only_passes_a_call_on_if_its_body_is_one_call_with_plain_arguments() {
         for (body, expected) in [
             ("\"\"\"Text.\"\"\"\n    # comment\n    return g(a, self.b, c=1, *args)", true),
             ("return await self.x.g(\n        a,\n        b,\n    )", true),

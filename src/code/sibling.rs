@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_has_an_opposite_if_another_body_differs_only_in_comparisons_and_truth_values() {
+    fn two_functions_are_opposites_if_their_bodies_differ_only_in_comparisons_and_truth_values() {
         let source = "class A:\n    def __eq__(self, other):\n        if isinstance(other, A):\n            return self.x == other.x and self.y == other.y\n        return False\n\n    \
             def __ne__(self, other):\n        if not isinstance(other, A):\n            return True\n        return self.x != other.x or self.y != other.y\n\n    \
             def swapped(self, other):\n        if isinstance(other, A):\n            return self.x != other.x or not self.y == other.y\n        return True\n\n    \

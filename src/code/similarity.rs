@@ -149,7 +149,7 @@ def other(n):
     }
 
     #[test]
-    fn unrelated_bodies_share_almost_nothing() {
+    fn normalised_bodies_of_unrelated_functions_have_a_similarity_below_five_percent() {
         assert!(similarity("distances", "other", Identifiers::Normalised) < 0.05);
     }
 

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_of_long_strings_are_found_but_no_short_strings_or_long_names() {
+    fn only_long_string_literals_are_found_and_neither_short_strings_nor_long_names() {
         let text = b"s = 'a long enough inside'\nabcdefghijklmnopqrst = 'short'\n";
         let tokens = CodeTokens::new(text);
         let found: Vec<&[u8]> = tokens.long_strings(10).map(|range| &text[range]).collect();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_are_not_names() {
+    fn tokens_of_python_keywords_do_not_count_as_identifiers() {
         let tokens = CodeTokens::new(b"for name in yield lambda False match");
         let names: Vec<bool> = tokens.tokens().iter().map(|token| token.is_identifier).collect();
         assert_eq!(names, [false, true, false, false, false, false, true]);

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_of_many_files_is_sorted_too_and_each_has_its_own_functions() {
+    fn the_files_of_a_large_tree_are_sorted_by_name_and_keep_their_own_functions() {
         let folder = tempfile::tempdir().unwrap();
         let names: Vec<String> = (100..200).map(|number| format!("m{number}.py")).collect();
         for name in names.iter().rev() {

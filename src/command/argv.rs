@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_spelling_of_options_do_not_matter_and_their_values_do() {
+    fn order_and_spelling_of_options_do_not_distinguish_commands_but_the_values_of_options_do() {
         let right = run("tool", &["in.txt", "--k", "10", "--rate", "0.5"]);
         for (arguments, same) in [
             (&["--rate=.5", "--k=10", "./in.txt"][..], true),

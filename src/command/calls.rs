@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_with_the_right_contents_may_be_made_in_another_way() {
+    fn an_object_with_the_expected_contents_is_accepted_although_its_constructor_got_other_arguments() {
         let right =
             ExpectedCall { object: Some("a1".to_owned()), ..expects("a.py::Recipe.__init__", json!({"epochs": 4})) };
         let recipe = |epochs: u32| calls("a.py::Recipe.__init__", json!({ "epochs": epochs }));
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_with_another_argument_is_a_difference_even_if_it_returns_the_same_object() {
+    fn a_call_with_a_wrong_argument_fails_the_comparison_even_if_it_returns_the_expected_object() {
         let right = ExpectedCall { object: Some("a1".to_owned()), ..expects("a.py::load", json!({"seed": 2})) };
         let load =
             |seed: u32| FunctionCall { object: Some("a1".to_owned()), ..calls("a.py::load", json!({ "seed": seed })) };
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_with_wrong_arguments_may_be_made_but_not_used() {
+    fn an_object_made_with_wrong_arguments_fails_the_comparison_only_if_the_program_uses_it() {
         let expected = [expects("a.py::Kernel.__init__", json!({"width": 4}))];
         let kernel = |width: u32| FunctionCall {
             object: Some(format!("of {width}")),
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expected_call_without_constants_does_not_excuse_a_wrong_constant_in_another_call() {
+    fn a_wrong_constant_is_an_error_although_another_expected_call_of_the_function_has_no_constants() {
         let expected = [expects("a.py::count", json!({})), expects("a.py::count", json!({"words": ["a", "b"]}))];
         let count = |words: Value| calls("a.py::count", json!({ "words": words }));
         assert!(compared(&expected, &[count(json!(["a", "b"])), count(json!(["x"]))]).agrees());
@@ -475,14 +475,14 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_matches_one_expected_call_does_not_replace_another() {
+    fn of_two_expected_calls_one_is_reported_absent_if_only_the_other_is_made() {
         let expected = [3, 4].map(|seed| expects("a.py::rng", json!({ "seed": seed })));
         let comparison = compared(&expected, &[calls("a.py::rng", json!({"seed": 3}))]);
         assert!(comparison.agrees() && comparison.made == 1 && comparison.absent.len() == 1, "{comparison:?}");
     }
 
     #[test]
-    fn a_number_equals_a_list_with_only_this_number() {
+    fn an_argument_that_is_a_number_equals_a_list_that_contains_only_this_number() {
         let expected = [expects("a.py::bound", json!({"times": [5000]}))];
         assert!(compared(&expected, &[calls("a.py::bound", json!({"times": 5000}))]).agrees());
         for other in [json!(5001), json!([5000, 5000]), json!([]), json!("5000")] {
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_may_be_made_and_left_unused() {
+    fn an_additional_object_that_the_program_never_uses_does_not_fail_the_comparison() {
         let expected = [expects("a.py::Recipe.__init__", json!({"epochs": 4}))];
         let recipe = |epochs: u32| calls("a.py::Recipe.__init__", json!({ "epochs": epochs }));
         assert!(compared(&expected, &[recipe(1), recipe(4)]).agrees());

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_of_python_are_changed_and_names_are_not() {
+    fn variants_of_a_python_program_change_one_of_its_constants_and_keep_its_names() {
         let code = "\"\"\"Docs 1.\"\"\"\nimport a2\nx = a2.f(3, rate=0.5, on=True, name='ab', sizes='4,5')\n";
         let expected =
             ["3>4", "3>9", "3>2", "0.5>0.76", "0.5>0.45", "True>False", "ab>abx", "ab>a", "4>5", "4>11", "4>3", "5>6"];
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_and_options_of_bash_commands_are_changed_or_left_out() {
+    fn variants_of_a_bash_program_change_or_omit_one_of_its_arguments_or_options() {
         let code = "python main.py --k=10 -v \\\n  --p \"{'a': 7}\"; sort x";
         let changes = changed(ProgramKind::Bash, code);
         for one in ["main.py>main.pyx", "10>11", "--k=10>", "-v>", "7>8", "--p \"{'a': 7}\">", "x>xx"] {

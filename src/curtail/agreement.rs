@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn in_the_weighted_rates_every_function_counts_the_same_however_many_cases_it_has() {
+    fn in_weighted_rates_each_function_has_the_same_weight_whatever_its_number_of_cases() {
         let all = [
             cases("f", true, true, 99),
             cases("f", false, true, 1),

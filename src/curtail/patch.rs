@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn applying_our_own_diffs_reproduces_the_changes(old in text(), new in text()) {
+        fn applying_a_diff_that_the_harness_wrote_gives_the_changed_file(old in text(), new in text()) {
             for path in ["m.py", "a b/m.py", "q\"uo\\te\n/ü.py"] {
                 let diff = String::from_utf8(unified_diff(path, old.as_bytes(), new.as_bytes())).unwrap();
                 let changed = apply(&diff, |_| old.clone().into_bytes()).unwrap();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn diffs_of_other_code_or_without_contents_are_rejected() {
+    fn diffs_that_do_not_fit_or_lack_contents_are_rejected_and_deletions_are_applied() {
         let diff = String::from_utf8(unified_diff("m.py", b"a\nb\n", b"a\nc\n")).unwrap();
         assert_eq!(apply(&diff, |_| b"a\nx\n".to_vec()).unwrap_err(), "`m.py`: a hunk does not fit at line 2");
         let diff = String::from_utf8(unified_diff("m.bin", b"\0", b"\0\0")).unwrap();

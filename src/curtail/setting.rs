@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_grid_begins_with_the_cheapest_values_and_leaves_out_the_full_setting() {
+    fn settings_to_try_begin_with_the_cheapest_values_and_exclude_the_papers_full_setting() {
         assert_eq!(
             listed("allowed = { a = [1, 3, 9], b = ['x', 'x,y'] }"),
             [
@@ -80,12 +80,12 @@ mod tests {
     }
 
     #[test]
-    fn if_the_paper_allows_no_other_values_the_curtailed_one_is_the_only_choice() {
+    fn without_allowed_values_in_the_manifest_only_its_curtailed_setting_is_tried() {
         assert_eq!(listed(""), [r#"{ a = 1, b = "x", c = 0.5 }"#]);
     }
 
     #[test]
-    fn a_huge_grid_is_cut_to_its_cheap_end() {
+    fn only_the_cheapest_settings_of_a_huge_grid_are_tried() {
         let values = (0..100).map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
         let all = listed(&format!("allowed = {{ a = [{values}], c = [{values}] }}"));
         assert_eq!((all.len(), all[0].as_str()), (MOST, r#"{ a = 0, b = "x,y", c = 0 }"#));

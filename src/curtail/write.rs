@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_is_written_and_everything_else_stays() {
+    fn writing_curtailed_settings_and_their_evidence_keeps_the_rest_of_the_manifest() {
         let text = "\
 # About the paper.
 title = \"T\" # why

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commands_file_has_one_command_per_line_or_tables() {
+    fn commands_are_read_from_a_text_file_with_one_per_line_and_from_toml_tables() {
         let folder = tempfile::tempdir().unwrap();
         let (lines, tables) = (folder.path().join("commands.txt"), folder.path().join("commands.toml"));
         std::fs::write(&lines, "# all\n\none=run 1\ntwo=run {n=2}\n").unwrap();

@@ -322,7 +322,7 @@ class Model:
     }
 
     #[test]
-    fn entry_files_and_data_are_protected_and_tests_are_not_proposed() {
+    fn a_proposal_protects_entry_files_and_data_and_offers_no_tests_for_masking() {
         let modules = modules(&[
             ("pkg/__init__.py", ""),
             ("pkg/__main__.py", SCRIPT),

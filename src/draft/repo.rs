@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_copied_files_is_not_listed_as_left_out() {
+    fn a_folder_from_which_some_files_are_copied_is_not_listed_as_left_out() {
         let folder = repo(&["a.py", "tests/test_a.py", "tests/data/x.csv", "results/deep/a.csv", "results/b/in.csv"]);
         let all = CopyRules::new(&["tests/**".into(), "results/**/in.csv".into()], &[]).unwrap();
         let (files, left_out) = copied(&folder, &all);

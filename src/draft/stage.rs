@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_draft_leaves_no_files_in_the_suite() {
+    fn a_draft_that_is_discarded_leaves_no_files_in_the_suite() {
         let (folder, suite) = suite();
         let mut draft = Draft::begin(&suite, "p").unwrap();
         draft.write_env("name: p\n").unwrap();

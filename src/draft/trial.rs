@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_is_cut_at_a_line() {
+    fn a_long_message_is_shortened_to_its_end_beginning_with_a_whole_line() {
         let text = "first é\n".repeat(400) + "last";
         let cut = tail(&text);
         assert!(cut.starts_with("first") && cut.ends_with("last") && cut.len() <= SHOWN, "{cut}");

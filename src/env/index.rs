@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_override_files_and_extra_indexes_come_after_the_main_one() {
+    fn environment_variables_override_pip_configuration_files_and_extra_indexes_follow_the_main_index() {
         let configured = "global.index-url='https://one/simple'\n:env:.index-url='https://two/simple'\n\
                           global.extra-index-url='\\nhttps://three/simple\\nhttps://four/simple'\nglobal.cert='/a b.pem'\n";
         let found = read(configured);

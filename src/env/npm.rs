@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_broken_npm_lock_reports_npms_message_and_leaves_nothing() {
+    async fn a_broken_npm_lock_is_reported_as_npms_failure_and_nothing_counts_as_built() {
         if program("npm").is_err() {
             eprintln!("skipped: npm is not installed");
             return;

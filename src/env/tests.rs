@@ -66,7 +66,7 @@ fn errors_in_an_environment_yml_have_their_line() {
 }
 
 #[test]
-fn the_nearest_locked_target_gives_the_versions_and_only_an_equal_target_gives_hashes() {
+fn a_lock_file_gives_versions_of_the_nearest_target_and_hashes_only_of_an_equal_target() {
     let dir = folder("dependencies: [python]\n");
     let environment = Environment::read(dir.path()).unwrap();
     let target = |python: &str, platform: &str, version: &str| {
@@ -251,7 +251,7 @@ async fn an_interrupted_build_starts_again() {
 
 /// Builds the env that environment variables name. The next test runs this test as a process and kills it.
 #[tokio::test]
-async fn this_test_binary_builds_an_env_when_variables_ask_it_to() {
+async fn this_test_binary_builds_the_env_that_environment_variables_name() {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let (Some(folder), Some(cache)) = (variable("TEST_ENV_FOLDER"), variable("TEST_ENV_CACHE")) else { return };
     Venv::new().build(&folder, &cache, &|_| {}).await.unwrap();
@@ -265,7 +265,7 @@ async fn killed_builds_do_not_affect_the_next() {
     let backend = Venv::new();
     for pause in [600, 1500, 3000] {
         let mut builder = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "env::tests::this_test_binary_builds_an_env_when_variables_ask_it_to"])
+            .args(["--exact", "env::tests::this_test_binary_builds_the_env_that_environment_variables_name"])
             .env("TEST_ENV_FOLDER", dir.path())
             .env("TEST_ENV_CACHE", cache.path())
             .stdout(std::process::Stdio::null())
@@ -275,6 +275,7 @@ async fn killed_builds_do_not_affect_the_next() {
         builder.kill().unwrap();
         builder.wait().unwrap();
     }
+    assert!(std::fs::read_dir(cache.path()).unwrap().next().is_some(), "no build was begun");
     let env = backend.build(dir.path(), cache.path(), &|_| {}).await.unwrap();
     assert_eq!(python(&env, "import six; print(six.__version__)"), "1.16.0");
     assert_eq!(python(&env, "import pip; print(pip.__name__)"), "pip");
@@ -303,7 +304,7 @@ async fn a_download_with_another_hash_is_refused() {
 
 #[tokio::test]
 #[ignore = "installs packages from PyPI"]
-async fn a_lock_has_sections_for_other_machines() {
+async fn a_lock_made_on_this_machine_also_has_sections_for_linux_on_x86_64_and_aarch64() {
     let dir = locked().await;
     let environment = Environment::read(dir.path()).unwrap();
     let (lock, _) = VenvLock::read(dir.path(), &environment).unwrap();
@@ -400,7 +401,7 @@ fn answer(version: &str, release: bool, missing: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_missing_interpreter_lists_those_found() {
+async fn if_no_interpreter_fits_the_error_lists_the_ones_found_and_why_each_is_unsuitable() {
     let dir = TempDir::new().unwrap();
     let place = dir.path().canonicalize().unwrap();
     for (name, script) in [

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_curriculum_the_success_rate_of_a_growing_learner_rises_above_the_target() {
+    fn without_a_curriculum_the_success_rate_of_an_improving_learner_rises_above_90_percent() {
         let learner = Learner { seed: 0, begin: 0.0, growth: 0.006 };
         let fixed: Vec<(usize, bool)> = (0..1000)
             .map(|episode| {

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollout_ends_where_token_ids_are_dropped_and_parallel_conversations_stay_separate() {
+    fn a_rollout_ends_where_a_prompt_drops_token_ids_and_parallel_conversations_give_separate_rollouts() {
         let lines = trajectory(&[
             (&[1, 2], &[3], None),
             (&[7, 7], &[7], None),

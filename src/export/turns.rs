@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_in_text_gets_a_generated_id_and_a_turns_cost_includes_its_tools_model_calls() {
+    fn tool_calls_without_an_id_get_one_and_a_turns_cost_includes_model_calls_by_tools() {
         let usage = json!({ "input": 7, "cached": 0, "output": 1, "reasoning": 0 });
         let asked = json!({ "event": "tool_model_call", "step": 1, "tool": "x", "text": "", "usage": usage, "cost": 0.25, "seconds": 1.0 });
         let lines = [reply(&json!([])), line(&asked), observation(None, "seen")];
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_without_a_model_has_turns() {
+    fn tool_calls_of_an_agent_without_a_model_are_exported_as_a_turn() {
         let lines = [observation(None, "seen"), observation(None, "again")];
         let turns = turns(&lines);
         let [Turn::Acted(act)] = turns.as_slice() else { panic!("{turns:?}") };

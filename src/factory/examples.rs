@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_docstrings_of_a_source_are_changed() {
+    fn removing_the_outputs_of_examples_changes_only_the_docstrings_of_a_source_file() {
         let source = "\"\"\"Top.\n\n>>> 1\n1\n\"\"\"\nX = '''\n>>> data\nstays\n'''\n\n\ndef f(x):\n    r\"\"\"F.\n\n    >>> f(1)\n    2\n    \"\"\"\n    return 2 * x\n";
         let module = Module::parse("m.py", source.as_bytes().to_vec()).unwrap();
         let (cleaned, removed) = source_without_outputs(&module).unwrap();

@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn short_functions_with_the_same_body_are_not_chosen() {
+    fn short_functions_that_share_their_body_with_another_function_are_not_chosen_for_masking() {
         let body = |name: &str, call: &str| {
             format!(
                 "def {name}(values, axis=None):\n    found = {call}(values)\n    other = found * 2 + 1\n    return other - 3\n\n\n"
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_a_method_are_shown_only_if_no_other_function_has_its_name() {
+    fn a_description_shows_calls_of_a_method_only_if_no_other_function_has_the_same_name() {
         let class = |name: &str, method: &str| {
             format!(
                 "class {name}:\n    def {method}(self, x):\n        total = x * 2\n        total += len(x) - {}\n        return total + 1\n\n\n",

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn test_extras_are_required_but_not_tools_or_the_package_itself() {
+    fn packages_of_test_extras_are_required_but_developer_tools_and_the_package_itself_are_not() {
         let info = "Name: my-pkg\nRequires-Dist: numpy>=1\nRequires-Dist: hypothesis; extra == \"test\"\n\
                     Requires-Dist: tomli; (python_version < \"3.11\") and extra == 'test'\nRequires-Dist: ruff; extra == 'dev'\n\
                     Requires-Dist: my_pkg[more]; extra == 'dev'\nRequires-Dist: attrs; extra == 'more'\n\
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_whose_modules_are_among_the_sources_are_dropped() {
+    fn a_requirement_is_dropped_if_the_sources_of_the_package_contain_a_module_of_its_name() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("versioneer.py"), "").unwrap();
         let mut found =

@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_vary_or_do_not_pass_are_left_out_with_their_reason() {
+    fn surveyed_tests_that_fail_or_vary_in_outcome_are_left_out_with_the_reason_for_each() {
         let value = |number: f64| serde_json::json!({"exact": "aa", "numbers": [number]});
         let one = survey(&[
             ("a", test("passed", 0.1, "t.py", value(1.0))),
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_fail_only_with_other_random_numbers_have_a_reason_of_their_own() {
+    fn tests_that_fail_only_if_random_numbers_change_are_left_out_with_a_special_reason() {
         let passed = |circumstances| {
             let tests = survey(&[("a", test("passed", 0.1, "t.py", Value::Null))]);
             Survey { circumstances, ..tests }
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_budget_prefers_tests_that_enter_functions_no_other_enters() {
+    fn tests_chosen_within_a_time_budget_include_the_only_test_that_enters_a_function() {
         let mut tests = BTreeMap::new();
         for number in 0..30 {
             let entered = vec![if number == 29 { "m.py::rare".to_owned() } else { "m.py::usual".to_owned() }];

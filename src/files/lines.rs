@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_is_removed_by_a_single_writer_and_ended_by_a_shared_one() {
+    fn the_only_writer_removes_a_torn_line_and_a_shared_writer_ends_the_line_instead() {
         for (before, cut, ended) in
             [("", "7\n", "7\n"), ("1\n", "1\n7\n", "1\n7\n"), ("1\n2", "1\n7\n", "1\n2\n7\n"), ("1", "7\n", "1\n7\n")]
         {

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_any_length_fit_and_stay_distinct() {
+    fn file_names_made_from_names_of_any_length_fit_the_length_limit_and_stay_distinct() {
         assert_eq!(bounded("react+paper=none"), "react+paper=none");
         let long = "sample_1,2,".repeat(30);
         let (one, two) = (format!("{long}3"), format!("{long}4"));

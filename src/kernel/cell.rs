@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_reports_is_parsed_to_the_state_of_a_cell() {
+    fn the_state_of_a_cell_is_parsed_from_the_report_of_its_session() {
         assert_eq!(
             ["done", "ended 7", ""].map(CellState::parse),
             [CellState::Done, CellState::Ended(7), CellState::Silent]

@@ -64,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn applying_a_patch_restores_the_text_it_was_made_for(
+        fn applying_a_patch_gives_the_changed_text_and_leaves_files_of_other_names_unchanged(
             before in "([a-c]\n){0,12}[a-c]?", after in "([a-c+ -]\n){0,12}[a-c]?",
         ) {
             let patch = unified_diff("a/b.py", before.as_bytes(), after.as_bytes());

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_cache_returns_no_failures_no_replies_cut_for_money_and_no_torn_files() {
+    async fn the_cache_returns_no_failures_no_replies_shortened_by_a_cost_limit_and_no_torn_files() {
         let folder = tempfile::tempdir().unwrap();
         let model = CachedModel::new(Arc::new(CountingModel::default()), "m".into(), folder.path(), 0);
         let poor = Request { affordable: Some(5), ..request("poor", 0) };

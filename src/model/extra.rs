@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_combines_objects_and_replaces_other_values() {
+    fn merging_two_json_objects_merges_nested_objects_and_replaces_all_other_values() {
         let mut into = parse("{\"a\": {\"b\": 1, \"c\": 2}, \"d\": 3}").unwrap();
         merge(&mut into, &parse("{\"a\": {\"b\": 4}, \"d\": {\"e\": 5}}").unwrap());
         assert_eq!(Value::Object(into), json!({"a": {"b": 4, "c": 2}, "d": {"e": 5}}));

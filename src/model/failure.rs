@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_another_try_cannot_avoid_count_as_denied_whatever_their_status() {
+    fn errors_that_a_retry_cannot_fix_are_classified_as_denied_whatever_their_http_status() {
         for status in [301, 401, 402, 403, 404, 405] {
             let failure = FailedTry::from_status(status, "no", None, false);
             assert!(matches!(failure.error, ModelError::Denied(_)), "{status}");
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_cut_out_before_a_text_is_shortened() {
+    fn the_api_key_is_removed_from_an_error_text_before_the_text_is_shortened() {
         let body = format!("{}sk-1234567890", "x".repeat(QUOTED - 5));
         let failure = FailedTry::from_status(401, &without(Some("sk-1234567890"), &body), None, false);
         assert!(failure.error.to_string().ends_with("x[key]"), "{failure:?}");

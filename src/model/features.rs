@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn features_follow_from_a_models_name_and_newer_models_get_those_of_the_newest_known() {
+    fn features_are_derived_from_model_names_and_unknown_new_models_get_the_newest_known_features() {
         for model in ["gpt-5", "gpt-5.1-codex-mini", "gpt-5-pro", "gpt-6-astra", "o3-pro", "codex-mini-latest"] {
             assert!(openai(model).responses && openai(model).reasoning, "{model}");
         }

@@ -312,7 +312,7 @@ mod tests {
     ];
 
     #[test]
-    fn refusals_of_too_long_conversations_are_recognised_with_their_numbers() {
+    fn refusals_of_too_long_conversations_are_recognised_and_their_token_numbers_are_read() {
         for (text, context, prompt) in SAID {
             assert!(is_too_long(&text.to_lowercase()), "{text}");
             assert_eq!(named(text), (context, prompt, None), "{text}");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn other_refusals_are_not_mistaken_for_too_long_conversations() {
+    fn refusals_for_other_reasons_are_not_mistaken_for_too_long_conversations() {
         for text in [
             "Invalid 'messages[3].tool_calls[0].id': string too long. Expected a string with maximum length 40",
             "messages.4.content.0.tool_use.name: String should match pattern",

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn streamed_pieces_can_be_taken_back_until_one_is_passed_on() {
+    async fn a_streamed_piece_of_a_reply_can_be_withdrawn_until_a_piece_has_reached_the_client() {
         let (to, mut from) = pieces();
         to.send(ReplyPiece::Text("a".into()));
         assert!(to.take_back());

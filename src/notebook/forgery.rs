@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_matched_by_the_text_that_is_made_for_it() {
+    fn the_text_forged_for_a_pattern_matches_the_pattern() {
         for pattern in [
             "loaded 50 queries",
             r"acc: 0\.\d{2,}",

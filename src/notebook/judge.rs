@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_passes_if_it_was_submitted_and_our_run_gives_it() {
+    fn a_value_passes_if_the_agent_submitted_it_and_a_run_by_the_harness_confirms_it() {
         let gold = json!({"a": 0.5, "b": {"c/d": 3, "e": "x"}});
         let near = json!({"a": 0.500_000_000_1, "b": {"c/d": 3.0, "e": " x"}});
         assert!(compared(&gold, Some(&near), OwnRun::Gave(Some(&gold)), 1e-9).pass);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_whose_values_follow_from_the_clock_are_not_recorded() {
+    fn functions_whose_recorded_values_depend_on_the_clock_are_left_out_of_the_trace() {
         let run = |seconds: f64| {
             let sum = 10_015.75 + seconds;
             Calls::from([

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_from_web_pages_or_with_foreign_host_names_are_not_local() {
+    fn requests_from_web_pages_or_for_foreign_host_names_do_not_count_as_local() {
         for host in ["127.0.0.1:8000", "localhost:8000", "localhost", "[::1]:9"] {
             assert!(is_local(&headers(&[(header::HOST, host)])), "{host}");
         }

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_bad_message_has_its_code() {
+    fn each_kind_of_invalid_message_gets_the_expected_error_code() {
         assert_eq!(code("{"), ErrorCode::InvalidJson);
         assert_eq!(code("[1]"), ErrorCode::ValidationError);
         assert_eq!(code(r#"{"type": "mcp", "data": {}}"#), ErrorCode::UnknownType);

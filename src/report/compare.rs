@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contender_whose_attempts_were_all_lost_keeps_its_row_and_affects_no_other() {
+    fn a_contender_with_only_lost_attempts_keeps_its_row_and_changes_no_other_comparison() {
         let mut records = Vec::new();
         for i in 0..12 {
             for (agent, pass, end) in
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn all_p_values_are_adjusted_together_and_every_pair_can_be_asked_for() {
+    fn a_comparison_covers_every_pair_on_request_and_adjusts_all_p_values_together() {
         let mut records = Vec::new();
         for i in 0..12 {
             for (agent, pass) in [("a", false), ("b", true), ("c", i % 2 == 0)] {

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn only_commands_that_run_something_are_runs_of_code() {
+    fn only_commands_that_run_python_or_a_script_count_as_runs_of_code() {
         for command in [
             "python -m tiny means",
             "cd x && python3.11 run.py",
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_successful_run_recovers_from_a_crash() {
+    fn an_attempt_has_recovered_if_code_runs_without_a_crash_after_an_earlier_crash() {
         let course = Course::from_trajectory(&[
             ran(1, "cat a.py", "exit code 0\nstdout:\n..."),
             ran(2, "python a.py", "exit code 1\nstderr:\nNameError"),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_call_repeats_its_outcome_and_a_refused_call_is_not_a_run() {
+    fn a_repeated_call_has_its_earlier_outcome_and_a_refused_call_is_no_run_of_code() {
         let course = Course::from_trajectory(&[
             ran(1, "python a.py", "error: there is no such folder"),
             ran(2, "python a.py", "exit code 2\nstderr:\nx"),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_that_start_with_zero_are_not_zero() {
+    fn exit_codes_that_only_begin_with_the_digit_zero_count_as_crashes() {
         assert_eq!(shows_crash("command_line", "exit code 0, no output"), Some(false));
         assert_eq!(shows_crash("command_line", "exit code 0"), Some(false));
         assert_eq!(shows_crash("command_line", "exit code 01"), Some(true));

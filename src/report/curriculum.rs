@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curriculums_course_lists_drawn_episodes_in_order_without_lost_ones_or_other_runs() {
+    fn a_curriculums_course_contains_its_drawn_episodes_in_order_without_lost_episodes() {
         let mut lost = episode(Some(4), 9, false);
         lost.end = End::SandboxLost;
         let mut of_another_run = episode(Some(0), 9, false);

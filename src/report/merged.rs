@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_get_the_runs_prefix_only_with_several_runs() {
+    fn agent_labels_begin_with_the_name_of_their_run_only_if_several_runs_are_merged() {
         let place = tempfile::tempdir().unwrap();
         let folders = [run(&place.path().join("a")), run(&place.path().join("b"))];
         let agents = |merged: &mut Merged| -> Vec<String> {
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_run_is_left_out_unless_all_are_required() {
+    fn a_folder_without_a_run_is_left_out_by_read_and_refused_by_read_all() {
         let place = tempfile::tempdir().unwrap();
         let folders = [run(&place.path().join("a")), place.path().join("none")];
         let merged = Merged::read(&folders, &Labels::default()).unwrap();

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn parity_counts_each_attempt_number_as_a_repetition_over_the_samples_of_both_runs() {
+    fn each_attempt_number_counts_as_one_repetition_and_only_samples_that_both_runs_attempted_are_compared() {
         let first = side(&[("p_0", 0, true), ("p_0", 1, false), ("p_1", 0, true), ("p_1", 1, true), ("p_2", 0, true)]);
         let second =
             side(&[("p_0", 0, true), ("p_0", 1, true), ("p_1", 0, false), ("p_1", 1, false), ("p_3", 0, true)]);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn disjoint_ranges_are_not_parity_and_no_common_sample_is_an_error() {
+    fn runs_with_disjoint_ranges_have_no_parity_and_runs_without_a_common_sample_are_an_error() {
         let [all, none] = [true, false].map(|pass| side(&[("p_0", 0, pass), ("p_0", 1, pass)]));
         let apart = parity([&all, &none], &Aspect::Pass).unwrap();
         assert!(!apart.overlaps() && parity_console(&apart, &Aspect::Pass).contains("no parity"));

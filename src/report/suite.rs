@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_neither_mutation_score_nor_containment_if_a_function_lacks_evidence() {
+    fn a_papers_row_lacks_mutation_score_and_containment_if_evidence_for_a_function_is_missing() {
         let (loaded, _) = papers().remove(0);
         let mut part = evidence(&loaded, &FunctionEvidence { mutants: 1, killed: 1, ..FunctionEvidence::default() });
         assert!(row(&loaded, Some(&part)).0.mutation_score.is_some());
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_separated_by_commas() {
+    fn counts_are_written_with_commas_between_groups_of_three_digits() {
         assert_eq!(
             [0, 999, 1000, 275_990, 1_234_567].map(|it| count(Some(it))),
             ["0", "999", "1,000", "275,990", "1,234,567"]

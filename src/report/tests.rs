@@ -314,7 +314,7 @@ fn refusal_of_all_attempts_gives_a_warning() {
 }
 
 #[test]
-fn of_several_records_of_an_attempt_the_last_one_not_lost_counts() {
+fn if_an_attempt_has_several_records_the_last_record_that_is_not_lost_counts() {
     let records = [
         lost("react", 1, 0, 0),
         record("react", 1, 0, 0, false),
@@ -424,7 +424,7 @@ fn a_comparison_table_with_long_names_does_not_break_numbers_over_lines() {
 }
 
 #[test]
-fn unsupported_attempts_lower_the_verified_rate_only() {
+fn right_answers_that_the_code_does_not_support_lower_only_the_verified_rate() {
     let mut records = vec![record("react", 1, 0, 0, true), record("react", 1, 1, 0, true)];
     records[1].verified = Some(summary(false));
     records[1].pass = false;

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fractions_are_converted_to_values_of_n() {
+    fn requested_fractions_of_the_functions_are_converted_to_numbers_of_masked_functions() {
         let fractions = vec![0.0, 0.01, 0.5, 1.0];
         let draw = SampleDraw {
             n: vec![2, 30],

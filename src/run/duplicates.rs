@@ -36,7 +36,7 @@ mod tests {
     use crate::run::AttemptRecord;
 
     #[test]
-    fn the_first_of_two_complete_records_counts_and_the_others_cost_is_kept() {
+    fn of_two_complete_records_of_an_attempt_the_first_counts_and_both_costs_are_kept() {
         let sample = crate::sample::masked("x_0");
         let record = |attempt, end, pass, cost| AttemptRecord {
             end,

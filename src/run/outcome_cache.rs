@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_format_has_a_new_version_if_the_fields_of_outcomes_change() {
+    fn the_fields_of_cached_outcomes_match_the_snapshot_for_the_current_format_number() {
         let outcome = Outcome {
             model: Some("m".into()),
             family: "f".into(),

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_lines_are_named_and_left_out() {
+    fn broken_lines_of_a_record_file_are_reported_by_number_and_left_out() {
         let mut text = line(0).into_bytes();
         text.extend(b"garbage\n\n\xff\xfe\n{\"agent\": 3}\n");
         text.extend(line(1).into_bytes());
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_is_read_once_at_any_block_boundary() {
+    fn every_line_is_read_exactly_once_even_if_it_crosses_or_touches_a_block_boundary() {
         for first in [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK] {
             // The first line ends at a block boundary or next to one. A line of several blocks, a broken line, an empty
             // line and many ordinary lines follow.

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn feedback_keeps_to_its_level_and_never_contains_gold_values() {
+    fn feedback_reveals_only_what_its_level_permits_and_never_a_gold_value() {
         let wrong = json!({"means": {"a": 50.0, "b": [7.125, 1.0]}});
         let errors = [("table", "exit code 1")];
         let all: Vec<String> = (0..=4).map(|level| write_feedback(level, &wrong, &errors)).collect();

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_verifier_without_a_named_model_uses_the_runs_model_also_after_execution() {
+    fn a_model_verifier_without_a_named_model_uses_the_runs_model_even_combined_with_execution() {
         let asks = |text: &str| text.parse::<VerifierSpec>().unwrap().asks_own_model();
         assert!(asks("model") && asks("execution+model"));
         assert!(!asks("model:x") && !asks("execution+model:x") && !asks("execution") && !asks("oracle"));

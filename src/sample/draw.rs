@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_draw_follows_from_the_seed_the_paper_and_n() {
+    fn the_draw_of_samples_is_reproducible_and_depends_on_the_seed_and_the_paper() {
         let functions = Nesting::flat(30);
         let first = draw("p", &functions, 2, 10, 1).unwrap();
         assert_eq!(first, draw("p", &functions, 2, 10, 1).unwrap());

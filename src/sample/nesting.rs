@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_computed_number_of_allowed_sets_equals_the_number_of_listed_sets() {
+    fn the_formula_for_the_number_of_sets_without_nested_functions_agrees_with_listing_these_sets() {
         for parents in [
             vec![None, Some(0), Some(1), None, Some(3), Some(3), None],
             vec![None, Some(0), Some(0), Some(0)],
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restricted_nesting_allows_exactly_the_sets_of_its_functions_that_the_whole_nesting_allows() {
+    fn a_nesting_reduced_to_some_functions_allows_the_same_sets_of_them_as_the_whole_nesting() {
         let all = Nesting::new(vec![None, Some(0), Some(1), None, Some(3), Some(2), None]);
         for places in [vec![0, 2, 5], vec![1, 3, 4, 6], (0..7).collect(), vec![]] {
             let part = all.only(&places);

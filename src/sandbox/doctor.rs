@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exposed_folder_is_reported_and_fails_the_check_only_if_sandboxes_cannot_cover_it() {
+    fn the_doctor_reports_every_exposed_folder_but_fails_only_if_sandboxes_cannot_hide_it() {
         let seen = |is_whole| ExposedFolder { hidden: "/usr/local/src/s".into(), shown: "/usr".into(), is_whole };
         assert!(out_of_sight(&[]).ok);
         for (found, ok) in [(seen(false), true), (seen(true), false)] {

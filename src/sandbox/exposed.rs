@@ -37,11 +37,12 @@ impl Exposure {
     pub(super) fn refusal(&self, why: &str) -> Error {
         let Self { shown, hidden, .. } = self;
         let (shown, hidden) = (shown.display(), hidden.display());
-        Error::machine(format!("agents would see `{hidden}`: it is in `{shown}`, which the sandbox shows, {why}"))
-            .hint(format!(
+        Error::machine(format!("agents would see `{hidden}`: it is in `{shown}`, which the sandbox shows, {why}")).hint(
+            format!(
                 "move `{hidden}` to another place, or use an interpreter whose prefix does not contain it; `--suite`, \
                  `--cache`, `--scratch` and `--runs` name the places"
-            ))
+            ),
+        )
     }
 }
 

@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(found, expected);
     }
     #[test]
-    fn a_stored_search_of_unchanged_folders_is_reused_but_the_programs_in_it_are_always_read_again() {
+    fn a_stored_list_of_programs_is_reused_for_unchanged_folders_but_the_programs_are_read_again() {
         let place = tempfile::tempdir().unwrap();
         let (root, file) = (place.path().join("root"), place.path().join("stored"));
         for number in 0..300 {

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_init_is_immutable_in_memory_and_can_be_stored_on_disk() {
+    fn the_init_program_of_sandboxes_is_immutable_in_memory_and_can_be_stored_on_disk() {
         let memory = in_memory().unwrap();
         assert!(File::options().write(true).open(memory.path()).and_then(|mut file| file.write_all(b"x")).is_err());
         assert_eq!(std::fs::read(memory.path()).unwrap(), BYTES);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_init_is_small_and_does_not_contain_the_suite() {
+    fn the_executable_of_the_sandboxes_init_is_small_and_contains_no_part_of_a_suite() {
         assert!(BYTES.starts_with(b"\x7fELF"));
         assert!(BYTES.len() < 3 << 20, "{} bytes", BYTES.len());
         let holds = |text: &str| BYTES.windows(text.len()).any(|window| window == text.as_bytes());

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_check_takes_substrings_of_the_whole_reply() {
+    fn the_published_check_finds_argument_values_as_substrings_anywhere_in_the_reply() {
         let asked = arguments("{'lr': 1, 'data': 'Cora'}");
         let check = shipped_check("Use 10 of CORA-full: python run.py --x", &asked, ProgramKind::Bash);
         assert!(check.passes());
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_rule_counts_success_and_timeout_as_executed() {
+    fn the_published_rule_of_ml_bench_counts_exit_code_0_and_a_timeout_as_executed() {
         assert!(shipped_ran(None) && shipped_ran(Some(0)) && !shipped_ran(Some(1)));
     }
 }

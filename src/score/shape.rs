@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shape_shows_keys_and_no_values() {
+    fn the_shape_of_a_result_shows_its_keys_and_kinds_of_values_but_no_values() {
         let value = json!({"a": 0.5, "b": {"c": [1, 2], "d": "n"}, "e": true});
         assert_eq!(shape(&value), "{\"a\": x, \"b\": {\"c\": [x, ...], \"d\": \"text\"}, \"e\": true or false}");
         assert_eq!(long_shape(&value, ""), None);

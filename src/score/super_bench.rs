@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn landmarks_are_searched_in_each_output_with_line_breaks_as_blanks() {
+    fn landmark_patterns_are_searched_in_each_output_after_line_breaks_become_spaces() {
         let landmarks = ["loss: [0-9.]+ done".to_owned(), "^epoch 3".to_owned(), "a.*b".to_owned()];
         let hit = landmarks_hit(&landmarks, &["loss: 0.5\ndone", "x\nepoch 3", "a", "b"]).unwrap();
         assert_eq!(hit, [true, false, false]);

@@ -28,7 +28,7 @@ fn numbered(count: usize, value: impl Fn(usize) -> Option<f64>) -> Value {
 }
 
 #[test]
-fn the_published_rule_misjudges_as_many_answers_as_measured_and_the_strict_rule_misjudges_none() {
+fn the_published_and_the_strict_rule_give_the_expected_verdict_on_each_listed_answer() {
     let all = numbered(25, |_| Some(0.5));
     let one_missing = numbered(25, |i| (i != 7).then_some(0.5));
     let many = numbered(18, |_| Some(2.0));
@@ -60,7 +60,7 @@ fn the_published_rule_misjudges_as_many_answers_as_measured_and_the_strict_rule_
 }
 
 #[test]
-fn the_reference_rule_behaves_like_the_published_python_code() {
+fn the_reference_scoring_rule_gives_the_same_verdicts_as_the_published_python_code() {
     let reference = |gold: Value, answer: &str| both(gold, answer).0;
     // A missing key counts as 0, which is a loss of 1. The mean loss is then just tolerable for 20 values, but not for
     // 19.
@@ -86,7 +86,7 @@ fn the_reference_rule_behaves_like_the_published_python_code() {
 }
 
 #[test]
-fn a_list_that_is_too_long_fails_its_experiment_only() {
+fn by_the_strict_rule_an_answer_list_that_is_too_long_fails_only_its_own_experiment() {
     let experiments = [expected(1, json!([0.5])), expected(2, json!(1))];
     let raw = r#"{"Experiment 1": [0.5, 9], "Experiment 2": 1}"#;
     let passes = |verdict: &Verdict| verdict.experiments.iter().map(|e| e.pass).collect::<Vec<_>>();
@@ -107,13 +107,13 @@ fn only_the_strict_rule_reads_an_answer_in_a_code_fence() {
 }
 
 #[test]
-fn an_extra_metric_passes_with_a_warning_and_is_ignored_by_the_reference() {
+fn an_extra_metric_passes_both_rules_and_gets_a_warning_from_the_strict_rule() {
     assert_eq!(both(json!({"a": 1}), r#"{"a": 1, "z": 9}"#), (true, true));
     assert_eq!(strict(json!({"a": 1}), json!({"a": 1, "z": 9})).warnings, ["extra value `z`"]);
 }
 
 #[test]
-fn a_sample_without_gold_passes_the_reference_rule_but_fails_the_strict_rule() {
+fn an_answer_to_a_sample_without_gold_passes_the_reference_rule_but_fails_the_strict_rule() {
     assert!(score_answer(Rule::Reference, &[], Some("{\"anything\": 1}"), &ExperimentRuns::new()).pass);
     let verdict = score_answer(Rule::Strict, &[], Some("{\"anything\": 1}"), &ExperimentRuns::new());
     assert!(!verdict.pass);
@@ -193,7 +193,7 @@ fn five_percent_is_inclusive_and_nothing_beyond_it_passes() {
 }
 
 #[test]
-fn five_percent_in_decimal_passes_and_the_next_decimal_fails_for_every_gold() {
+fn a_deviation_of_exactly_five_percent_passes_and_the_next_larger_decimal_fails_for_every_gold() {
     let decimal = |digits: i64| format!("{digits}e-5").parse::<f64>().unwrap();
     for gold in (1..100_000_i64).step_by(7) {
         // Gold has two decimals, so its bounds (gold plus or minus 5%) have at most four. A number must fail if it is
@@ -383,7 +383,7 @@ fn results_of_verification_are_scored_by_id_with_the_reasons_for_missing_ones() 
 }
 
 #[test]
-fn verdicts_are_read_from_the_store_as_written() {
+fn a_verdict_is_unchanged_after_it_is_written_as_json_and_read_back() {
     let experiments = [expected(1, json!({"a": 1e-300, "b": [1, "x"]}))];
     let verdict =
         score_answer(Rule::Strict, &experiments, Some(r#"{"1": {"a": 1e300, "b": [1]}}"#), &ExperimentRuns::new());

@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn only_numbers_are_replaced(
+    fn scrubbing_replaces_numbers_and_leaves_all_other_text_unchanged(
         pieces in prop::collection::vec(piece(), 0..40),
         format in proptest::sample::select(FORMATS.to_vec()),
     ) {
@@ -136,7 +136,7 @@ proptest! {
 }
 
 #[test]
-fn repetitive_texts_take_no_longer_than_others() {
+fn scrubbing_a_long_text_of_one_repeated_pattern_ends_within_seconds() {
     for sign in [
         "$",
         "`",
@@ -187,7 +187,7 @@ fn a_table_keeps_its_shape() {
 }
 
 #[test]
-fn html_tables_are_scrubbed_like_others() {
+fn results_in_html_tables_are_scrubbed_and_settings_and_model_names_are_kept() {
     let table = "<table>\n<tr><th colspan=\"1\">Model</th><th>F1</th><th>Layers</th></tr>\n\
                  <tr><td>ours-2</td><td>93.4</td><td>12</td></tr>\n</table>\n";
     assert_eq!(markdown(table), table.replace("93.4", "—"));

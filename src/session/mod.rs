@@ -536,7 +536,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stopped_verifier_is_an_outcome_and_a_failed_one_a_separate_error() {
+    fn a_run_whose_verifiers_are_stopped_has_that_outcome_and_failed_verifiers_give_a_separate_error() {
         let error = |kind| Err(Error::new(kind, "x"));
         let lost = || RunOutcome::Lost(vec!["why".to_owned()]);
         assert_eq!(after_choosing(RunOutcome::Complete, error(FailureKind::Interrupted)).0, RunOutcome::Interrupted);

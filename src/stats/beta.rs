@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cdf_equals_closed_forms_and_holds_for_large_parameters() {
+    fn the_beta_cdf_agrees_with_closed_forms_and_is_accurate_for_large_parameters() {
         // Known values: I_x(a, 1) = x^a and I_x(1/2, 1/2) = 2/pi asin(sqrt(x)). I_x(a, a) is one half at x = 1/2 by
         // symmetry.
         assert!((cdf(0.3, 2.5, 1.0) - 0.3_f64.powf(2.5)).abs() < 1e-14);

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closed_share_of_the_gap_between_two_rates_has_an_interval_if_there_is_a_gap() {
+    fn the_share_of_the_gap_between_pass_rates_that_a_verifier_closes_has_an_interval() {
         // pass@1 is 0.2 and pass@k is 0.6; the verifier succeeds at 20 of the 40 samples (of 100) with a gap.
         let values: Vec<[f64; 3]> = (0..100)
             .map(|at| match at {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_completely_closed_gap_has_an_interval_but_two_samples_give_no_interval() {
+    fn the_interval_of_a_completely_closed_gap_in_pass_rates_requires_more_than_two_samples() {
         let (share, interval) = gap_closed(&samples(&[[0.4, 1.0, 1.0]; 8]), Intervals::default()).unwrap();
         let interval = interval.unwrap();
         assert!(

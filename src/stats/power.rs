@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_example_needs_969_samples() {
+    fn the_example_published_by_miller_needs_about_969_samples() {
         // Miller (2024), section 5: a variance of differences of 1/9, none within samples, a difference of 0.03. The
         // sign-flip test needs slightly more: random signs add d^2 to the variance, which takes 0.6% more samples.
         let aim = ComparisonGoal { difference: 0.03, level: 0.95, power: 0.8 };
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn simulation_and_approximation_agree_where_one_replaces_the_other() {
+    fn simulated_and_approximate_power_agree_at_the_largest_number_of_samples_that_is_simulated() {
         for (k, alike) in [(1, 0.5), (5, 0.0), (5, 0.5)] {
             let design = assumed(0.4, alike, k);
             let most = (1..500).take_while(|&samples| design.is_simulated(samples)).last().unwrap();

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn single_attempts_at_one_papers_samples_have_a_binomial_interval() {
+    fn the_rate_of_one_papers_samples_has_a_binomial_interval_if_each_sample_has_one_attempt() {
         // The last upper bound is that of Wilson's interval, as published. All other bounds are those of the mid-p
         // interval, computed in Python by summing the binomial terms, with error rates of 0.0375, 0.05 * 10 / 13 and
         // 0.05 * 263 / 266.
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mid_p_interval_is_the_published_one() {
+    fn the_mid_p_interval_agrees_with_newcombes_published_table() {
         // Newcombe (1998), table I, method 6: 81 of 263, 15 of 148, 0 of 20 and 1 of 29.
         for (passed, total, low, high) in [
             (81.0, 263.0, 0.2544, 0.3658),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_between_papers_widen_the_interval_only_if_it_generalises_to_other_papers() {
+    fn differences_between_papers_widen_only_intervals_that_generalise_to_other_papers() {
         // Papers a to h with rates 0.1 to 0.8 and fifty samples each.
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
         let samples: Vec<SampleValue<'_>> = (0..400)

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_match_the_formula_by_hand() {
+    fn prediction_intervals_and_standard_errors_match_values_computed_by_hand() {
         // The values 1, 2 and 3 have mean 2 and standard deviation 1. The interval's half width is t * sqrt(1 + 1/3),
         // with the quantile t(0.975, 2) = 4.302652729...
         let interval = prediction_interval(&[1.0, 2.0, 3.0], 0.95).unwrap();

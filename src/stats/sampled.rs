@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variance_is_computed_within_strata_of_paper_and_n() {
+    fn the_variance_of_a_mean_is_computed_within_equal_paper_and_n_or_between_papers() {
         let samples = [("a", 1, 1.0), ("a", 1, 0.8), ("a", 3, 0.1), ("a", 3, 0.3), ("b", 1, 0.5), ("b", 1, 0.5)];
         let samples = samples.map(|(paper, n, value)| at(paper, n, value));
         let mean = Mean::over(&samples, Population::Suite).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn single_samples_are_merged_into_a_stratum() {
+    fn strata_that_contain_a_single_sample_are_merged_with_other_strata() {
         let sizes = |samples: &[SampleValue<'_>]| {
             let mut sizes: Vec<_> =
                 Mean::over(samples, Population::Suite).unwrap().strata.iter().map(Vec::len).collect();

@@ -132,7 +132,7 @@ fn a_paired_interval_is_narrower_than_that_of_two_independent_runs() {
 }
 
 #[test]
-fn two_runs_that_never_differ_still_have_an_interval() {
+fn the_difference_between_runs_with_equal_results_has_an_interval_that_is_wider_than_zero() {
     let interval = difference_interval(&at(&[0.0; 20]), 5.0, Intervals::default()).unwrap();
     // 3.84 / 23.84, Wilson's upper bound at 0 of 20.
     close(interval.high, 0.1611, 5e-5);
@@ -176,7 +176,7 @@ fn the_sign_flip_test_counts_all_assignments_of_signs() {
 }
 
 #[test]
-fn the_sign_flip_test_gives_fishers_own_result() {
+fn the_sign_flip_test_gives_fishers_published_result_for_darwins_maize() {
     // Darwin's maize as analysed in "The Design of Experiments" (1935), section 21: differences in eighths of an inch.
     // 1726 of 32768 sign assignments have a sum at least as far from 0 (835 further out and 28 equal on either side).
     let eighths = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48].map(f64::from);

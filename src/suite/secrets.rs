@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn gold_and_each_function_are_secrets_and_data_is_not() {
+    fn gold_and_functions_are_secrets_of_a_suite_but_data_and_paper_text_are_not() {
         let place = tempfile::tempdir().unwrap();
         for (path, text) in [
             ("papers/p/gold.json", "{}"),

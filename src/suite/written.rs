@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_passed_tests_is_not_a_result() {
+    fn the_number_of_passed_tests_in_a_test_report_is_not_counted_as_a_result() {
         let report = serde_json::json!({
             "tests": {"a.py::test_b": "passed"}, "canaries": {"a.py::test_c": "failed"}, "passed": 1001, "changed": 0,
             "values": [1002],
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_table_that_agree_by_chance_are_not_reported_but_the_same_results_next_to_it_are() {
+    fn chance_agreements_in_a_data_table_are_ignored_but_results_written_beside_the_table_are_found() {
         let values: Vec<f64> = (1..60).map(|place| (f64::from(place) * 0.618_034).fract()).collect();
         let data = table(2000);
         let by_chance =
@@ -403,14 +403,14 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_counts_are_not_results() {
+    fn small_whole_numbers_are_not_collected_as_numbers_that_identify_a_result() {
         let mut found = Vec::new();
         result_numbers(&serde_json::json!({"size": 150, "loss": 0.25, "list": [1e4]}), &mut |value| found.push(value));
         assert_eq!(found, [0.25, 1e4]);
     }
 
     #[test]
-    fn the_chance_of_agreement_is_the_poisson_tail() {
+    fn the_probability_of_chance_agreements_is_the_tail_of_a_poisson_distribution() {
         assert!((at_least(1, 0.5) - 0.393_469).abs() < 1e-6);
         assert!((at_least(3, 1.0) - 0.080_301).abs() < 1e-6);
         assert!((at_least(0, 1.0) - 1.0).abs() < 1e-12);

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn requested_files_come_first_and_are_cut_last() {
+    fn a_shortened_diff_shows_the_requested_files_first_and_is_cut_at_its_end() {
         let other = "@@ -1,1 +1,1 @@\n-import a\n+import b\n";
         let wanted = "@@ -9,1 +9,1 @@\n-    raise NotImplementedError\n+    return 1\n";
         let long = format!("@@ -0,0 +1,9 @@\n{}", "+x\n".repeat(5000));

@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_choice_counts_and_unknown_letters_do_not() {
+    fn the_last_choice_in_a_reply_counts_and_a_letter_without_a_candidate_is_unknown() {
         let three: Vec<Candidate> = (5..8).map(|attempt| Candidate { attempt, ..Candidate::default() }).collect();
         let three: Vec<&Candidate> = three.iter().collect();
         let named = |reply: &str| choice(reply, &three);

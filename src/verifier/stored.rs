@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_is_noted_only_until_the_next_line_is_written() {
+    fn a_torn_line_of_stored_choices_is_reported_only_until_the_next_choice_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::at(folder.path());
         let path = folder.path().join("choices.jsonl");
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_allowed_until_the_cost_limit_or_cancellation() {
+    fn model_calls_of_a_verifier_are_allowed_until_its_cost_limit_or_the_cancellation_of_the_run() {
         let cancel = CancellationToken::new();
         let cost_cap = CostCap::new(1.0, Some(2.0), None, cancel.clone());
         let quote = Quote { read: 0.25, token: 0.125, ..Quote::default() };

@@ -83,7 +83,7 @@ async fn the_verifier_oracle_picks_a_passing_candidate_and_the_verifier_none_pic
 }
 
 #[tokio::test]
-async fn a_model_votes_once_per_order_and_is_asked_again_after_an_unreadable_vote() {
+async fn a_verifiers_model_votes_once_per_candidate_order_and_repeats_an_unreadable_vote() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("votes.jsonl");
     // In order 0, the first reply is unreadable and the second one names A. In order 1, the first reply names B, so the

@@ -84,7 +84,7 @@ fn a_missing_script_or_recording_is_a_usage_error_for_agents_and_models() {
 }
 
 #[test]
-fn a_run_that_does_not_exist_is_wrong_usage_and_the_newest_is_named() {
+fn a_run_that_does_not_exist_is_a_usage_error_that_names_the_newest_run() {
     let lab = Lab::new();
     let said = lab.fails(2, &["report"]);
     assert!(said.contains("there are no runs in `runs`"), "{said}");
@@ -174,7 +174,7 @@ fn every_command_accepts_papers_and_functions_in_the_same_forms() {
 }
 
 #[test]
-fn a_missing_repo_is_named_with_where_it_belongs() {
+fn a_missing_repo_is_reported_with_the_folder_where_the_repo_belongs() {
     let lab = Lab::new();
     lab.edit("papers/tiny/paper.toml", "repo = \"tiny\"", "repo = \"nowhere\"");
     insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"
@@ -184,7 +184,7 @@ fn a_missing_repo_is_named_with_where_it_belongs() {
 }
 
 #[test]
-fn an_ambiguous_selector_gets_a_hint_to_number_it() {
+fn the_error_for_an_ambiguous_function_name_suggests_numbered_names() {
     let lab = Lab::new();
     lab.edit("repos/tiny/tiny/means.py", "def geometric", "def arithmetic(values):\n    return 1\n\n\ndef geometric");
     insta::assert_snapshot!(lab.fails(3, &["list"]), @r#"
@@ -345,7 +345,7 @@ fn an_experiment_that_fails_for_gold_shows_its_error() {
 }
 
 #[test]
-fn check_finds_gold_in_the_text_and_a_missing_passage() {
+fn the_check_command_reports_a_gold_value_in_the_papers_text_and_a_missing_passage() {
     let lab = Lab::new();
     assert!(lab.ok(&["check"]).stdout.starts_with("tiny: ok\n"));
     lab.edit("papers/tiny/paper.md", "is their sum", "(here 4.167) is their sum");
@@ -443,7 +443,7 @@ fn a_folder_that_is_not_a_run_does_not_hide_runs_from_a_report() {
 }
 
 #[test]
-fn numbers_that_no_run_can_have_are_refused_before_a_folder_is_made() {
+fn impossible_numbers_in_options_of_run_are_refused_before_a_folder_is_made() {
     let lab = Lab::new();
     for wrong in [
         &["-k", "4294967295"][..],

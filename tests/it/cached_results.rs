@@ -114,7 +114,7 @@ fn the_baseline_check_of_gold_comes_from_the_cache_unless_fresh_is_given() {
 }
 
 #[test]
-fn cached_replies_are_opt_in_and_paid_once() {
+fn replies_are_cached_only_on_request_and_a_cached_reply_costs_nothing() {
     let lab = lab();
     let (url, plan) = counting_server();
     let served = || plan.lock().unwrap().served;

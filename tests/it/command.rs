@@ -209,7 +209,7 @@ fn a_program_is_judged_by_the_arguments_that_the_repos_parser_got() {
 }
 
 #[test]
-fn the_single_agents_reply_is_its_answer_and_n_decides_which_documentation_it_sees() {
+fn the_agent_single_answers_with_its_reply_and_n_decides_which_documentation_is_shown() {
     let lab = ready();
     let reply =
         json!({ "text": "So:\n```bash\npython main.py --first 17 --second 25\n```\n", "usage": { "output": 9 } });
@@ -246,7 +246,7 @@ outcome = true
 "#;
 
 #[test]
-fn ml_agent_finds_the_repo_among_all_and_then_writes_the_program() {
+fn the_ml_agent_first_searches_for_the_right_repo_and_then_writes_the_program() {
     let lab = ready();
     lab.write("commands/painter.toml", PAINTER);
     lab.write("commands/painter/README.md", "# Painter\n\n## Painting\n\nPaints numbers, in first and second coats.\n");
@@ -304,7 +304,7 @@ fn react_writes_a_script_runs_it_and_submits_its_name() {
 }
 
 #[test]
-fn a_result_file_is_read_by_the_manifests_probe_which_the_program_cannot_influence() {
+fn a_result_file_is_read_by_code_of_the_manifest_that_the_agents_program_cannot_influence() {
     let lab = bare();
     let probe =
         "probe = '''\nimport json, sys\nprint(json.dumps({\"size\": len(open(sys.argv[1]).read().split())}))\n'''\n";
@@ -381,7 +381,7 @@ fn an_argument_that_changes_nothing_and_a_broken_manifest_are_refused() {
 
 #[test]
 #[ignore = "needs the bundled env, and minutes"]
-fn gold_passes_all_bundled_instructions_and_a_forger_none() {
+fn gold_passes_every_bundled_instruction_and_the_forger_passes_none() {
     let lab = Lab::bare();
     for part in ["commands", "repos", "papers", "envs"] {
         crate::support::copy(std::path::Path::new(part), &lab.path(part));
@@ -419,7 +419,7 @@ fn the_verify_command_runs_gold_noop_and_forger_on_every_instruction() {
 }
 
 #[test]
-fn an_instruction_is_played_as_an_episode() {
+fn an_instruction_can_be_played_as_an_episode_through_a_server() {
     let lab = ready();
     let served = Served::start(&lab, &["--family", "command"]);
     let mut client = served.client();

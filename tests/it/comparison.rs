@@ -134,7 +134,7 @@ fn functions_are_named_by_the_suite_of_their_own_run() {
 }
 
 #[test]
-fn power_refuses_a_missing_named_suite_and_works_without_a_default_one() {
+fn power_refuses_a_named_suite_that_is_missing_but_needs_no_suite_by_default() {
     let lab = Lab::new();
     let rows = |more: &[&str]| {
         json(&lab.ok(&[&["power", "--diff", "0.2", "--json"], more].concat()).stdout)["rows"][0]["available"].clone()

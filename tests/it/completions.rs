@@ -69,7 +69,7 @@ fn shells_complete_papers_runs_and_agents_by_name() {
 }
 
 #[test]
-fn names_behind_a_colon_are_completed_where_bash_cuts_words() {
+fn names_of_agents_after_a_colon_or_comma_are_completed_in_bash() {
     let lab = Lab::new();
     let agents = offered(&lab, "bash", "autoexperiment run --agent cli:cod").unwrap();
     assert_eq!(agents, ["codex"]);

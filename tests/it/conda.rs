@@ -368,7 +368,7 @@ fn unsolvable_environments_are_explained() {
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
-fn channels_are_in_strict_order_and_come_from_condas_own_configuration() {
+fn channels_come_from_condas_configuration_and_by_default_the_first_channel_with_a_package_provides_it() {
     let channels = channels();
     let yml =
         YML.replace("  - conda-forge\n", "  - other\n  - conda-forge\n").replace("demo-library=1", "demo-library");
@@ -436,7 +436,7 @@ fn a_build_installs_the_locked_packages_after_the_channel_has_changed() {
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf"]
-fn a_corrupt_package_is_named_and_nothing_of_it_stays() {
+fn a_corrupt_package_is_named_in_the_error_and_is_not_kept_in_the_cache() {
     let channels = channels();
     let mut conda = Conda::of(channels, YML);
     conda.lock();
@@ -582,7 +582,7 @@ fn a_killed_build_is_restarted() {
 
 #[test]
 #[ignore = "makes a conda channel out of this machine's Python, with patchelf, and needs root to mount a small disk"]
-fn a_full_disk_is_reported_and_a_build_succeeds_after_it_grows() {
+fn a_full_disk_is_reported_and_the_build_succeeds_after_the_disk_is_enlarged() {
     let channels = channels();
     let conda = Conda::of(channels, YML);
     conda.lock();

@@ -36,7 +36,7 @@ fn curtail(lab: &Lab, more: &[&str]) -> Value {
 }
 
 #[test]
-fn the_cheapest_setting_that_separates_right_from_wrong_is_written() {
+fn curtail_writes_the_cheapest_setting_that_separates_right_from_wrong_solutions() {
     let lab = lab();
     let found = curtail(&lab, &[]);
     let means = &found["experiments"][0];
@@ -81,7 +81,7 @@ fn right_and_wrong_solutions_can_come_from_a_stored_run() {
 }
 
 #[test]
-fn a_spent_budget_stops_the_search_with_a_message() {
+fn the_search_for_a_curtailed_setting_stops_with_a_message_when_its_budget_is_spent() {
     let lab = lab();
     // Make the code different each time, so that there are no cached results.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();

@@ -50,7 +50,7 @@ fn table(lab: &Lab, run: &str) -> Vec<[serde_json::Value; 4]> {
 }
 
 #[test]
-fn a_run_killed_during_any_write_resumes_to_the_same_end_as_one_that_was_not() {
+fn a_run_killed_during_any_write_resumes_to_the_same_results_as_an_unkilled_run() {
     let lab = Lab::new();
     let run = |name| {
         let samples = ["run", "--sample", "tiny_0", "--sample", "tiny_1"];
@@ -331,7 +331,7 @@ fn age(path: &std::path::Path) {
 }
 
 #[test]
-fn leftovers_of_killed_processes_are_removed() {
+fn clean_and_resume_remove_the_temporary_folders_of_killed_processes() {
     let lab = Lab::new();
     let temporary = lab.path("tmp");
     fs::create_dir(&temporary).unwrap();

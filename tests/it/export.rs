@@ -44,7 +44,7 @@ fn export(format: &str, to: &str) -> String {
 
 #[test]
 #[ignore = "needs other projects' readers, which it installs from PyPI"]
-fn inspect_ai_reads_the_logs_with_all_its_readers() {
+fn the_newest_and_the_oldest_supported_inspect_ai_read_the_exported_logs() {
     assert_eq!(export("inspect", "logs").lines().count(), 3);
     for readers in [Readers::general(), Readers::oldest()] {
         inspect_reads(&readers);
@@ -222,7 +222,7 @@ fn harbors_data_models_accept_the_trajectories() {
 }
 
 #[test]
-fn trajectories_of_react_define_the_tools_that_it_was_offered() {
+fn an_exported_trajectory_defines_the_tools_that_were_offered_to_the_agent() {
     export("atif", "atif-tools");
     let agent = |path: &str| {
         let text = ran().read(&format!("atif-tools/{path}/tiny_0.0.json"));
@@ -365,7 +365,7 @@ fn a_harbor_task_of_a_function_and_a_region_is_described_and_verified() {
 }
 
 #[test]
-fn harbors_verifier_passes_the_gold_solution_and_neither_masked_nor_cheating_code() {
+fn harbors_verifier_passes_the_gold_solution_and_rejects_masked_code_and_cheating_code() {
     let lab = Lab::new();
     let task = harbor_task(&lab, "tiny_0,1");
     let logs = lab.path("logs");
@@ -566,7 +566,7 @@ fn missing_and_truncated_data_is_reported_and_the_rest_exported() {
 
 #[test]
 #[ignore = "needs other projects' readers, which it installs from PyPI"]
-fn inspect_ai_reads_a_log_of_a_run_with_gaps() {
+fn inspect_ai_reads_the_exported_log_of_a_run_with_missing_and_truncated_files() {
     let readers = Readers::general();
     let lab = exported_with_gaps();
     std::fs::create_dir(lab.path("logs")).unwrap();
@@ -576,7 +576,7 @@ fn inspect_ai_reads_a_log_of_a_run_with_gaps() {
 
 #[test]
 #[ignore = "needs other projects' readers, which it installs from PyPI"]
-fn attempts_that_infrastructure_lost_are_samples_with_an_error_and_in_no_rate() {
+fn lost_attempts_are_exported_as_samples_with_an_error_and_do_not_affect_rates() {
     let readers = Readers::general();
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "r"]);
@@ -594,7 +594,7 @@ fn attempts_that_infrastructure_lost_are_samples_with_an_error_and_in_no_rate() 
 }
 
 #[test]
-fn names_longer_than_file_systems_take_are_cut_and_stay_apart() {
+fn attempts_of_a_paper_with_an_overlong_name_are_exported_to_separate_files() {
     let lab = Lab::new();
     let long = "t".repeat(251);
     crate::support::copy(&lab.path("papers/tiny"), &lab.path(&format!("papers/{long}")));
@@ -615,7 +615,7 @@ fn names_longer_than_file_systems_take_are_cut_and_stay_apart() {
 }
 
 #[test]
-fn exporting_a_run_without_finished_attempts_or_several_logs_to_one_file_is_refused() {
+fn export_refuses_a_run_without_finished_attempts_and_a_single_file_for_several_logs() {
     let lab = ran();
     let message = lab.fails(2, &["export", "r", "--format", "inspect", "-o", "all.eval"]);
     assert!(message.contains("3 combinations of agent and model") && message.contains("give a folder"), "{message}");
@@ -688,7 +688,7 @@ fn an_agent_with_two_models_has_files_for_each() {
 }
 
 #[test]
-fn data_missing_from_many_attempts_is_reported_for_a_few_and_counted() {
+fn an_export_names_only_a_few_of_many_attempts_without_data_and_counts_the_rest() {
     let lab = Lab::bare();
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/bare"));
     std::fs::remove_dir_all(lab.path("runs/bare/trajectories")).unwrap();
@@ -701,7 +701,7 @@ fn data_missing_from_many_attempts_is_reported_for_a_few_and_counted() {
 }
 
 #[test]
-fn an_agent_without_a_model_whose_trajectory_has_a_reply_is_exported() {
+fn attempts_with_a_reply_in_the_trajectory_are_exported_although_no_model_is_recorded() {
     let lab = Lab::bare();
     crate::support::copy(&ran().path("runs/r"), &lab.path("runs/odd"));
     let mut records = lab.records("odd");

@@ -311,7 +311,7 @@ fn a_program_that_is_killed_while_memory_is_left_has_failed() {
 
 #[test]
 #[ignore = "needs root and a writable memory cgroup"]
-fn a_program_that_its_own_limit_kills_has_failed_and_one_that_the_machine_kills_is_lost() {
+fn a_program_that_exceeds_its_memory_limit_fails_but_a_kill_from_outside_loses_the_attempt() {
     let script = "call()\nheld = bytearray(700 << 20)\nanswer({'arithmetic': 1, 'geometric': 1})\n";
     for (memory, outer) in [("300", None), ("2000", Some(OuterGroup::new(450 << 20)))] {
         let lab = Lab::new();
@@ -424,7 +424,7 @@ fn an_agent_may_still_answer_after_the_notice_that_its_steps_are_used_up() {
 }
 
 #[test]
-fn an_agent_that_runs_on_is_stopped_at_its_time_and_waiting_for_the_model_is_not_charged() {
+fn an_external_agent_that_does_not_stop_is_ended_with_its_processes_at_the_time_limit() {
     let lab = Lab::new();
     let agent =
         own_agent(&lab, "call()\nsubprocess.Popen(['sleep', '77777'], start_new_session=True)\ntime.sleep(600)\n");
@@ -440,7 +440,7 @@ fn an_agent_that_runs_on_is_stopped_at_its_time_and_waiting_for_the_model_is_not
 }
 
 #[test]
-fn an_agent_that_forks_away_ends_with_its_attempt() {
+fn processes_that_an_external_agent_starts_in_new_sessions_end_with_its_attempt() {
     let lab = Lab::new();
     let script = "call()\nfor _ in range(1000):\n    try:\n        subprocess.Popen(['sleep', '66666'], start_new_session=True)\n    \
                   except OSError as error:\n        print('refused', error)\n        break\nprint('gone')\n";
@@ -520,7 +520,7 @@ fn an_agent_that_exits_before_its_first_call_fails_and_five_such_attempts_stop_t
 }
 
 #[test]
-fn an_agent_is_found_by_name_in_the_suite_or_by_its_folder_and_a_broken_manifest_is_refused_with_its_place() {
+fn an_external_agent_is_found_by_name_or_folder_and_manifest_errors_name_their_line() {
     let lab = Lab::new();
     let fails = |code: i32, agent: &str| {
         lab.fails(
@@ -588,7 +588,7 @@ fn a_request_refused_by_the_provider_fails_the_attempt_but_not_the_run() {
 }
 
 #[test]
-fn an_agent_gets_the_model_s_own_name_its_context_and_the_effort_where_they_are_known() {
+fn an_external_agent_is_told_the_models_name_and_any_known_context_size_and_effort() {
     let lab = Lab::new();
     let script = r"
 call()

@@ -256,7 +256,7 @@ fn same(one: &Path, other: &Path) -> bool {
 }
 
 #[test]
-fn a_folder_becomes_a_suite_that_gold_passes_and_noop_fails_and_that_can_be_made_again() {
+fn the_factory_makes_a_reproducible_suite_that_gold_passes_and_noop_fails_from_a_folder() {
     let lab = Lab::bare();
     let mut files = means("means-of-lists");
     for (path, more) in [
@@ -421,7 +421,7 @@ fn factory_reports_a_packages_fault_in_one_line_and_continues_with_the_other_pac
 }
 
 #[test]
-fn a_refreshed_suite_dates_new_functions_by_their_release_and_the_option_after_draws_only_these() {
+fn a_refreshed_suite_dates_new_functions_and_the_option_after_draws_only_functions_after_a_date() {
     let lab = Lab::bare();
     let name = "autoexperiment-means";
     let old = means(name);

@@ -15,7 +15,7 @@ fn model(lab: &Lab, replies: &[&str]) -> String {
 }
 
 #[test]
-fn a_fixed_agent_passes_with_right_code_and_its_settings_are_rows_of_one_report() {
+fn the_fixed_agent_passes_with_right_code_and_each_of_its_settings_has_a_report_row() {
     let lab = Lab::new();
     let model = model(&lab, &[ARITHMETIC, SQUARE]);
     let agents = ["--agent", "fixed", "--agent", "fixed:paper=none,code=ast", "--agent", "gold"];
@@ -75,7 +75,7 @@ fn mutant_0_always_passes_mutant_1_rarely_and_the_agents_random_and_copycat_neve
 }
 
 #[test]
-fn retrieve_shows_passages_and_recall() {
+fn the_command_retrieve_prints_retrieved_passages_and_their_recall() {
     let lab = Lab::new();
     insta::assert_snapshot!(lab.ok(&["retrieve", "tiny", "2", "--agent", "fixed:passages=1"]).stdout, @r"
     tiny  tiny/spread.py::Spread.variance
@@ -108,7 +108,7 @@ fn retrieve_shows_passages_and_recall() {
 const WRONG: &str = "```python\ndef arithmetic(values):\n    return math.fsum(values) / (len(values) - 1)\n```\n";
 
 #[test]
-fn feedback_between_rounds_keeps_to_its_level_and_rates_are_given_per_round() {
+fn feedback_between_rounds_reveals_only_what_its_level_permits_and_each_round_has_a_rate() {
     for (level, told, untold) in [
         ("0", "Nothing is told", "It does not pass"),
         ("1", "It does not pass", "means"),

@@ -343,7 +343,7 @@ fn no_forgery_passes(lab: &Lab, sandbox: &str, change: impl FnOnce(&mut Command)
 
 #[test]
 #[ignore = "takes a minute"]
-fn no_forgery_passes_locally() {
+fn no_forgery_passes_in_the_local_sandbox() {
     no_forgery_passes(&Lab::new(), "local", |_| ());
 }
 
@@ -399,7 +399,7 @@ fn no_forgery_passes_without_namespaces() {
 /// Runs the program as an ordinary user, whose sandboxes have their own namespaces.
 #[test]
 #[ignore = "needs root, and takes a minute"]
-fn no_forgery_passes_as_an_ordinary_user() {
+fn no_forgery_passes_when_the_harness_runs_as_an_ordinary_user() {
     no_forgery_passes_as_a_user(false);
 }
 

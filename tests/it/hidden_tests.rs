@@ -150,7 +150,7 @@ fn result(output: &Output) -> Option<Value> {
 }
 
 #[test]
-fn right_code_passes_every_hidden_test_and_fails_every_altered_copy_of_a_test() {
+fn right_code_passes_each_hidden_test_and_fails_the_altered_copy_of_each_test() {
     for model in [RIGHT, REFERENCE] {
         let output = run(model);
         let found = result(&output).unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));

@@ -120,7 +120,7 @@ fn refusal(functions: &[Value]) -> String {
 }
 
 #[test]
-fn a_unique_name_is_found_despite_wrong_lines() {
+fn a_function_with_a_unique_name_is_found_although_its_published_line_numbers_are_wrong() {
     let lab = lab(
         // Published line numbers: one exact range, one that is 20 lines off, and one in an entirely different place.
         &[
@@ -179,7 +179,7 @@ fn functions_of_one_name_are_distinguished_by_class_description_or_exact_lines()
 }
 
 #[test]
-fn wrong_published_lines_are_explained_by_decorators_signatures_and_comments() {
+fn an_import_corrects_wrong_published_line_numbers_and_explains_the_errors() {
     let lab = lab(
         &[
             function("0", "EnergyLoss.__call__", [19, 20, 23], ""),
@@ -256,7 +256,7 @@ fn ambiguous_and_missing_functions_are_all_refused_with_candidates() {
 }
 
 #[test]
-fn published_lines_outweigh_descriptions_only_if_they_fit_all_functions_of_the_same_name() {
+fn published_line_numbers_decide_between_functions_of_one_name_only_if_all_of_them_fit() {
     // This description has the words of another function.
     let energy = function("0", "__call__", [20, 21, 24], "Squares of what is outside.");
     // This range begins at the class.
@@ -284,7 +284,7 @@ fn published_lines_outweigh_descriptions_only_if_they_fit_all_functions_of_the_s
 }
 
 #[test]
-fn the_options_at_and_leave_out_settle_functions_that_import_does_not_find() {
+fn the_import_options_at_and_leave_out_resolve_functions_that_cannot_be_found() {
     let functions = [function("0", "__call__", [900, 901, 902], "Loss."), function("1", "scale", [52, 53, 54], "")];
     let decided = lab(&functions, &[experiment("0", "{\"loss\": 0.5}", "0,1")]);
     let (selectors, _) = import(&decided, &["--at", "2303.00001:0=losses.py::EntropyLossTwin.__call__"]);
@@ -302,7 +302,7 @@ fn the_options_at_and_leave_out_settle_functions_that_import_does_not_find() {
 }
 
 #[test]
-fn dependencies_are_kept_and_contradictions_reported() {
+fn an_import_keeps_published_dependencies_and_reports_contradictions_between_them() {
     let mut says_otherwise = function("1", "scale", [52, 53, 54], "");
     says_otherwise["exp_dependencies"] = json!(["0", "1"]);
     let lab = lab(
@@ -351,7 +351,7 @@ fn contradictory_and_ambiguous_results_are_reported() {
 }
 
 #[test]
-fn results_are_removed_from_the_text_and_passages_are_stored_as_headings_of_their_sections() {
+fn an_import_removes_results_from_the_text_and_stores_passages_as_section_headings() {
     let mut energy = function("0", "EnergyLoss.__call__", [20, 21, 23], "Energy.");
     energy["relevant_paper"] = json!("The energy loss is one minus the energy\nthat lies inside the box.");
     let lab = lab(&[energy], &[experiment("0", "{\"loss\": 0.3333}", "0")]);

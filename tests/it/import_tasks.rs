@@ -308,7 +308,7 @@ fn broken_files_of_replies_are_refused_with_their_line() {
 }
 
 #[test]
-fn the_preset_of_researchcodebench_asks_once_with_the_paper_the_described_files_and_the_missing_part() {
+fn the_preset_researchcodebench_sends_one_prompt_with_paper_files_and_the_block_to_write() {
     let lab = imported();
     lab.ok(&["gold", "--suite", "rcb", "alpha", "--repeats", "2"]);
     let right = "Draft:\n```python\nfor value in []:\n    pass\n```\nBetter:\n```python\n    for value in values:\n        low, high = min(low, value), max(high, value)\n```\n";

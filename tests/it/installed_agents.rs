@@ -61,7 +61,7 @@ fn solves(agent: &str, tool: &str, key: &str, more: &Value, begun: usize) -> Opt
 
 #[test]
 #[ignore = "needs npm"]
-fn codex_solves_a_paper_over_responses() {
+fn codex_solves_a_paper_over_the_responses_api() {
     solves("codex", "exec_command", "cmd", &json!({}), 0);
 }
 
@@ -76,7 +76,7 @@ fn claude_code_solves_a_paper_over_messages_and_ignored_betas_are_recorded() {
 
 #[test]
 #[ignore = "needs npm"]
-fn gemini_cli_solves_a_paper_over_contents_with_its_own_sampling() {
+fn gemini_cli_solves_a_paper_over_the_gemini_api_and_sends_its_own_sampling_settings() {
     let Some((_, asked)) = solves("gemini-cli", "run_shell_command", "command", &json!({"description": "runs"}), 0)
     else {
         return;

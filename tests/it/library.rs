@@ -88,7 +88,7 @@ async fn a_run_made_from_rust_returns_its_records() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_run_is_an_outcome_and_resumes_from_its_store() {
+async fn a_run_that_is_stopped_ends_with_the_outcome_interrupted_and_resumes_from_its_store() {
     let lab = Lab::new();
     let folder = lab.path("runs/r");
     let mut configuration = configuration(&lab);

@@ -20,7 +20,7 @@ fn ask(text: String) -> Request {
 
 #[tokio::test]
 #[ignore = "downloads 500 MB and runs a small language model"]
-async fn a_real_model_answers_with_usage_and_its_recording_plays_back_without_it() {
+async fn a_real_model_reports_usage_and_a_recording_replays_its_replies_without_the_model() {
     let server = LocalModel::start();
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("calls.jsonl");

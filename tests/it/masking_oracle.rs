@@ -42,14 +42,14 @@ fn python_confirms_the_mask_of_every_function_of_its_standard_library() {
 }
 
 #[test]
-fn python_confirms_the_mask_of_every_function_of_two_of_its_packages() {
+fn python_confirms_the_mask_of_every_function_of_the_packages_email_and_json() {
     let roots = ["email", "json"].map(|package| standard_library().join(package));
     judge("two packages", "python3".as_ref(), &roots, 300);
 }
 
 #[test]
 #[ignore = "installs numpy and scikit-learn from PyPI and masks every function of theirs, which takes minutes"]
-fn python_confirms_the_mask_of_every_function_of_numpy_and_scikit_learn() {
+fn every_function_of_numpy_and_scikit_learn_is_masked_correctly_according_to_pythons_parser() {
     let python3 = environment();
     let place = "import numpy, sklearn; print(numpy.__path__[0], sklearn.__path__[0], sep='\\n', end='')";
     let places = python(&python3, place).expect("numpy and scikit-learn are installed");
@@ -58,7 +58,7 @@ fn python_confirms_the_mask_of_every_function_of_numpy_and_scikit_learn() {
 }
 
 #[test]
-fn the_oracle_of_this_test_finds_every_kind_of_wrong_mask() {
+fn the_python_script_that_judges_masks_finds_every_kind_of_wrong_mask() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.py");
     let original =

@@ -176,7 +176,7 @@ fn an_assistant_that_speaks_an_earlier_revision_of_mcp_attempts_a_sample() {
 }
 
 #[test]
-fn over_http_only_programs_of_this_machine_or_with_the_token_are_served() {
+fn the_mcp_server_refuses_http_requests_without_its_token_and_public_addresses_without_a_token() {
     let lab = Lab::new();
     let token = "0123456789abcdef";
     let served =

@@ -245,7 +245,7 @@ fn a_module_imports_only_from_modules_before_it_in_the_order_of_lib_rs() {
 }
 
 #[test]
-fn no_files_import_from_each_other_in_a_circle() {
+fn no_source_files_of_this_project_import_each_other_in_a_circle() {
     let imports = sources().imports();
     let told: Vec<String> = circles(&imports)
         .iter()

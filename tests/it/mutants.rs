@@ -32,7 +32,7 @@ fn python_compiles_every_mutant_of_functions_of_its_standard_library() {
 }
 
 #[test]
-fn python_compiles_every_mutant_of_functions_of_one_of_its_packages() {
+fn python_compiles_every_mutant_of_the_functions_of_its_package_json() {
     judge_mutants(&standard_library().join("json"), 10);
 }
 

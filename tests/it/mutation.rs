@@ -114,7 +114,7 @@ fn marks_of_unknown_mutants_are_errors_and_marks_of_killed_ones_are_reported() {
 }
 
 #[test]
-fn nothing_is_measured_when_the_unchanged_repo_fails() {
+fn mutants_are_not_measured_if_the_unchanged_repo_does_not_reproduce_its_gold() {
     let lab = lab_with_a_blind_line();
     lab.edit("repos/tiny/tiny/means.py", "total / len(values)", "total * len(values)");
     let error = mutate(&lab, &[1], 3).unwrap_err();

@@ -256,7 +256,7 @@ fn a_repo_that_does_not_import_gives_the_missing_package_and_a_remedy() {
 }
 
 #[test]
-fn commands_that_enter_no_function_or_none_worth_masking_are_refused() {
+fn new_refuses_commands_that_enter_no_python_function_or_only_functions_too_small_to_mask() {
     let lab = found();
     insta::assert_snapshot!(lab.fails(4, &new(&["echo=echo '{\"a\": 1}'"])), @r#"
     building env `tiny`
@@ -350,7 +350,7 @@ fn bad_arguments_are_named_before_anything_is_done() {
 }
 
 #[test]
-fn new_refuses_commands_that_lack_their_tests_or_pytest_before_it_builds_the_env() {
+fn new_refuses_commands_whose_tests_or_pytest_are_missing_before_it_builds_the_env() {
     let lab = found();
     for command in ["all=python tests/test_walk.py", "all=python -m pytest -q"] {
         let message = lab.fails(2, &new(&[command]));
@@ -366,7 +366,7 @@ fn new_refuses_commands_that_lack_their_tests_or_pytest_before_it_builds_the_env
 }
 
 #[test]
-fn a_package_with_tests_and_values_that_are_not_finite_becomes_a_paper() {
+fn a_package_whose_tests_give_nan_and_infinity_becomes_a_paper_that_gold_passes() {
     let lab = found();
     lab.write(
         "found/repo/PKG-INFO",

@@ -168,7 +168,7 @@ fn gold_passes_noop_fails_and_a_forger_passes_only_by_the_published_measures() {
 }
 
 #[test]
-fn a_block_is_refused_if_it_needs_an_unknown_block_or_is_needed_but_has_no_landmark() {
+fn a_task_is_refused_if_a_block_needs_an_unknown_block_or_one_without_a_landmark() {
     let lab = lab();
     lab.edit("tasks/sums.adder/task.toml", "block = \"config\"", "block = \"data\"");
     let refused = lab.fails(3, &["list", "--family", "notebook"]);
@@ -283,7 +283,7 @@ fn a_solution_passes_only_if_it_runs_the_given_program_and_reaches_every_landmar
 }
 
 #[test]
-fn with_scoring_reference_the_published_accuracy_decides() {
+fn the_option_scoring_reference_lets_the_published_accuracy_decide_whether_an_attempt_passes() {
     let lab = lab();
     lab.edit("tasks/sums.adder/answer.json", "6.0", "6.004");
     let sample = ["run", "--family", "notebook", "--sample", "sums.adder_0,1,2", "--agent", "gold"];
@@ -359,7 +359,7 @@ fn right_and_wrong_solutions_of_the_bundled_tasks_are_distinguished() {
 }
 
 #[test]
-fn check_finds_errors_that_show_without_running_code() {
+fn check_finds_errors_in_tasks_of_the_notebook_family_without_running_code() {
     let lab = lab();
     let checked = lab.ok(&["check", "--family", "notebook"]).stdout;
     assert!(checked.contains("sums.adder: ok"), "{checked}");
@@ -430,7 +430,7 @@ fn serve(replies: Vec<String>) -> (String, std::sync::Arc<std::sync::Mutex<Vec<V
 }
 
 #[test]
-fn the_preset_of_super_asks_with_one_prompt_and_one_history() {
+fn the_react_preset_super_sends_each_request_as_one_prompt_and_one_history_message() {
     let lab = lab();
     let act = |thought: &str, action: &str, content: &str| {
         format!("Thought: {thought}\nAction: {action}\n<content>\n{content}\n</content>")

@@ -170,7 +170,7 @@ fn keep(shot: &Value, name: &str) {
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn a_printed_page_is_complete_and_without_controls() {
+fn a_printed_page_shows_everything_uncut_and_unfolded_but_no_navigation_or_tools() {
     let lab = lab();
     board(&lab, "board", "react", 24);
     let address = page(&lab, &["r", "board"]);
@@ -327,7 +327,7 @@ fn the_page_breaks_no_words_shows_a_chart_without_scrolling_and_marks_cut_tables
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn samples_are_filtered_by_n_agent_and_the_way_attempts_ended_and_sorted_by_any_column() {
+fn the_list_of_samples_can_be_filtered_by_n_agent_and_end_and_sorted_by_column() {
     let lab = lab();
     board(&lab, "board", "react", 24);
     let lines = lab.read("runs/board/attempts.jsonl");

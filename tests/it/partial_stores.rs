@@ -75,7 +75,7 @@ fn broken_and_torn_lines_are_left_out_and_named() {
 }
 
 #[test]
-fn every_reading_verb_works_on_a_damaged_store_and_names_missing_parts() {
+fn every_command_that_reads_a_damaged_store_succeeds_and_names_the_missing_parts() {
     let lab = lab();
     let whole = lab.read("runs/r/attempts.jsonl");
     let lines: Vec<&str> = whole.lines().collect();
@@ -137,7 +137,7 @@ fn broken_files_of_verifier_choices_and_votes_are_reported() {
 }
 
 #[test]
-fn missing_parts_are_reported_for_exports_that_cannot_be_written() {
+fn missing_parts_of_a_store_are_reported_even_if_the_export_cannot_be_written() {
     let lab = lab();
     let whole = lab.read("runs/r/attempts.jsonl");
     lab.write("runs/r/attempts.jsonl", &whole[..whole.len() - 300]);
@@ -193,7 +193,7 @@ fn attempts_are_reported_without_their_run_file() {
 }
 
 #[test]
-fn a_run_of_a_newer_version_is_left_out_of_a_report_on_several() {
+fn a_report_on_several_runs_leaves_out_a_run_written_by_a_newer_version() {
     let lab = lab();
     lab.ok(&["run", "--sample", "tiny_0", "--agent", "gold", "--name", "newer"]);
     lab.edit("runs/newer/run.json", "\"format\": 1", "\"format\": 2");

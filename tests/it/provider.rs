@@ -277,7 +277,7 @@ fn doctor_reports_price_and_features_of_a_model_and_whether_it_answers() {
 }
 
 #[test]
-fn a_conversation_that_the_server_refuses_fails_its_attempt_and_no_other() {
+fn a_conversation_refused_by_the_server_fails_its_own_attempt_and_no_other_attempt() {
     let lab = Lab::new();
     let body = json!({"error": {"message": "content policy", "code": "content_filter"}}).to_string();
     let url = serve(vec![Turn::Answer(400, "", body), Turn::Answer(200, "", reply())]);

@@ -201,13 +201,13 @@ proptest! {
 }
 
 #[test]
-fn python_confirms_the_mask_of_every_proposed_region_of_a_package() {
+fn every_proposed_region_of_a_package_is_masked_correctly_according_to_pythons_parser() {
     judge(&[standard_library().join("json")], 80);
 }
 
 #[test]
 #[ignore = "masks regions of every function of a large package, which takes a minute"]
-fn python_confirms_the_mask_of_every_proposed_region_of_a_large_package() {
+fn every_proposed_region_of_a_large_package_is_masked_correctly_according_to_pythons_parser() {
     judge(&[standard_library().join("email")], 300);
 }
 
@@ -294,7 +294,7 @@ fn samples(lab: &Lab, arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_manifest_s_regions_are_drawn_masked_measured_checked_and_attempted_like_functions() {
+fn regions_of_a_manifest_are_drawn_masked_measured_checked_and_attempted_like_functions() {
     let lab = lab();
     // By default only functions are masked, and their samples are the same as in a paper without regions.
     let before = Lab::of("measured", "bare", &["plain", "odd"]);

@@ -72,7 +72,7 @@ fn rescoring_the_published_super_attempts_gives_their_stored_scores() {
 }
 
 #[test]
-fn rescoring_names_tasks_whose_stored_scores_contradict_the_rule_of_super() {
+fn rescoring_names_the_tasks_whose_stored_scores_contradict_the_published_rule_of_super() {
     let attempt = |task: &str, stored: Value, submission: Value, gold: Value| {
         json!({"task_id": task, "stored": stored, "submission": submission, "pseudo_gold": gold,
                "last_action_type": if submission.is_null() { "exception" } else { "submit" }})
@@ -163,7 +163,7 @@ fn a_line_that_is_not_a_result_is_named_with_its_file() {
 }
 
 #[test]
-fn checks_of_ml_bench_rows_and_replies_give_the_published_counts() {
+fn rescoring_the_published_ml_bench_rows_and_replies_gives_the_published_counts() {
     let Some(folder) = published("ml_bench") else { return };
     let (rows, replies) = (folder.join("rows.jsonl"), folder.join("gpt-4.1_outputs.jsonl"));
     let (rows, replies) = (rows.to_str().unwrap(), replies.to_str().unwrap());
@@ -179,7 +179,7 @@ fn checks_of_ml_bench_rows_and_replies_give_the_published_counts() {
 }
 
 #[test]
-fn rows_are_checked_by_both_rules_and_any_of_several_replies_may_pass() {
+fn ml_bench_rows_are_checked_by_the_published_and_strict_rules_and_one_right_reply_suffices() {
     let row = |id: u8, kind: &str, arguments: &str, output: &str| json!({"github_id": 1, "id": id, "type": kind, "arguments": arguments, "output": output});
     let (_rows, rows) = file(&[
         row(1, "Bash Script", "{'lr': 1e-4}", "python run.py --lr 0.0001"),
@@ -238,7 +238,7 @@ fn rates_are_means_over_completions_of_the_snippets_that_a_model_has_results_for
 }
 
 #[test]
-fn the_published_gold_of_core_bench_gives_its_intervals() {
+fn rescoring_core_bench_gives_the_same_intervals_as_an_independent_computation_in_python() {
     let Some(folder) = published("core_bench") else { return };
     let got = rescored(&["core-bench", folder.join("core_train.json").to_str().unwrap()]);
     assert_eq!(got.as_object().unwrap().len(), 45);
@@ -260,7 +260,7 @@ fn the_published_gold_of_core_bench_gives_its_intervals() {
 }
 
 #[test]
-fn a_task_of_core_bench_without_enough_gold_is_named() {
+fn rescoring_refuses_a_task_of_core_bench_with_too_little_or_inconsistent_gold() {
     let task = |results: Value| json!([{"capsule_id": "one", "results": results}]).to_string();
     let (_folder, path) = text_file(&task(json!([{"a": 1, "b": "x"}, {"a": 3, "b": "x"}])));
     let accepted = rescored(&["core-bench", &path]);

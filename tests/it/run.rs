@@ -36,7 +36,7 @@ fn gold_passes_and_noop_fails_every_sample_verified() {
 }
 
 #[test]
-fn a_right_answer_without_code_is_unsupported() {
+fn a_right_answer_without_code_fails_verification_and_is_counted_as_unsupported() {
     let lab = Lab::new();
     let agent = lab.scripted("s", &[tool("final_answer", &json!({"answer": gold_answer(&lab)}))]);
     lab.ok(&["run", "--sample", "tiny_0", "--agent", &agent, "--name", "r"]);
@@ -153,7 +153,7 @@ fn an_attempt_is_charged_for_the_time_that_reading_its_tree_takes() {
 }
 
 #[test]
-fn a_result_file_that_the_agent_left_is_not_read() {
+fn verification_does_not_read_a_result_file_that_the_agent_wrote() {
     let lab = Lab::new();
     let gold = gold_answer(&lab)["Experiment 2"].to_string();
     let agent = lab.scripted(
@@ -190,7 +190,7 @@ fn nothing_that_an_agent_can_reach_holds_an_original_body_or_a_gold_value() {
 }
 
 #[test]
-fn a_repo_that_holds_a_result_is_refused() {
+fn a_repo_that_contains_the_result_file_of_an_experiment_is_refused() {
     let lab = Lab::new();
     lab.write("repos/tiny/results/spread.json", "{}");
     let message = lab.fails(3, &["run", "--agent", "noop"]);
@@ -245,7 +245,7 @@ fn mask_writes_the_tree_that_an_agent_is_given() {
 }
 
 #[test]
-fn a_finished_run_has_nothing_to_resume_and_reports_the_same() {
+fn resuming_a_finished_run_changes_nothing_and_prints_the_same_report() {
     let lab = Lab::new();
     let first = lab.ok(&["run", "-n", "1", "--agent", "gold", "--name", "r"]).stdout;
     let before = lab.read("runs/r/attempts.jsonl");

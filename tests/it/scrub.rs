@@ -118,21 +118,21 @@ impl std::fmt::Display for Counts {
 }
 
 #[test]
-fn results_are_separated_from_settings_in_the_training_excerpts() {
+fn results_are_separated_from_settings_in_the_excerpts_used_to_develop_the_rules() {
     let counts = Counts::of("development");
     println!("development: {counts}\n{}", counts.wrong);
     assert!(counts.precision() > 0.955 && counts.recall() > 0.96, "{counts}\n{}", counts.wrong);
 }
 
 #[test]
-fn results_are_separated_from_settings_in_held_out_excerpts() {
+fn scrubbing_removes_results_and_keeps_settings_in_the_held_out_test_excerpts() {
     let counts = Counts::of("held-out");
     println!("held-out: {counts}");
     assert!(counts.precision() > 0.96 && counts.recall() > 0.86, "{counts}");
 }
 
 #[test]
-fn results_are_separated_from_settings_in_a_text_newer_than_the_rules() {
+fn results_are_separated_from_settings_in_a_text_written_after_the_last_change_of_the_rules() {
     let counts = Counts::of("later");
     println!("later: {counts}");
     assert!(counts.precision() > 0.8 && counts.recall() > 0.86, "{counts}");
@@ -146,7 +146,7 @@ fn results_are_separated_from_settings_in_whole_papers_of_three_other_fields() {
 }
 
 #[test]
-fn every_digit_of_a_text_belongs_to_a_number_of_the_audit() {
+fn every_digit_in_the_labelled_excerpts_is_part_of_a_number_that_scrubbing_lists() {
     for folder in ["development", "held-out", "later", "practice"] {
         for (name, marked) in excerpts(folder) {
             let (text, _) = unmark(&marked);
@@ -205,7 +205,7 @@ const TEXT: &str = "# Results\n\nWith a learning rate of 0.1, accuracy is 93.4%.
 const SCRUBBED: &str = "# Results\n\nWith a learning rate of 0.1, accuracy is [removed]%.\n";
 
 #[test]
-fn the_command_shows_a_diff_and_writes_nothing_unless_asked_to() {
+fn scrub_prints_a_diff_and_writes_files_only_if_an_option_asks_for_them() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("paper.md");
     std::fs::write(&text, TEXT).unwrap();
@@ -249,7 +249,7 @@ fn the_check_names_remaining_results_and_fails() {
 }
 
 #[test]
-fn the_audit_lists_every_number_with_its_decision() {
+fn the_audit_of_scrub_lists_for_every_number_whether_it_was_removed_and_by_which_rule() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("paper.md"), TEXT).unwrap();
     for _ in 0..2 {
@@ -266,7 +266,7 @@ fn the_audit_lists_every_number_with_its_decision() {
 }
 
 #[test]
-fn unreadable_files_are_named() {
+fn scrub_refuses_a_missing_or_wrongly_encoded_text_and_an_invalid_gold_file() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("latin.md"), b"Accuracy \xe9 93.4%").unwrap();
     let refused = command(folder.path(), &["latin.md"]);

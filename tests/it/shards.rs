@@ -140,13 +140,13 @@ fn merge(count: usize, kills: usize, k: &str) {
 }
 
 #[test]
-fn three_shards_of_which_one_is_killed_merge_to_what_one_process_makes() {
+fn three_shards_with_one_killed_give_the_same_merged_results_as_one_process() {
     merge(3, 1, "1");
 }
 
 #[test]
 #[ignore = "needs a minute for 16 processes and 24 kills"]
-fn sixteen_shards_under_kills_merge_to_what_one_process_makes() {
+fn sixteen_shards_give_the_same_results_as_one_process_although_many_are_killed() {
     merge(16, 24, "4");
 }
 
@@ -181,13 +181,13 @@ fn shards_join_a_planned_run_only_with_the_settings_of_its_plan() {
 }
 
 #[test]
-fn shards_spend_no_more_together_than_the_run_may() {
+fn several_shards_together_never_spend_more_than_the_runs_cost_limit() {
     shared_money(3, 0);
 }
 
 #[test]
 #[ignore = "needs a minute for 8 processes and 40 kills"]
-fn shards_that_are_killed_spend_no_more_together_than_the_run_may() {
+fn shards_that_are_killed_and_restarted_together_never_spend_more_than_the_runs_cost_limit() {
     shared_money(8, 40);
 }
 
@@ -307,7 +307,7 @@ fn shard(lab: &Lab, number: u32, jobs: &str) -> Child {
 }
 
 #[test]
-fn a_paused_shard_continues_if_no_other_has_taken_over() {
+fn a_paused_shard_continues_if_no_other_shard_has_taken_over_its_attempts() {
     let lab = Lab::new();
     let settings = ["run", "-n", "1..3", "-k", "4", "--agent", "noop", "--no-verify", "--no-baseline", "--name", "s"];
     lab.ok(&[settings.as_slice(), &["--plan-only", "--claim-timeout", "1s"]].concat());
@@ -338,7 +338,7 @@ fn ended(child: &mut Child, seconds: u64) -> Option<i32> {
 }
 
 #[test]
-fn idle_shards_end_except_one_that_replaces_dead_ones() {
+fn all_idle_shards_end_except_one_that_takes_over_the_attempts_of_dead_shards() {
     let lab = Lab::new();
     let agent = sleeper(&lab, 3000);
     let settings = ["run", "-n", "1", "--limit", "3", "--agent", &agent, "--no-verify", "--no-baseline", "--name", "s"];

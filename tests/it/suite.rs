@@ -16,7 +16,7 @@ fn lab() -> Lab {
 }
 
 #[test]
-fn the_table_in_the_docs_matches_the_commands_output() {
+fn the_suite_page_of_the_docs_contains_the_current_output_of_the_command_suite() {
     let root = env!("CARGO_MANIFEST_DIR");
     let ran = Command::new(PROGRAM).args(["suite", "--markdown", "--suite", root]).output().unwrap();
     assert!(ran.status.success());
@@ -31,7 +31,7 @@ fn the_table_in_the_docs_matches_the_commands_output() {
 }
 
 #[test]
-fn a_readme_gets_the_table_between_its_marks_once() {
+fn the_suite_command_writes_its_table_between_the_marks_of_a_readme_only_if_it_changed() {
     let lab = lab();
     lab.write("README.md", MARKS);
     let written = lab.ok(&["suite", "--readme", "README.md"]);
@@ -44,7 +44,7 @@ fn a_readme_gets_the_table_between_its_marks_once() {
 }
 
 #[test]
-fn a_readme_without_marks_is_refused_and_left_as_it_is() {
+fn the_command_suite_refuses_a_readme_without_marks_for_its_table_and_leaves_it_unchanged() {
     let lab = lab();
     let broken = MARKS.replace("<!-- suite table: end -->\n", "");
     lab.write("README.md", &broken);

@@ -7,7 +7,7 @@ use crate::support::Lab;
 
 #[test]
 #[ignore = "needs root to write to /usr/local/src"]
-fn an_agent_cannot_read_gold_of_a_suite_below_a_folder_that_sandboxes_show() {
+fn an_agent_cannot_read_gold_although_its_suite_is_in_a_folder_that_sandboxes_expose() {
     let lab = Lab::below("/usr/local/src".as_ref());
     let suite = lab.path("");
     let suite = suite.display();
@@ -38,7 +38,7 @@ fn an_agent_cannot_read_gold_of_a_suite_below_a_folder_that_sandboxes_show() {
 
 #[test]
 #[ignore = "needs root to write to /usr/local/src"]
-fn an_agent_sees_no_run_beside_its_own_where_sandboxes_show_the_folder_of_runs() {
+fn an_agent_cannot_read_other_runs_although_their_folder_is_visible_in_sandboxes() {
     let lab = Lab::new();
     let runs = tempfile::Builder::new().prefix("runs-").tempdir_in("/usr/local/src").unwrap();
     let place = runs.path().display().to_string();
@@ -60,7 +60,7 @@ fn an_agent_sees_no_run_beside_its_own_where_sandboxes_show_the_folder_of_runs()
 }
 
 #[test]
-fn a_home_that_is_the_prefix_of_an_env_s_python_is_refused_before_anything_runs() {
+fn a_run_is_refused_if_home_is_the_prefix_of_the_python_of_an_env() {
     let lab = Lab::new();
     let ask = "python -c 'import sys; print(sys.base_prefix)' > prefix.txt";
     let agent = lab.scripted("s", &[json!({"tool": "command_line", "arguments": {"command": ask}})]);
@@ -77,7 +77,7 @@ fn a_home_that_is_the_prefix_of_an_env_s_python_is_refused_before_anything_runs(
 
 #[test]
 #[ignore = "needs root, whose sandboxes by landlock alone run as another user"]
-fn a_cache_below_a_closed_home_is_refused_at_once_where_sandboxes_run_as_another_user_on_the_host() {
+fn a_cache_that_the_user_of_sandboxes_cannot_enter_is_refused_before_a_run_begins() {
     let lab = Lab::new();
     let open = |path: &str, mode| {
         std::fs::create_dir_all(lab.path(path)).unwrap();

@@ -87,7 +87,7 @@ fn token_ids_are_requested_only_if_the_user_asks_and_never_invented() {
 }
 
 #[test]
-fn our_own_agents_record_token_ids_and_a_recording_replays_them() {
+fn react_records_token_ids_and_a_replay_of_its_recording_gives_the_same_ids() {
     let lab = Lab::new();
     let upstream = Upstream::new(vec![text("I think."), text("I still think.")]);
     let recorded =

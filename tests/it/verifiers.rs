@@ -35,7 +35,7 @@ fn script(lab: &Lab, letters: &[&str]) -> String {
 }
 
 #[test]
-fn the_verifiers_of_a_run_choose_among_its_attempts_as_they_end_and_are_in_its_report() {
+fn verifiers_choose_among_the_attempts_of_a_run_and_their_choices_are_in_its_report() {
     let lab = Lab::new();
     let model = script(&lab, &["A", "A", "A", "A"]);
     let verifiers = ["--verifier", "majority", "--verifier", "oracle", "--verifier", &model, "--orders", "2"];
@@ -245,7 +245,7 @@ fn saying(said: &'static str) -> (String, Arc<Mutex<Vec<Value>>>) {
 }
 
 #[test]
-fn a_named_model_judges_a_stored_run_with_requests_that_suit_it() {
+fn a_model_named_for_a_verifier_judges_a_stored_run_with_settings_that_suit_the_model() {
     let lab = Lab::new();
     lab.ok(&[&DIVERSE[..], &["r"]].concat());
     let (url, asked) = saying("Both.\n{\"choice\": \"B\"}");

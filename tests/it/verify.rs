@@ -45,7 +45,7 @@ fn matrix(lab: &Lab, paper: &str) -> serde_json::Value {
 
 #[test]
 #[ignore = "tries every pair of experiment and function, which takes a minute"]
-fn tracing_finds_the_same_matrix_as_masking_in_less_cpu_time() {
+fn tracing_gives_the_same_dependency_matrix_as_masking_every_pair_with_less_cpu_time() {
     let lab = lab();
     let traced = verify(&lab, &["plain"]);
     let by_traces = matrix(&lab, "plain");
@@ -64,7 +64,7 @@ fn tracing_finds_the_same_matrix_as_masking_in_less_cpu_time() {
 }
 
 #[test]
-fn the_matrix_is_right_for_unusual_ways_to_enter_functions_and_swallowed_errors() {
+fn the_dependency_matrix_is_right_for_functions_entered_in_unusual_ways_and_swallowed_errors() {
     let lab = lab();
     let traced = verify(&lab, &["odd"]);
     let by_traces = matrix(&lab, "odd");

@@ -433,7 +433,7 @@ fn the_viewer_shows_a_linked_sample_although_new_attempts_changed_its_position()
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
-fn a_page_without_an_attempt_in_its_address_keeps_its_agent_when_attempts_are_added() {
+fn a_page_address_without_attempt_keeps_showing_the_same_agent_when_attempts_are_added() {
     let lab = lab();
     // At first there are no attempts of the first agent.
     let all = lab.read("runs/r/attempts.jsonl");
@@ -570,7 +570,7 @@ fn figures_are_written_for_print() {
 }
 
 #[test]
-fn tables_of_attempts_and_values_use_the_names_given_by_label() {
+fn the_option_label_renames_agents_and_runs_in_tables_of_attempts_and_values() {
     let lab = lab();
     for table in ["attempts", "values"] {
         let told = lab.ok(&["report", table, "r", "q", "--label", "q/gold=Best", "--label", "r=First"]).stdout;

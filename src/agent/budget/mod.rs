@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_announced_while_there_is_still_money_for_one_step() {
+    fn the_next_step_is_the_last_if_money_or_tokens_may_not_suffice_for_two_steps() {
         let limits = Limits::default();
         assert_eq!(spent(limits, 0.2, 10).last_step(), None);
         assert_eq!(spent(limits, 0.4, 10).last_step(), Some(End::CostLimit), "0.6 left, the next two may cost 0.8");

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_without_calls_belong_to_the_thought() {
+    fn code_fences_that_contain_no_tool_call_are_part_of_the_models_thought() {
         let text = "As in\n```python\nx = 1\n```\nand\n```json\n{\"x\": 1}\n```\nso\n```list_files\n```";
         assert_eq!(one(text), ("list_files".to_owned(), json!({})));
         let none = "the reply has no code fence with a call";
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn example_calls_in_prompts_call_tools_of_their_set() {
+    fn example_calls_in_the_prompt_of_a_tool_set_use_only_tools_of_that_set() {
         for choice in [ToolChoice::Autoexperiment, ToolChoice::SweAgent, ToolChoice::Super, ToolChoice::Bash] {
             let set = ToolSet::from_choice(choice);
             for shown in [format!("```json\n{}\n```", set.first()), set.example().to_owned()] {

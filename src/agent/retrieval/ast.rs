@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn context_order_is_callers_then_class_methods_then_callees_of_callers_then_the_file() {
+    fn callers_score_highest_then_methods_of_the_class_callees_of_callers_and_functions_of_the_file() {
         let a = "class A:\n    def f(self):\n        raise NotImplementedError\n    def g(self):\n        return 1\n\n\ndef near():\n    return 2\n";
         let b =
             "def run(a):\n    return a.f() + helper()\n\n\ndef helper():\n    return 3\n\n\ndef far():\n    return 4\n";

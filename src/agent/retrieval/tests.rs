@@ -28,7 +28,7 @@ fn retriever(paper: PaperChoice, code: CodeChoice) -> Retriever {
 }
 
 #[tokio::test]
-async fn each_passage_setting_selects_its_passages() {
+async fn each_setting_for_the_paper_text_selects_the_expected_passages() {
     let code = masked();
     let wanted = wanted(&code);
     let headings = async |paper| {

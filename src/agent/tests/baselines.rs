@@ -70,7 +70,7 @@ async fn scripted(script: &str, world: AttemptFixture) -> super::support::Attemp
 }
 
 #[tokio::test]
-async fn a_script_runs_one_tool_a_step_up_to_its_answer() {
+async fn a_scripted_agent_runs_one_tool_per_step_and_stops_after_its_answer() {
     let script = concat!(
         r#"{"tool": "write_file", "arguments": {"path": "a.txt", "content": "A"}}"#,
         "\n\n",
@@ -91,7 +91,7 @@ async fn a_script_runs_one_tool_a_step_up_to_its_answer() {
 }
 
 #[tokio::test]
-async fn a_script_keeps_to_the_limits() {
+async fn a_scripted_agent_ends_at_its_step_limit_or_its_time_limit() {
     let line = r#"{"tool": "command_line", "arguments": {"command": "sleep 0.2"}}"#.to_owned() + "\n";
     let steps = scripted(&line.repeat(5), AttemptFixture::new(vec![]).await.limits(|limits| limits.steps = 2)).await;
     assert_eq!((steps.end, steps.observations().len()), (End::StepLimit, 2));
@@ -120,7 +120,7 @@ async fn baseline(spec: &str, seed: u64, task: &crate::agent::Replication) -> su
 }
 
 #[tokio::test]
-async fn mutants_are_wrong_at_the_requested_rate_and_follow_from_the_seed() {
+async fn the_agent_mutant_writes_wrong_functions_at_the_requested_rate_reproducibly_for_each_seed() {
     let right = baseline("mutant:0", 1, &task()).await;
     assert_eq!(right.answer.as_deref(), Some(r#"{"Experiment 1":{"value":42},"Experiment 2":{"value":3.0}}"#));
     let wrong = baseline("mutant:1", 1, &task()).await;
@@ -135,7 +135,7 @@ async fn mutants_are_wrong_at_the_requested_rate_and_follow_from_the_seed() {
 }
 
 #[tokio::test]
-async fn random_reports_numbers_and_changes_nothing() {
+async fn the_random_agent_reports_numbers_and_leaves_the_masked_code_unchanged() {
     let attempt = baseline("random", 1, &task()).await;
     assert_eq!(attempt.end, End::Answered);
     assert!(attempt.file("main.py").contains("NotImplementedError"));

@@ -118,7 +118,7 @@ async fn a_repair_prompt_shows_the_code_and_its_errors_and_repairs_end_once_ever
 }
 
 #[tokio::test]
-async fn without_repair_the_available_results_are_reported() {
+async fn without_repair_the_answer_contains_the_results_of_those_experiments_that_succeed() {
     let attempt =
         run("", AttemptFixture::new(vec![writing("return x * 2 if x > 2 else None.no")]).await, &task()).await;
     assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1":{"value":42}}"#)));
@@ -165,7 +165,7 @@ async fn two(replies: Vec<Reply>) -> (AttemptFixture, Replication) {
 }
 
 #[tokio::test]
-async fn callees_are_written_before_callers_and_their_new_code_is_shown_if_fill_is_filled() {
+async fn callees_are_written_before_callers_whose_prompts_show_the_new_code_only_with_fill_set_to_filled() {
     for (own, sees) in [("fill=filled", true), ("fill=masked", false)] {
         let outer = text("def quadruple(x):\n    return double(double(x))\n");
         let (world, task) = two(vec![writing("return 2 * x"), outer]).await;
@@ -337,7 +337,7 @@ async fn for_a_region_only_its_statements_are_requested_and_used() {
 }
 
 #[tokio::test]
-async fn a_region_is_repaired_in_its_place() {
+async fn the_repair_of_a_masked_region_replaces_the_region_and_keeps_the_code_around_it() {
     let replies = vec![text("```python\ntotal += parts\n```"), text("```python\nkeep = part\ntotal += keep\n```")];
     let (world, task) = part(replies).await;
     let attempt = run("repair=1", world, &task).await;

@@ -67,7 +67,7 @@ async fn steps_are_left_out_even_if_the_provider_refuses_to_summarise_them() {
 }
 
 #[tokio::test]
-async fn the_super_history_keeps_the_ends_of_older_observations() {
+async fn with_the_history_named_super_only_the_ends_of_older_observations_are_shown() {
     let long = sh("head -c 3000 /dev/zero | tr '\\0' x; echo; echo END-$((1 + 1))");
     let attempt = AttemptFixture::new(vec![long.clone(), sh("echo short"), long, submit()])
         .await
@@ -125,7 +125,7 @@ async fn a_conversation_that_the_provider_finds_too_long_is_shortened_and_sent_a
 }
 
 #[tokio::test]
-async fn format_errors_are_dropped_from_a_window_with_their_steps() {
+async fn a_history_window_leaves_out_older_steps_together_with_their_format_errors() {
     let replies = vec![text("hm"), call("nope", json!({})), sh("echo one"), sh("echo two"), submit()];
     let attempt = AttemptFixture::new(replies).await.react_with("history=window:1").await;
     assert_eq!(attempt.end, End::Answered);

@@ -66,7 +66,7 @@ async fn waiting_for_a_model_costs_no_tool_time() {
 }
 
 #[tokio::test]
-async fn on_the_last_step_the_agent_is_told_to_submit_once() {
+async fn before_its_last_step_an_agent_is_told_exactly_once_to_submit_its_answer() {
     let world = AttemptFixture::new(vec![sh("echo 1"), sh("echo 2"), submit()]).await;
     let attempt = world.limits(|limits| limits.steps = 3).react().await;
     assert_eq!((attempt.end, attempt.told_to_submit(), attempt.asked.len()), (End::Answered, 1, 3));
@@ -77,7 +77,7 @@ async fn on_the_last_step_the_agent_is_told_to_submit_once() {
 }
 
 #[tokio::test]
-async fn a_last_step_that_does_not_submit_is_not_run() {
+async fn a_tool_call_in_the_last_reply_is_not_run_unless_it_submits_the_answer() {
     let world = AttemptFixture::new(vec![sh("echo 1"), sh("touch run.txt"), submit()]).await;
     let attempt = world.limits(|limits| limits.steps = 2).react().await;
     assert_eq!((attempt.end, attempt.asked.len()), (End::StepLimit, 2));
@@ -122,7 +122,7 @@ async fn before_the_money_runs_out_the_agent_is_told_to_submit() {
 }
 
 #[tokio::test]
-async fn an_attempt_is_told_to_submit_once_before_its_token_limit() {
+async fn an_agent_is_told_exactly_once_to_submit_before_it_reaches_its_token_limit() {
     let world =
         AttemptFixture::new(vec![costing(sh("echo 1"), 0.0, 600), costing(sh("echo 2"), 0.0, 700), submit()]).await;
     let attempt = world.limits(|limits| limits.tokens = Some(1000)).react().await;

@@ -49,7 +49,7 @@ async fn a_call_that_was_cut_off_is_answered_with_the_limit_it_ran_into() {
 }
 
 #[tokio::test]
-async fn missing_extra_and_wrong_typed_arguments_are_answered_with_those_expected() {
+async fn missing_extra_and_wrongly_typed_arguments_are_answered_with_an_error_that_describes_the_fault() {
     is_answered(call("command_line", json!({})), "missing field `command`; expected {\"command\": string, ").await;
     is_answered(call("command_line", Value::Null), "missing field `command`").await;
     is_answered(call("command_line", json!({"command": "ls", "timeout": 5})), "unknown field `timeout`").await;
@@ -96,7 +96,7 @@ async fn five_format_errors_in_a_row_end_the_attempt_but_a_good_call_starts_the_
 }
 
 #[tokio::test]
-async fn arguments_of_a_megabyte_are_handled() {
+async fn replies_of_a_megabyte_are_run_or_answered_with_short_errors_and_the_attempt_continues() {
     let big = "x".repeat(1 << 20);
     let write = call("write_file", json!({"path": "big.txt", "content": big}));
     let broken = call("write_file", Value::String(format!("{{\"path\": \"{big}")));

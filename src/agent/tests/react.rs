@@ -69,7 +69,7 @@ async fn the_prompts_name_functions_experiments_tools_files_and_limits() {
 }
 
 #[tokio::test]
-async fn a_call_written_as_json_in_a_code_fence_is_run_like_a_providers_own() {
+async fn a_tool_call_in_a_json_code_fence_is_run_like_a_native_tool_call() {
     let fenced =
         "I look around.\n```json\n{\"name\": \"command_line\", \"arguments\": {\"command\": \"echo hi\"}}\n```";
     let last = "{\"tool\": \"final_answer\", \"args\": {\"answer\": {\"Experiment 1\": {\"x\": 1.50}}}}";
@@ -81,7 +81,7 @@ async fn a_call_written_as_json_in_a_code_fence_is_run_like_a_providers_own() {
 }
 
 #[tokio::test]
-async fn a_call_repeated_at_once_with_the_same_result_gets_a_note() {
+async fn an_agent_is_told_when_a_call_repeats_the_previous_one_with_the_same_result() {
     let replies = ["echo a", "echo a", "echo a", "echo b", "echo a", "date +%N", "date +%N"].map(sh);
     let attempt = AttemptFixture::new(replies.into_iter().chain([submit()]).collect()).await.react().await;
     let noted: Vec<bool> =
@@ -110,7 +110,7 @@ async fn a_nonzero_exit_shows_its_code_and_both_streams() {
 }
 
 #[tokio::test]
-async fn a_backgrounded_child_does_not_block_its_call() {
+async fn a_background_process_of_a_command_does_not_block_the_tool_call() {
     let begun = std::time::Instant::now();
     let attempt =
         AttemptFixture::new(vec![sh("sleep 300 & echo started"), sh("echo next"), submit()]).await.react().await;
@@ -254,7 +254,7 @@ fn an_agent_that_does_not_exist_is_an_error_that_lists_those_that_do() {
 }
 
 #[tokio::test]
-async fn retrieved_passages_appear_in_the_task_and_retrieval_in_the_label() {
+async fn retrieved_passages_and_snippets_are_in_the_task_and_their_settings_in_the_agents_name() {
     let settings = Settings { paper: Some(PaperChoice::Full), code: Some(CodeChoice::Bm25), ..Settings::default() };
     let agent = open("react", &settings, None).unwrap();
     assert_eq!(agent.name(), "react+paper=full+code=bm25");

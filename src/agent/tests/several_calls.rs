@@ -53,7 +53,7 @@ async fn calls_are_run_in_order_in_every_set_of_tools_and_each_is_answered() {
 }
 
 #[tokio::test]
-async fn calls_that_are_written_into_the_text_are_run_in_order_too_and_each_result_names_its_call() {
+async fn several_calls_in_a_replys_text_are_run_in_order_and_each_result_names_its_call() {
     let reply = "Two at once.\n```bash\necho one > log.txt\n```\nThen:\n```json\n{\"name\": \"nope\", \"arguments\": {}}\n```\n\
                  ```bash\necho two >> log.txt; cat log.txt\n```";
     let json = r#"{"name": "command_line", "arguments": {"command": "echo three >> log.txt"}}
@@ -96,7 +96,7 @@ async fn calls_of_one_reply_stop_when_the_tool_time_is_used_up() {
 }
 
 #[tokio::test]
-async fn many_calls_share_the_length_of_one_observation_and_only_the_first_32_are_run() {
+async fn many_observations_of_one_reply_are_shortened_and_only_its_first_32_calls_are_run() {
     let long = sh("head -c 30000 /dev/zero | tr '\\0' x");
     let attempt = AttemptFixture::new(vec![several(&vec![long; 40]), submit()]).await.react().await;
     let shown = answers(&attempt.asked[1].messages);
@@ -121,7 +121,7 @@ async fn the_setting_one_call_runs_only_the_first_call_and_asks_providers_for_a_
 }
 
 #[tokio::test]
-async fn a_repeated_result_is_abbreviated_only_while_the_first_is_visible() {
+async fn a_repeated_result_is_replaced_by_a_note_only_while_the_previous_result_is_shown() {
     let replaced = "The result is the same as in the step before";
     let long = "seq 2000";
     for (history, command, expected) in [

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn two_long_streams_get_half_of_the_limit_each_and_a_short_one_leaves_its_rest_to_the_other() {
+    fn stdout_and_stderr_share_the_output_limit_and_a_short_stream_leaves_more_room_for_a_long_one() {
         let exec_of = |stdout: usize, stderr: usize| Exec {
             exit: Exit::Code(1),
             stdout: vec![b'o'; stdout],

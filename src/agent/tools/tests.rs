@@ -68,7 +68,7 @@ fn a_property_named_like_a_schema_keyword_is_kept() {
 }
 
 #[tokio::test]
-async fn inspecting_lines_includes_both_ends_and_shows_the_total() {
+async fn inspected_ranges_include_their_first_and_last_line_and_show_the_files_number_of_lines() {
     let file = (1..=10).map(|number| format!("l{number}\n")).collect::<Vec<_>>().concat();
     let attempt = observe(
         &[("a.txt", file.as_bytes()), ("b.txt", b"only\r\nno newline"), ("c.txt", b"")],
@@ -140,7 +140,7 @@ async fn files_are_read_written_listed_and_moved() {
 }
 
 #[tokio::test]
-async fn the_current_directory_is_kept_between_steps_for_commands_and_files() {
+async fn commands_and_file_tools_share_a_current_directory_that_is_kept_between_steps() {
     let attempt = observe(
         &[],
         vec![
@@ -244,7 +244,7 @@ async fn edit_file_can_save_under_another_name_and_writes_nothing_if_the_reply_i
 }
 
 #[tokio::test]
-async fn understanding_a_long_file_asks_about_each_part_and_then_about_the_notes() {
+async fn understand_file_asks_the_model_about_each_part_of_a_long_file_and_then_about_the_answers() {
     let long = (1..=4000).map(|number| format!("line {number}\n")).collect::<Vec<_>>().concat();
     let ask = call("understand_file", json!({"path": "long.txt", "question": "what is it?"}));
     let replies = vec![ask, text("first part"), text("second part"), text("a list of lines")];
@@ -280,7 +280,7 @@ async fn commands_that_no_system_can_run_are_answered_with_an_error() {
 }
 
 #[tokio::test]
-async fn reading_a_folder_or_listing_a_file_is_answered_with_the_right_tool() {
+async fn listing_a_file_or_reading_a_folder_gives_an_error_that_names_the_suitable_tool() {
     let attempt =
         observe(&[], vec![call("list_files", json!({"path": "main.py"})), call("read_file", json!({"path": "."}))])
             .await;
@@ -290,7 +290,7 @@ async fn reading_a_folder_or_listing_a_file_is_answered_with_the_right_tool() {
 }
 
 #[tokio::test]
-async fn of_a_folder_with_many_entries_the_first_are_listed_and_the_others_counted() {
+async fn the_listing_of_a_large_folder_shows_the_first_entries_and_the_number_of_omitted_entries() {
     let many = sh("mkdir many; for n in $(seq 1000 1449); do : > many/$n; done");
     let attempt = observe(&[], vec![many, call("list_files", json!({"path": "many"}))]).await;
     let shown = attempt.observations()[1];

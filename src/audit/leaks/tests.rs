@@ -211,7 +211,7 @@ fn a_copy_in_the_papers_text_or_in_a_description_is_found() {
 }
 
 #[test]
-fn containment_is_measured_with_kept_and_with_normalised_names() {
+fn containment_is_measured_with_original_and_with_normalised_identifiers_and_the_larger_value_counts() {
     let lab = LeakFixture::new();
     lab.write("repos/p/pkg/other.py", format!("def copy(xs, h):\n{RENAMED}"));
     let leak = lab.measure().functions.remove(0);
@@ -332,7 +332,7 @@ fn a_packed_copy_is_unpacked_and_compared() {
 }
 
 #[test]
-fn objects_of_git_are_found_under_any_name() {
+fn files_and_folders_with_git_objects_are_found_whatever_their_names() {
     use FindingKind::GitObjects;
     let lab = LeakFixture::new();
     lab.sh(

@@ -35,7 +35,7 @@ fn a_body_without_docstring_gets_the_description() {
 }
 
 #[test]
-fn without_docstring_and_description_only_the_raise_stays() {
+fn a_body_without_docstring_and_description_is_replaced_by_the_raise_statement_alone() {
     let module = Module::parse("m.py", b"def f(a):\n    return a\n".to_vec()).unwrap();
     for description in [None, Some("  ")] {
         let masked = module.mask_checked(&[MaskTarget { function: 0, description }]).unwrap();
@@ -76,7 +76,7 @@ fn a_signature_over_several_lines_is_kept() {
 }
 
 #[test]
-fn decorators_and_comments_above_are_kept() {
+fn decorators_and_the_comments_above_a_masked_function_are_kept() {
     let head = "# about f\n@a.b(\n    lambda: 1\n)\n# between\n@c\ndef f(x):";
     assert_eq!(
         mask(&format!("{head}\n    return x\n"), &["f"]),
@@ -152,7 +152,7 @@ fn a_comment_at_the_margin_inside_the_body_does_not_end_it() {
 }
 
 #[test]
-fn strings_and_brackets_that_look_like_the_end_do_not_end_a_body() {
+fn text_of_strings_and_brackets_at_the_left_margin_does_not_end_a_function_body() {
     assert_eq!(
         mask("def f():\n    'd'\n    x = '''\ndef g(): pass\n'''\n    y = (\n1,\n)\n    return x, '#'\nz\n", &["f"]),
         "def f():\n    'd'\n    raise NotImplementedError\nz\n"
@@ -160,7 +160,7 @@ fn strings_and_brackets_that_look_like_the_end_do_not_end_a_body() {
 }
 
 #[test]
-fn a_file_without_a_last_line_ending_keeps_none() {
+fn masking_adds_no_line_break_at_the_end_of_a_file_that_has_none() {
     assert_eq!(mask("def f():\n    'd'\n    return 1", &["f"]), "def f():\n    'd'\n    raise NotImplementedError");
     assert_eq!(mask("def f(): 'd'", &["f"]), "def f():\n    'd'\n    raise NotImplementedError");
     assert_eq!(mask("x\r\ndef f(): 'd'", &["f"]), "x\r\ndef f():\r\n    'd'\r\n    raise NotImplementedError");
@@ -282,14 +282,14 @@ fn continuations_and_semicolons_at_the_end_of_a_body_are_removed() {
 }
 
 #[test]
-fn the_order_of_targets_does_not_matter() {
+fn the_order_in_which_functions_are_named_does_not_change_the_masked_source() {
     let source = "def f():\n    return 1\ndef g():\n    return 2\ndef h():\n    return 3\n";
     assert_eq!(mask(source, &["h", "f"]), mask(source, &["f", "h"]));
     assert!(mask(source, &["h", "f"]).contains("def g():\n    return 2\n"));
 }
 
 #[test]
-fn nothing_to_mask_leaves_the_bytes_alone() {
+fn a_file_in_which_nothing_is_masked_keeps_its_bytes_unchanged() {
     assert_eq!(mask("def f():\r  return 1 # c", &[]), "def f():\r  return 1 # c");
 }
 
@@ -317,7 +317,7 @@ fn a_function_is_found_by_name_after_lines_were_added_above() {
 }
 
 #[test]
-fn no_line_after_the_body_is_cut() {
+fn the_line_directly_after_a_masked_body_is_kept() {
     let masked = mask("def f():\n    return 1\nimportant = 1\n", &["f"]);
     assert!(masked.ends_with("    raise NotImplementedError\nimportant = 1\n"));
 }

@@ -20,7 +20,7 @@ fn refused(source: &str) -> (String, usize) {
 }
 
 #[test]
-fn qualified_names_are_pythons_without_the_part_locals() {
+fn the_qualified_name_of_a_nested_function_is_pythons_qualname_without_the_locals_marker() {
     let source =
         "def f():\n  def g():\n    class A:\n      def h(self): pass\nclass B:\n  class C:\n    async def f(s): pass\n";
     assert_eq!(labels(source), ["f", "f.g", "f.g.A.h", "B.C.f"]);
@@ -43,7 +43,7 @@ fn a_plain_name_of_several_functions_is_ambiguous() {
 }
 
 #[test]
-fn selector_suffix_1_is_accepted_for_a_unique_name() {
+fn a_selector_may_number_a_function_with_1_although_its_name_is_unique() {
     let module = parse("def f(): pass\n");
     assert_eq!(module.find("f#1").unwrap(), 0);
     assert_eq!(module.find("f#2").unwrap_err().message, "there is no `f#2`, only one `f`");
@@ -58,7 +58,7 @@ fn an_unknown_name_is_reported_with_similar_names() {
 }
 
 #[test]
-fn the_parts_of_a_function_are_found() {
+fn decorators_header_docstring_body_calls_and_class_of_a_function_are_read() {
     let source = "class A:\n    @property\n    # c\n    @b(1)\n    async def f(self, x=g(1)):  # c\n        'd'\n        \
                   return h(x).i(k.l(2), (yield))\n        # t\n";
     let module = parse(source);

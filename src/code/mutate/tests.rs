@@ -126,7 +126,7 @@ fn mutants_shift_bounds_of_ranges_and_slices_and_change_axes() {
 }
 
 #[test]
-fn mutants_drop_statements_and_dropping_a_first_definition_is_trivial() {
+fn mutants_replace_single_statements_by_pass_and_are_trivial_if_this_removes_a_first_definition() {
     insta::assert_snapshot!(listed("def f(a):\n    b = a\n    b = a\n    a.x = b\n    for c in a:\n        g(c); continue\n"), @"
     statement:1.5 b = a -> pass *
     statement:2.5 b = a -> pass
@@ -143,7 +143,7 @@ fn an_assignment_that_a_nested_function_declares_nonlocal_is_kept() {
 }
 
 #[test]
-fn neighbouring_arguments_are_swapped_where_it_matters() {
+fn neighbouring_arguments_are_swapped_unless_they_are_equal_or_their_order_cannot_matter() {
     assert_eq!(mutants_of(MutantKind::Swap, "return g(a,  b, *c, k=1)"), ["return g(b,  a, *c, k=1)"]);
     assert_eq!(
         mutants_of(MutantKind::Swap, "return np.maximum(a, b), g(a, a), g(a , ( a ))[0]"),
@@ -168,7 +168,7 @@ fn return_values_are_replaced() {
 }
 
 #[test]
-fn conditions_are_negated_unless_another_mutant_does_the_same() {
+fn mutants_negate_each_condition_except_where_another_mutant_has_the_same_effect() {
     assert_eq!(
         mutants_of(MutantKind::Condition, "if a:\n    g()\nelif a & b:\n    h()"),
         ["if not a:\n    g()\nelif a & b:\n    h()", "if a:\n    g()\nelif not (a & b):\n    h()",]
@@ -255,7 +255,7 @@ fn mutants_replace_formulas_by_numerically_naive_ones() {
 }
 
 #[test]
-fn an_optimal_assignment_becomes_greedy() {
+fn mutants_replace_a_call_of_linear_sum_assignment_by_a_greedy_assignment() {
     let greedy = mutants_of(MutantKind::Greedy, "return linear_sum_assignment(a, maximize=True)");
     assert!(greedy[0].starts_with("return (lambda cost_matrix, maximize=False, np="), "{greedy:?}");
     assert!(greedy[0].ends_with("(a, maximize=True)"), "{greedy:?}");
@@ -288,7 +288,7 @@ fn mutants_of_searchsorted_take_the_other_side() {
 }
 
 #[test]
-fn mutants_divide_by_a_count_less_one_and_take_deviations_of_a_sample() {
+fn mutants_subtract_one_from_a_count_in_a_divisor_and_set_ddof_in_std_and_var() {
     assert_eq!(mutants_of(MutantKind::Degree, "return a / len(b)"), ["return a / (len(b) - 1)"]);
     assert_eq!(mutants_of(MutantKind::Degree, "return np.divide(a, b.size)"), ["return np.divide(a, (b.size - 1))"]);
     assert_eq!(mutants_of(MutantKind::Degree, "return a / n_points"), ["return a / (n_points - 1)"]);
@@ -320,7 +320,7 @@ fn mutants_leave_out_conditional_steps_and_run_loops_once() {
 }
 
 #[test]
-fn neighbouring_steps_are_exchanged_where_one_reads_what_the_other_changes() {
+fn mutants_swap_neighbouring_statements_where_one_reads_what_the_other_changes() {
     assert_eq!(mutants_of(MutantKind::Order, "c = a - b\nb = a"), ["b = a\nc = a - b"]);
     assert_eq!(mutants_of(MutantKind::Order, "a += b\nc = g(a)"), ["c = g(a)\na += b"]);
     assert_eq!(mutants_of(MutantKind::Order, "a.x[b] = 1\ng(a.x)"), ["g(a.x)\na.x[b] = 1"]);
@@ -328,7 +328,7 @@ fn neighbouring_steps_are_exchanged_where_one_reads_what_the_other_changes() {
 }
 
 #[test]
-fn relative_differences_are_divided_by_the_other_value() {
+fn mutants_divide_a_relative_difference_by_the_other_of_its_two_values() {
     assert_eq!(mutants_of(MutantKind::Relative, "return (a - b) / a"), ["return (a - b) / b"]);
     assert_eq!(mutants_of(MutantKind::Relative, "return (a - b) / b"), ["return (a - b) / a"]);
     assert_eq!(mutants_of(MutantKind::Relative, "return (a - b * 2) / a"), ["return (a - b * 2) / (b * 2)"]);
@@ -362,7 +362,7 @@ fn ids_do_not_depend_on_the_code_around_the_function() {
 }
 
 #[test]
-fn other_encodings_and_line_endings_are_kept() {
+fn mutants_keep_the_encoding_and_the_line_endings_of_their_file() {
     let source = b"# coding: latin-1\r\ndef f(\xe9, b):\r\n    # \xe9\r\n    return g(\xe9,\r\n        b)\r\n";
     let module = Module::parse("m.py", source.to_vec()).unwrap();
     let mutants = module.mutants(0).unwrap();
@@ -383,7 +383,7 @@ fn nested_functions_belong_to_the_function_around_them_and_have_mutants_of_their
 const BODY: &str = "def f(a, b):\n    c = a + b\n    for d in range(c):\n        c -= max(a[1:d], key=len) * 2\n        if c > 3 and d:\n            c = g(b, a)\n    return not c\n";
 
 #[test]
-fn a_choice_of_mutants_depends_on_the_seed_and_a_smaller_choice_begins_a_larger_one() {
+fn the_seed_decides_which_mutants_are_chosen_and_a_larger_choice_begins_with_the_smaller_one() {
     let mutants = module(BODY).mutants(0).unwrap();
     let ids = |count, seed| choose(&mutants, count, seed).into_iter().map(|it| it.id.clone()).collect::<Vec<_>>();
     let all = ids(1000, 7);
@@ -397,7 +397,7 @@ fn a_choice_of_mutants_depends_on_the_seed_and_a_smaller_choice_begins_a_larger_
 }
 
 #[test]
-fn chosen_mutants_have_all_kinds_before_one_repeats_and_trivial_ones_last() {
+fn chosen_mutants_include_every_kind_before_a_kind_repeats_and_end_with_trivial_mutants() {
     let mutants = module(BODY).mutants(0).unwrap();
     let kinds: HashSet<MutantKind> = mutants.iter().filter(|it| !it.trivial).map(|it| it.kind).collect();
     assert_eq!(kinds.len(), 12, "{kinds:?}");

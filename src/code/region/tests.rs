@@ -55,7 +55,7 @@ fn statements_of_a_block_become_one_raise_at_their_indentation() {
 }
 
 #[test]
-fn comments_above_a_region_are_removed_unless_in_a_string_or_another_column() {
+fn comments_above_a_region_are_removed_if_they_have_its_indentation_and_are_not_in_strings() {
     let source = "def f():\n    t = '''\n    # text'''\n    # hint\n    x = 1\n  # margin\n    y = 2\n    z = '''\n    # text'''\n    w = 3\n";
     assert_eq!(
         mask(source, statements("x = 1", None)),

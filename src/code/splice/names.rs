@@ -152,7 +152,7 @@ mod tests {
     use crate::code::walk::parse;
 
     #[test]
-    fn names_bound_at_module_level_are_found_and_local_ones_not() {
+    fn names_bound_at_module_level_are_found_and_names_bound_in_functions_or_classes_are_ignored() {
         let source = "import a.b, c as d\nfrom e import f as g, h\nfrom z import *\ntry:\n    import i\nexcept E:\n    i = None\n\
                       j, k = 1, 2\n@cache\ndef l():\n    import m\n    n = 1\nclass O:\n    p = 1\n";
         let names = bound(&parse(source.as_bytes()).unwrap(), source.as_bytes());
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_named_without_annotations_and_defaults() {
+    fn the_names_of_parameters_are_read_without_annotations_and_defaults() {
         let header = "async def f(self, /, a: int, b=[1, 2], *args: str, c: dict = {}, **kw) -> None:";
         assert_eq!(parameters(header).unwrap(), ["self", "/", "a", "b", "*args", "c", "**kw"]);
     }

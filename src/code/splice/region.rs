@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn multi_line_strings_keep_their_text_and_unusual_statements_are_accepted() {
+    fn indenting_a_reply_keeps_multi_line_strings_and_statements_such_as_break_are_accepted() {
         let reply = "```python\nif x:\n    t = \"\"\"a\n  b\"\"\"\ntotal += x\n```";
         assert_eq!(
             text(reply).unwrap(),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_moves_with_edits_before_it() {
+    fn a_byte_range_is_shifted_by_earlier_edits_and_lost_if_an_edit_with_other_bounds_overlaps() {
         let edits = vec![(0..0, b"ab".to_vec()), (4..8, b"x".to_vec()), (20..24, Vec::new())];
         let spliced = SplicedFile { bytes: Vec::new(), added: Vec::new(), new_signature: false, edits };
         assert_eq!(spliced.moved(&(1..3)), Some(3..5));

@@ -240,7 +240,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_reply_panics_or_changes_code_outside_its_function(
+    fn splicing_any_reply_never_panics_and_never_changes_code_outside_the_replaced_function(
         reply in prop_oneof![3 => mutated(), 1 => ".{0,80}", 1 => "[def mean(x):\n \t\"'#@\\\\`]{0,80}"],
         method in any::<bool>(),
     ) {

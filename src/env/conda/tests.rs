@@ -165,7 +165,7 @@ fn a_package_from_both_conda_and_pip_is_detected() {
 }
 
 #[test]
-fn existing_locks_decide_which_backends_lock() {
+fn an_env_is_locked_for_the_backends_that_already_have_a_lock_and_otherwise_for_venv() {
     let dir = folder(YML);
     let options = EnvBuildOptions::default();
     let names = |options: &EnvBuildOptions| -> Vec<&str> {

@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn harbors_verifier_compares_counts_and_reals_as_the_harness_does() {
+    fn harbors_verifier_compares_integers_and_reals_as_the_harness_does() {
         let (gold, usual) = (json!({ "n": 40, "x": 40.0 }), Tolerance::default());
         let loose = Tolerance { counts: 0.05, ..usual.clone() };
         let tried = [json!({ "n": 40.0, "x": 41 }), json!({ "n": 41, "x": 40 }), json!({ "n": 40, "x": 43 })];

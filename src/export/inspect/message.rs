@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_calls_messages_stay_when_the_conversation_changes() {
+    fn messages_exported_for_an_earlier_call_stay_unchanged_when_later_events_shorten_the_conversation() {
         let mut events = vec![
             message_event(Role::System, "s"),
             message_event(Role::User, "t"),

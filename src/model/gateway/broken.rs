@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_sets_the_flag_and_a_normal_end_does_not() {
+    async fn a_panic_in_a_task_sets_the_panic_flag_and_a_normal_end_does_not() {
         let broken = PanicFlag::default();
         let run = |ends_well: bool| {
             let watch = broken.watch();

@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn streamed_pieces_add_up_to_the_text_before_the_first_stop_text(
+        fn the_streamed_pieces_concatenate_to_the_text_before_the_first_stop_sequence(
             pieces in prop::collection::vec("[abé]{0,4}", 0..12), stops in prop::collection::vec("[abé]{0,3}", 0..3),
             sent in 0usize..13,
         ) {

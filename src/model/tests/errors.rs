@@ -135,7 +135,7 @@ async fn a_failed_call_is_charged_for_the_tries_that_the_provider_charged() {
 }
 
 #[tokio::test]
-async fn tries_of_unknown_cost_are_reported() {
+async fn the_error_of_a_failed_call_says_how_many_tries_had_an_unknown_cost() {
     let down = CannedAnswer::status(503, json!({"error": {"message": "down"}}));
     let (answer, _server) = ask(vec![CannedAnswer::Hang, CannedAnswer::Close, down]).await;
     assert_eq!(
@@ -155,7 +155,7 @@ async fn a_reply_with_broken_usage_is_charged_for_the_readable_counts() {
 }
 
 #[tokio::test]
-async fn a_bad_request_is_refused_in_the_midst_of_an_attempt_and_denied_at_its_start() {
+async fn status_400_means_an_unusable_model_at_the_first_call_and_a_rejected_request_later() {
     let server =
         TestServer::start(vec![CannedAnswer::status(400, json!({"error": {"message": "invalid messages[3]"}}))]).await;
     let model = open_here("m", &options(&server.url));
@@ -235,7 +235,7 @@ async fn requests_to_servers_that_hang_or_drip_end_at_the_time_limit() {
 }
 
 #[tokio::test]
-async fn the_tokens_of_a_server_that_reports_none_are_estimated_unless_it_costs_nothing() {
+async fn tokens_that_a_paid_server_does_not_report_are_estimated_and_a_free_server_costs_nothing() {
     let mut body = openai_text("ok");
     body.as_object_mut().unwrap().remove("usage");
     let (answer, server) = ask(vec![CannedAnswer::ok(body)]).await;

@@ -31,7 +31,7 @@ fn refused(form: &str, path: &Path) -> Error {
 }
 
 #[tokio::test]
-async fn a_script_answers_call_n_with_its_nth_reply() {
+async fn a_scripted_model_answers_each_call_with_the_reply_of_the_same_number() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script");
     let lines = "\n{\"text\": \"one\", \"usage\": {\"input\": 5, \"output\": 2}, \"cost\": 0.25}\n\n\
@@ -57,7 +57,7 @@ async fn a_script_answers_call_n_with_its_nth_reply() {
 }
 
 #[test]
-fn a_wrong_script_is_refused_with_file_and_line() {
+fn an_invalid_script_of_replies_is_refused_with_its_file_and_the_line_of_the_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.jsonl");
     let good = "{\"text\": \"a\"}\n";
@@ -109,7 +109,7 @@ async fn a_replay_returns_the_recorded_replies_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_replayed_refusal_has_its_cost_unless_the_recording_is_old() {
+async fn a_replayed_refusal_is_charged_like_the_recorded_one_unless_an_old_recording_lacks_the_usage() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.jsonl");
     let charged = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 7}});
@@ -131,7 +131,7 @@ async fn a_replayed_refusal_has_its_cost_unless_the_recording_is_old() {
 }
 
 #[tokio::test]
-async fn a_bad_key_is_not_recorded() {
+async fn a_call_that_is_refused_for_a_bad_api_key_is_not_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.jsonl");
     let server = TestServer::start(vec![CannedAnswer::status(401, json!({}))]).await;

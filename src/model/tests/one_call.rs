@@ -40,7 +40,7 @@ async fn sent(spec: &str, reply: Value, request: &Request) -> Value {
 }
 
 #[tokio::test]
-async fn the_results_of_all_calls_go_where_each_provider_wants_them() {
+async fn the_results_of_several_tool_calls_are_sent_in_the_places_that_each_provider_requires() {
     let sent_to_openai = sent("openai:m", openai_text("ok"), &two_calls()).await;
     let results: Vec<&Value> = sent_to_openai["messages"].as_array().unwrap()[5..].iter().collect();
     assert_eq!(results.iter().map(|said| &said["tool_call_id"]).collect::<Vec<_>>(), ["x", "y"]);

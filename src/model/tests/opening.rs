@@ -17,7 +17,7 @@ fn at_server() -> ModelAccess {
 }
 
 #[test]
-fn a_provider_is_taken_from_the_prefix_or_from_a_name_that_only_it_has() {
+fn the_provider_follows_from_the_prefix_or_from_a_model_name_that_only_one_provider_uses() {
     let specs = ["openai:gpt-4o", "gpt-4o", "o3", "anthropic:claude-sonnet-4-5", "claude-sonnet-4-5", "gemini-2.5-pro"];
     for spec in specs {
         assert_eq!(open_with(spec, &ModelAccess::default(), &|_| Some("k".into())).unwrap().name(), spec);
@@ -85,7 +85,7 @@ fn an_invalid_address_is_refused() {
 }
 
 #[test]
-fn provider_options_are_refused_for_models_that_are_files() {
+fn provider_options_are_refused_for_models_that_read_their_replies_from_a_file() {
     for spec in ["scripted:x.jsonl", "replay:x.jsonl"] {
         assert!(refused(spec, &at_server(), None).message.contains("`--base-url` cannot be used with"));
         let priced = ModelAccess { price: Some((1.0, 1.0)), ..ModelAccess::default() };
@@ -105,7 +105,7 @@ fn list_prices_count_cached_tokens_at_their_own_rates() {
 }
 
 #[test]
-fn a_given_price_counts_cached_tokens_in_full() {
+fn with_a_price_given_by_the_user_cached_tokens_cost_as_much_as_other_input_tokens() {
     let price = Price::given(2.0, 8.0, None).unwrap();
     let usage = Usage { input: 1_000_000, cached: 900_000, cache_written: 0, output: 500_000, reasoning: 400_000 };
     assert!((price.cost(&usage).unwrap() - 6.0).abs() < 1e-12);

@@ -162,7 +162,7 @@ async fn arguments_of_malformed_calls_are_sent_back_as_an_object_because_provide
 }
 
 #[tokio::test]
-async fn thoughts_between_tags_are_reasoning() {
+async fn text_between_think_tags_in_a_reply_is_stored_as_reasoning() {
     let server = TestServer::start(vec![CannedAnswer::ok(openai_text("<think>Hm.</think>\n\nYes."))]).await;
     let reply = open_here("m", &options(&server.url)).query(&Request::default()).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.reasoning.as_deref()), ("Yes.", Some("Hm.")));
@@ -180,7 +180,7 @@ async fn a_model_on_the_users_server_keeps_its_whole_name() {
 }
 
 #[tokio::test]
-async fn seeds_are_cut_to_what_every_provider_takes() {
+async fn large_seeds_are_reduced_to_a_size_that_every_provider_accepts() {
     let server = TestServer::start(vec![CannedAnswer::ok(openai_text("ok"))]).await;
     let mut wide = request();
     wide.sampling.seed = Some(u64::MAX - 1);
@@ -339,7 +339,7 @@ async fn a_stream_that_was_partly_passed_on_is_not_retried() {
 }
 
 #[tokio::test]
-async fn paid_models_without_usage_in_streams_are_asked_for_whole_replies() {
+async fn a_paid_model_whose_streams_report_no_usage_is_asked_for_a_whole_reply_instead() {
     let server = TestServer::start(vec![CannedAnswer::ok(openai_text("yes"))]).await;
     let (to, mut from) = pieces();
     let reply = open_here("m", &options(&server.url)).stream(&request(), &to).await.unwrap();

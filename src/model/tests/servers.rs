@@ -59,7 +59,7 @@ const BOUNDS: [(u16, &str); 8] = [
 ];
 
 #[tokio::test]
-async fn our_reply_limit_is_lowered_or_left_out_if_a_server_refuses_it() {
+async fn the_reply_limit_of_the_harness_is_lowered_or_omitted_after_a_server_refuses_it() {
     for call in [0, 3] {
         for (status, words) in BOUNDS {
             let server = TestServer::start(vec![refused(status, words), CannedAnswer::ok(openai_text("ok"))]).await;
@@ -200,7 +200,7 @@ async fn ask(spec: &str, answers: Vec<CannedAnswer>) -> (Result<Reply, QueryFail
 }
 
 #[tokio::test]
-async fn a_reply_that_declines_is_a_refusal_with_its_text_in_every_protocol() {
+async fn a_reply_in_which_the_model_declines_is_a_refusal_in_every_protocol() {
     for (spec, body) in bodies() {
         let (answer, tries) = ask(spec, vec![CannedAnswer::ok(body.clone())]).await;
         let failed = answer.expect_err(&body.to_string());
@@ -214,7 +214,7 @@ async fn a_reply_that_declines_is_a_refusal_with_its_text_in_every_protocol() {
 }
 
 #[tokio::test]
-async fn a_reply_that_declines_is_a_refusal_in_a_stream_too() {
+async fn a_streamed_reply_in_which_the_model_declines_is_a_refusal_in_every_protocol() {
     let chat = |delta: Value, end: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": end}]});
     let done = json!({"id": "r", "object": "response", "status": "completed", "model": "m", "output": []});
     let item = json!({"type": "message", "content": [{"type": "refusal", "refusal": "I will not"}]});
@@ -268,7 +268,7 @@ async fn a_reply_that_declines_is_a_refusal_in_a_stream_too() {
 }
 
 #[tokio::test]
-async fn errors_in_the_choice_of_a_reply_and_rate_limits_with_status_400_are_retried() {
+async fn replies_with_an_error_inside_and_rate_limits_reported_with_status_400_are_retried() {
     let within = json!({"choices": [{"finish_reason": "error", "message": {"content": ""},
         "error": {"code": 502, "message": "upstream"}}]});
     let without = json!({"choices": [{"finish_reason": "error", "message": {"content": "half a"}}]});

@@ -61,7 +61,7 @@ async fn anthropics_thinking_blocks_are_sent_back_first_and_unchanged() {
 }
 
 #[tokio::test]
-async fn signatures_of_streamed_thoughts_are_sent_back_too() {
+async fn the_signatures_of_streamed_thoughts_are_sent_back_with_the_next_request() {
     let event = |kind: &str, rest: Value| {
         let mut event = json!({"type": kind});
         event.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fitted_decline_shows_the_n_at_which_half_the_attempts_fail_and_the_hardest_function() {
+    fn the_fitted_decline_of_pass_rates_shows_the_hardest_function_and_where_half_the_attempts_fail() {
         let found = difficulty(&run(), 0.95, units, |_, function| Some(format!("f{function}")));
         let [decline] = found.declines.as_slice() else { panic!("{found:?}") };
         assert!(decline.slope_interval.high < 0.0, "{decline:?}");
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn papers_that_do_not_differ_have_no_spread() {
+    fn no_spread_of_difficulty_is_reported_for_papers_of_equal_difficulty() {
         let spread = |differ: usize| {
             let mut records = Vec::new();
             for (place, paper) in ["a", "b", "c", "d"].into_iter().enumerate() {
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_fit_is_noted() {
+    fn a_note_in_the_difficulty_report_says_that_declines_cannot_be_fitted() {
         let sample = crate::sample::masked("x_0");
         let one = Outcome { pass: true, end: End::Answered, ..Outcome::blank("gold", &sample, 0) };
         let found = difficulty(&[one], 0.95, units, |_, _| None);

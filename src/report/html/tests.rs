@@ -70,7 +70,7 @@ fn the_security_policy_names_the_pages_own_script_and_style() {
 }
 
 #[test]
-fn details_that_are_too_large_are_written_next_to_the_page() {
+fn trajectories_too_large_for_the_html_page_are_written_to_files_beside_the_page() {
     let material = material(vec![record("a", "x_0", 0, true)]);
     let with = |bytes: usize| {
         let of = move |_| {
@@ -129,7 +129,7 @@ fn agents_whose_long_names_differ_at_the_end_are_separate_in_the_index() {
 }
 
 #[test]
-fn figures_without_data_are_left_out_and_different_step_limits_become_the_horizontal_axis() {
+fn figures_without_data_are_left_out_and_runs_with_different_step_limits_are_plotted_by_limit() {
     let mut records = Vec::new();
     for (run, steps) in [("small", 3_u32), ("large", 9)] {
         for i in 0..6 {
@@ -154,7 +154,7 @@ fn figures_without_data_are_left_out_and_different_step_limits_become_the_horizo
 }
 
 #[test]
-fn verifiers_choices_are_in_the_rows_and_the_figure() {
+fn the_html_report_shows_the_results_of_attempts_that_verifiers_chose() {
     let records = vec![record("a", "x_0", 0, false), record("a", "x_0", 1, true)];
     let choice = ChoiceRecord {
         verifier: "v".to_owned(),
@@ -176,7 +176,7 @@ fn verifiers_choices_are_in_the_rows_and_the_figure() {
 }
 
 #[test]
-fn steps_of_agents_without_a_model_are_not_interactions() {
+fn the_figure_of_interactions_leaves_out_agents_without_a_model() {
     let attempts = |model: Option<&str>, agent: &str| {
         let record = |i: u32| Outcome {
             model: model.map(Into::into),
@@ -224,7 +224,7 @@ fn several(agent: &str) -> Material {
 }
 
 #[test]
-fn several_contenders_are_on_a_leaderboard_by_model_and_by_paper() {
+fn a_page_about_several_contenders_has_a_leaderboard_and_results_by_model_and_by_paper() {
     let html = overview(&several("react")).unwrap();
     let section =
         |id: &str| html.split_once(&format!("id=\"{id}\"")).unwrap().1.split_once("</section>").unwrap().0.to_owned();

@@ -204,7 +204,7 @@ async fn an_attempt_that_ended_its_sandbox_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_whose_verification_was_lost_is_not_paid_again() {
+async fn an_attempt_that_lost_only_its_verification_is_not_made_again() {
     let lost = PlannedTry { verification_lost: true, ..PlannedTry::new(1, 0.5, End::SandboxLost) };
     let attempts = ScriptedTries::new(0.0, vec![vec![lost]]);
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_process_stops_only_if_another_has_taken_over() {
+    fn a_process_with_a_late_heartbeat_stops_only_if_another_process_has_taken_over_its_work() {
         let folder = tempfile::tempdir().unwrap();
         let (path, buried) = (file(folder.path(), "a"), folder.path().join("of-a.0"));
         let timeout = Duration::from_millis(120);

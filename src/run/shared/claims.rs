@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_is_made_by_one_process_and_taken_over_by_one() {
+    fn only_one_process_can_make_a_claim_and_its_takeover_by_another_process_is_seen() {
         let folder = tempfile::tempdir().unwrap();
         let [one, other] = ["a", "b"].map(|holder| Claims::new(folder.path(), holder));
         assert_eq!(one.last("7", 0).unwrap(), None);

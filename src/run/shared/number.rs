@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shard_is_given_as_text_or_by_a_job_array() {
+    fn the_number_of_a_shard_is_read_from_text_or_from_the_variables_of_a_job_array() {
         let shard = |text: &str| text.parse::<Shard>();
         assert_eq!(shard("3/16").unwrap(), Shard { index: 2, count: 16 });
         assert_eq!((shard("3/16").unwrap().name(), shard("3/16").unwrap().to_string()), ("03".into(), "3/16".into()));

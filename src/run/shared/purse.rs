@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn concurrent_increases_never_exceed_the_cost_limit() {
+    fn shards_that_raise_their_allowances_at_the_same_time_never_exceed_the_runs_cost_limit() {
         let folder = tempfile::tempdir().unwrap();
         let threads: Vec<_> = (0..8)
             .map(|writer| {

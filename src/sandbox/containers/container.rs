@@ -392,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_container_requests_the_attempts_device_or_the_requested_gpus() {
+    fn a_container_requests_the_graphics_processor_assigned_to_its_attempt_or_those_of_the_setting() {
         let own = Gpu { visible: "0".into(), name: "3".into(), devices: Vec::new() };
         let asked = |own: Option<&Gpu>, gpus| devices(own, gpus).map(|asked| (asked.count, asked.device_ids));
         assert_eq!(asked(None, None), None);

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_other_pid_namespaces_are_unknown() {
+    fn an_owner_in_another_or_unknown_pid_namespace_is_not_considered_dead() {
         let other = Owner { namespace: "pid:[1]".into(), ..Owner::dead() };
         assert!(!other.is_dead(true));
         let unknown = Owner { namespace: String::new(), ..Owner::dead() };
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_of_an_earlier_boot_are_dead_only_on_a_local_engine() {
+    fn an_owner_from_an_earlier_boot_counts_as_dead_only_if_the_engine_is_local() {
         let earlier = Owner { boot: "earlier".into(), namespace: "pid:[1]".into(), ..Owner::this() };
         assert!(earlier.is_dead(true));
         assert!(!earlier.is_dead(false));
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_quota_is_requested_if_possible_until_it_is_refused() {
+    fn a_disk_quota_is_requested_if_the_file_system_supports_it_and_no_request_was_refused() {
         let info = |driver: &str, below: &str| SystemInfo {
             driver: Some(driver.into()),
             driver_status: Some(vec![vec!["Backing Filesystem".into(), below.into()]]),

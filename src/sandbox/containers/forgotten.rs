@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_containers_own_supervisor_is_recognised() {
+    fn a_process_is_a_containers_supervisor_only_if_its_program_and_its_container_id_fit() {
         let line = b"/usr/bin/containerd-shim-runc-v2\0-namespace\0moby\0-id\0abc\0-address\0/run/x.sock\0";
         assert!(is_supervisor(line, "abc"));
         assert!(!is_supervisor(line, "abcd") && !is_supervisor(line, "moby"));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_in_a_containers_groups_belong_to_the_container() {
+    fn processes_in_the_control_groups_of_a_container_belong_to_the_container() {
         let groups = b"9:pids:/libpod_parent/libpod-abc\n0::/libpod_parent/libpod-abc\n";
         assert!(is_member(groups, "abc"));
         assert!(!is_member(groups, "abd") && !is_member(groups, "") && !is_member(b"", "abc"));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn control_groups_of_other_containers_and_nonempty_ones_stay() {
+    fn only_empty_control_groups_of_the_given_container_are_removed() {
         let place = tempfile::tempdir().unwrap();
         for name in ["cpu/docker/abc", "cpu/docker/def", "cpu/libpod-abc", "pids/abc/inner"] {
             std::fs::create_dir_all(place.path().join(name)).unwrap();

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_folder_usr_is_refused_if_no_env_folder_links_to_an_interpreter_in_it() {
+    fn copying_the_folder_usr_is_refused_if_no_other_folder_links_to_an_interpreter_in_usr() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().to_path_buf();
         assert!(expand(vec!["/usr".into(), folder.clone()]).is_err(), "there is no interpreter");

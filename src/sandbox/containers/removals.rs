@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn removals_are_waited_for_and_failed_ones_are_reported() {
+    async fn ongoing_removals_of_containers_are_awaited_and_failed_removals_are_reported() {
         let removals = Removals::default();
         let moment = Duration::from_millis(10);
         assert!(removals.wait_until_idle(moment).await && removals.report().is_empty());

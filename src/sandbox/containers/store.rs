@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn irremovable_leftovers_are_reported_and_the_others_removed() {
+    async fn leftovers_that_cannot_be_removed_are_reported_and_other_leftovers_are_removed() {
         let swept = sweep(&broken_engine().await).await.unwrap();
         assert_eq!(swept.containers, 2);
         let [failure] = &swept.failures[..] else { panic!("{swept:?}") };

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_containers_stop_event_or_a_simultaneous_break_of_the_event_stream_shows_outside_interference() {
+    fn only_a_containers_own_stop_event_or_a_recent_break_of_the_event_stream_proves_interference() {
         let now = Instant::now();
         let seen = |broken, stopped: &[&str]| SeenEvents {
             broken,

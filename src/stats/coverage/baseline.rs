@@ -98,7 +98,7 @@ impl Baseline {
 }
 
 #[test]
-fn the_computed_rate_over_all_samples_equals_the_mean_over_listed_samples() {
+fn the_formula_for_the_rate_over_all_samples_equals_the_mean_over_listed_samples() {
     let chances = [0.9, 0.5, 0.2, 0.7];
     let pairs = [0.45, 0.18, 0.63, 0.1, 0.35, 0.14];
     assert!((rate_of_all_samples(&chances, 2) - pairs.iter().sum::<f64>() / 6.0).abs() < 1e-15);

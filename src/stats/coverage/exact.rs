@@ -34,7 +34,7 @@ pub(super) fn exact_coverages(samples: usize, steps: usize) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn intervals_of_3_to_60_single_attempts_cover_every_rate() {
+fn exact_intervals_for_3_to_60_samples_cover_every_true_rate_with_at_least_93_percent() {
     for samples in SINGLE_SAMPLES {
         let covered = exact_coverages(samples, 2000);
         for (rate, coverage) in &covered {

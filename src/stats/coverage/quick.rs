@@ -50,7 +50,7 @@ fn intervals_of_many_samples_are_no_wider_than_they_must_be() {
 }
 
 #[test]
-fn the_interval_of_a_difference_contains_0_exactly_if_the_test_does_not_reject_it() {
+fn the_interval_of_a_difference_contains_zero_exactly_if_the_sign_flip_test_is_not_significant() {
     let mut uniform = Uniform(5);
     for (papers, samples, k) in [(1, 4, 1), (1, 8, 1), (1, 8, 5), (1, 48, 1), (1, 48, 5), (8, 3, 2)] {
         for mean in [0.3, 0.5, 0.7] {
@@ -102,7 +102,7 @@ pub(super) fn promised_and_seen(k: usize, means: [f64; 2], alike: f64, runs: usi
 }
 
 #[test]
-fn differences_are_detected_about_as_often_as_power_promises() {
+fn true_differences_are_detected_about_as_often_as_the_power_calculation_predicts() {
     for k in [1, 5] {
         let (samples, share) = promised_and_seen(k, [0.4, 0.6], 1.0 / 3.0, 400);
         assert!((0.74..=0.87).contains(&share), "{share} with {samples} samples and k = {k}");

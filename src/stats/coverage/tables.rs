@@ -231,8 +231,8 @@ fn shapes(papers: &[usize], samples: &[usize]) -> Vec<Shape> {
 }
 
 #[test]
-#[ignore = "a measurement, the tables of docs/statistics.md: cargo test --release --lib simulates_the_coverage_tables_of_the_docs -- --ignored --nocapture"]
-fn simulates_the_coverage_tables_of_the_docs() {
+#[ignore = "a measurement, the tables of docs/statistics.md: cargo test --release --lib the_simulation_prints_the_coverage_tables_of_the_docs -- --ignored --nocapture"]
+fn the_simulation_prints_the_coverage_tables_of_the_docs() {
     let runs = std::env::var("RUNS").map_or(1000, |runs| runs.parse().unwrap());
     let part = std::env::var("PART").unwrap_or_default();
     let is_asked = |name: &str| part.is_empty() || part.split(',').any(|part| part == name);

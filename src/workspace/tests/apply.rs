@@ -44,7 +44,7 @@ fn protected_files_stay_as_they_were_and_are_named() {
 }
 
 #[test]
-fn a_protected_file_cannot_be_displaced_by_way_of_its_folder() {
+fn a_protected_file_stays_although_an_attempt_replaces_it_or_its_folder() {
     for (script, ignored) in [
         ("rm -r data; echo x > data", vec!["data", "data/points.csv"]),
         ("mv data gone; ln -s gone data", vec!["data", "data/points.csv"]),

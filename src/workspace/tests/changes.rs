@@ -117,7 +117,7 @@ fn deep(last: &str) -> String {
 }
 
 #[test]
-fn contents_of_overlong_paths_are_skipped_without_error() {
+fn files_that_an_attempt_creates_at_overlong_paths_are_skipped_without_an_error() {
     for kind in KINDS {
         let place = TestRepo::with_repo();
         let workspace = place.workspace("w", kind);
@@ -316,7 +316,7 @@ fn a_workspace_refuses_supplied_files_whose_paths_leave_the_tree_or_name_a_folde
 }
 
 #[test]
-fn new_scripts_may_be_executed_and_replaced_files_keep_their_mode() {
+fn a_supplied_new_script_is_executable_and_a_replaced_file_keeps_its_mode() {
     for kind in KINDS {
         let place = TestRepo::with_repo();
         let laid =

@@ -31,7 +31,7 @@ fn version_control_caches_and_backups_are_left_out() {
 }
 
 #[test]
-fn the_copy_equals_the_repo_and_the_digest_follows_content_mode_and_names_only() {
+fn a_snapshot_equals_the_repo_and_its_digest_depends_only_on_contents_names_and_executable_bits() {
     let place = TestRepo::with_repo();
     let first = place.snapshot();
     assert_eq!(files(first.tree()), files(&place.repo));
@@ -56,7 +56,7 @@ fn the_digest_is_the_same_on_every_machine() {
 }
 
 #[test]
-fn an_edit_of_the_repo_reaches_no_snapshot() {
+fn editing_the_repo_does_not_change_a_snapshot_taken_before() {
     let place = TestRepo::with_repo();
     let snapshot = place.snapshot();
     let before = files(snapshot.tree());

@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broken_gateway_or_outer_memory_limit_loses_the_attempt_but_the_sandboxs_limit_does_not() {
+    fn a_killed_agents_attempt_is_lost_only_if_the_gateway_broke_or_outer_memory_ran_out() {
         let exec = Exec {
             exit: Exit::Signal(9),
             stdout: Vec::new(),

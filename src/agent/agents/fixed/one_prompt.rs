@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_complete_block_of_python_is_taken() {
+    fn the_code_of_a_reply_is_its_last_complete_python_block() {
         let reply =
             "First:\n```python\nx = 1\n```\nBetter:\n```python\n    x = 2\n```\nor\n```\nx = 3\n```\n```python\nx = ";
         assert_eq!(last_block(reply).unwrap(), "```python\n    x = 2\n```");

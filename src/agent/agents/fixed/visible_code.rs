@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_methods_file_is_shown_with_its_fields_and_other_signatures() {
+    fn the_code_shown_for_a_method_keeps_methods_that_set_its_fields_and_omits_other_methods() {
         let file = "class Policy:\n    def start(self, n):\n        self.sums, self.counts = zeros(2, n)\n\n    def see(self, x):\n        self.sums[x] = 1\n\n\n\
                     class Other:\n    def __init__(self):\n        self.x = 1\n\n\n\
                     class Best(Policy):\n    def __init__(self):\n        self.width = 2\n\n    def index(self):\n        \"\"\"An index.\"\"\"\n        raise NotImplementedError\n";

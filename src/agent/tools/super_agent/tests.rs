@@ -137,7 +137,7 @@ async fn long_output_is_cut_and_code_stops_when_the_tool_time_is_used_up() {
 }
 
 #[tokio::test]
-async fn files_are_edited_by_exact_lines_and_created_without_old_lines() {
+async fn the_edit_tool_replaces_exact_lines_and_creates_a_file_if_given_no_old_lines() {
     let edit =
         |path: &str, old: &str, new: &str| call("edit", json!({"path": path, "old_lines": old, "new_lines": new}));
     let attempt = observe(vec![

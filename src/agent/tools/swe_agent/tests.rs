@@ -23,7 +23,7 @@ fn edit(start: usize, end: usize, replacement: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_file_is_seen_through_a_window_that_is_moved() {
+async fn a_long_file_is_shown_in_a_window_of_100_lines_that_scroll_and_goto_move() {
     let attempt = observe(vec![
         call("goto", json!({"line": 1})),
         call("open", json!({"path": "sub/long.txt"})),

@@ -145,7 +145,7 @@ fn unknown_keys_and_empty_files_are_ignored() {
 }
 
 #[test]
-fn configured_and_default_channels_come_after_those_of_a_yml_without_nodefaults() {
+fn configured_channels_follow_the_channels_of_an_environment_yml_unless_it_lists_nodefaults() {
     let settings = user(
         "channels: [extra, defaults]\ndefault_channels: [https://a.example/main, own]\nchannel_alias: http://b.example\n",
     );
@@ -185,7 +185,7 @@ fn custom_channels_multichannels_and_mirrors_are_resolved() {
 }
 
 #[test]
-fn channel_urls_stay_and_paths_are_relative_to_the_configuration_file() {
+fn channel_urls_are_kept_and_channel_paths_are_relative_to_the_file_that_lists_them() {
     let lab = SettingsFixture::new(&[("home/.condarc", "channels: [./near, ~/mine, /abs/a b]\n")]);
     let settings = lab.read(&[], None).unwrap();
     let home = lab.path("home").display().to_string();
@@ -215,7 +215,7 @@ fn variables_in_addresses_are_expanded() {
 }
 
 #[test]
-fn priority_and_offline_are_read() {
+fn the_settings_channel_priority_and_offline_are_read_from_condas_configuration() {
     assert_eq!(user("channel_priority: disabled\n").priority, Priority::Disabled);
     assert_eq!(user("channel_priority: false\n").priority, Priority::Disabled);
     let flexible = user("channel_priority: flexible\n");

@@ -94,7 +94,7 @@ async fn a_chat_completion_is_answered_with_text_calls_and_tokens() {
 }
 
 #[tokio::test]
-async fn a_message_is_answered_in_blocks_and_cached_tokens_are_counted_separately() {
+async fn a_reply_in_anthropics_protocol_has_content_blocks_and_counts_cached_tokens_separately() {
     let body = json!({"model": "any", "max_tokens": 7, "messages": [{"role": "user", "content": "hi"}]});
     let (status, body) = post("/v1/messages", &body, answers).await;
     let body: Value = serde_json::from_str(&body).unwrap();
@@ -104,7 +104,7 @@ async fn a_message_is_answered_in_blocks_and_cached_tokens_are_counted_separatel
 }
 
 #[tokio::test]
-async fn a_stream_contains_the_same_as_a_whole_body() {
+async fn a_streamed_reply_has_the_same_contents_as_a_reply_sent_at_once() {
     let body = json!({"messages": [], "stream": true, "stream_options": {"include_usage": true}});
     let (_, text) = post("/v1/chat/completions", &body, answers).await;
     let events: Vec<Value> =
@@ -189,7 +189,7 @@ async fn calls_of_a_closed_attempt_get_a_status_that_is_not_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_waits_is_kept_alive_and_a_late_refusal_is_its_last_event() {
+async fn a_waiting_stream_gets_pings_and_then_the_error_if_the_call_is_refused_late() {
     let late = |ask: AgentCall| {
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_secs(25)).await;
@@ -206,7 +206,7 @@ async fn a_stream_that_waits_is_kept_alive_and_a_late_refusal_is_its_last_event(
 }
 
 #[tokio::test]
-async fn a_filtered_call_gets_a_reply_that_declines_in_every_protocol() {
+async fn a_call_blocked_by_a_content_filter_gets_a_refusal_in_each_protocols_format() {
     let reasons = ["\"content_filter\"", "\"stop_reason\":\"refusal\"", "\"refusal\":\"I will not\"", "\"SAFETY\""];
     for (path, reason) in PATHS.iter().zip(reasons) {
         for streams in [true, false] {

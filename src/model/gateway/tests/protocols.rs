@@ -89,7 +89,7 @@ async fn options_are_parsed_in_every_protocol() {
 }
 
 #[tokio::test]
-async fn a_models_thoughts_are_in_the_fields_of_each_protocol_and_complete_when_the_client_returns_them() {
+async fn replies_contain_the_models_thoughts_and_a_token_for_them_if_the_protocol_has_a_field_for_it() {
     let wants = |path: &str| match path {
         "/v1/messages" => json!({"thinking": {"type": "adaptive"}}),
         _ if path.contains("beta") => json!({"generationConfig": {"thinkingConfig": {"includeThoughts": true}}}),

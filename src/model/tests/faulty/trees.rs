@@ -175,7 +175,7 @@ async fn altered_replies_are_read_or_reported_as_server_errors() {
 }
 
 #[tokio::test]
-async fn odd_or_repeated_items_and_impossible_counts_give_a_reply_or_a_server_error() {
+async fn odd_items_repeated_items_and_impossible_token_counts_are_read_or_reported_as_server_errors() {
     hold("items", 18, items_and_counts).await;
 }
 

@@ -179,7 +179,7 @@ async fn unreadable_requests_are_counted_and_the_first_few_recorded() {
 }
 
 #[tokio::test]
-async fn a_models_thoughts_are_added_again_if_the_program_drops_them() {
+async fn thoughts_of_a_model_that_an_external_agent_drops_are_restored_in_its_later_requests() {
     let signed = Thought::Signature { signature: "s".into(), call_id: Some("a".into()) };
     let thoughts = vec![Thought::Text("I think.".into()), signed];
     let call = ToolCall { id: "a".into(), name: "bash".into(), arguments: json!({}) };
