@@ -78,8 +78,8 @@ impl ReadyCommands {
         Ok(Self { item, loaded, rule, snapshot, env, shelf })
     }
 
-    /// Runs a program in a fresh sandbox. If `plan.shift` names an argument, runs the program a second time in the same
-    /// sandbox, with this argument changed while the program runs.
+    /// Runs a program in a fresh sandbox. If `plan.shift` names an argument of a recorded call, runs the program a
+    /// second time in the same sandbox. In this second run, the recorder changes the argument before the call is made.
     ///
     /// # Errors
     /// Kind `Infrastructure` if the sandbox is lost.

@@ -180,7 +180,7 @@ fn a_single_attempt_gives_a_report() {
 
     Notes
     - noop, n = 1: there is no pass@5 yet, because no sample has 5 attempts
-    - noop, n = 1: not verified; their reports alone decide which attempts pass
+    - noop, n = 1: not verified; only the results that agents report decide which attempts pass
     - too few samples for an interval, which takes 3: noop, n = 1
     "#);
 }

@@ -58,7 +58,7 @@ pub struct ConstantChanges {
 pub struct UnitProof {
     /// Name of the removed part.
     pub unit: String,
-    /// Names of the checks that fail because the part is removed.
+    /// Names of the checks of a right solution that fail without this part of the solution.
     pub loses: Vec<String>,
 }
 

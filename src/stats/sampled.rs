@@ -177,7 +177,7 @@ mod tests {
             sizes.sort_unstable();
             sizes
         };
-        // Single samples of the same paper are merged first, then the others.
+        // Strata of a single sample are merged: first those of the same paper, then the remaining ones.
         assert_eq!(sizes(&[at("a", 1, 0.0), at("a", 2, 0.0), at("b", 1, 0.0), at("c", 1, 0.0)]), [2, 2]);
         assert_eq!(sizes(&[at("a", 1, 0.0), at("a", 1, 0.0), at("b", 1, 0.0)]), [3]);
         assert_eq!(sizes(&[at("a", 1, 0.0)]), [1]);

@@ -97,7 +97,7 @@ fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
             problems.push(Problem::warning(
                 Error::suite(format!("{kind} `{}` has no passages", unit.at))
                     .at(loaded.dir.join("paper.toml"), None)
-                    .hint("name the headings of `paper.md` that describe it"),
+                    .hint(format!("list in `passages` the headings of `paper.md` below which the {kind} is described")),
             ));
         }
         for passage in &unit.passages {

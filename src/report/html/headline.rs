@@ -149,7 +149,7 @@ fn distrust(rows: &[&SummaryRow], summary: &Summary) -> Vec<String> {
     let unverified = rows.iter().filter(|row| row.verified.is_none() && row.attempts > 0).count();
     if unverified > 0 {
         found.push(format!(
-            "{} not verified: their reports alone decide which attempts pass.",
+            "{} not verified: only the results that agents report decide which attempts pass.",
             plural(unverified, "contender")
         ));
     }
