@@ -69,7 +69,7 @@ pub(super) struct EpisodeOptions {
     #[arg(short, long, value_name = "N", value_parser = parse_jobs, help_heading = "Episodes")]
     jobs: Option<usize>,
 
-    /// How to compare values with gold: every value (`strict`), or the published implementation's mean (`reference`).
+    /// How values pass: each must be close to gold (`strict`), or their mean loss must be low, as published (`reference`).
     #[arg(long, value_name = "RULE", default_value = "strict", value_parser = parse_rule, help_heading = "Scoring")]
     scoring: Rule,
     /// Skip the check that the unmasked repo reproduces its gold.

@@ -114,7 +114,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars, help_heading = "Budget")]
     max_cost: Option<f64>,
 
-    /// How to compare values with gold: every value (`strict`), or the published implementation's mean (`reference`).
+    /// How values pass: each must be close to gold (`strict`), or their mean loss must be low, as published (`reference`).
     #[arg(long, value_name = "RULE", default_value = "strict", value_parser = parse_rule, help_heading = "Scoring")]
     scoring: Rule,
     /// Accept what agents report, without re-running their code.

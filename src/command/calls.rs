@@ -236,9 +236,9 @@ pub fn watch(expected: &[ExpectedCall]) -> WatchedFunctions {
 /// Whether an expected call was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallState {
-    /// The program made the call, or at least one of its inner calls.
+    /// The program made the expected call, or at least one of the calls that are expected inside of it.
     Made,
-    /// The program made the call, or one of its inner calls, with other arguments.
+    /// The program made the expected call, or one of the calls that are expected inside of it, with other arguments.
     Otherwise,
     /// The program made neither the call nor a call in its place.
     Absent,

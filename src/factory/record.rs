@@ -93,7 +93,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Makes the guarded runs of every group and the unguarded runs of all tests, as often as [`STEPS`] says. The runs of a
+/// Runs every group of tests with the checks against forged results, and all tests without, as often as [`STEPS`] says. The runs of a
 /// step are made in parallel.
 ///
 /// # Errors

@@ -38,7 +38,7 @@ pub struct MergedRun {
     prefix: String,
     /// User-chosen labels of the run's agents and models.
     labels: Labels,
-    /// For the labels of each agent and its model, the agent's original name.
+    /// The original name of each agent, under the name that the report shows for it and its model.
     own: BTreeMap<AgentAndModel, Arc<str>>,
     /// The largest number of attempts at any sample.
     most: usize,

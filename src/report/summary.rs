@@ -511,7 +511,8 @@ fn notes(rows: &[SummaryRow], records: &[Outcome], flags: &[bool], options: &Sum
             });
         }
         if row.verified.is_none() && row.attempts > 0 {
-            notes.push(format!("{label}: not verified; only the results that agents report decide which attempts pass"));
+            notes
+                .push(format!("{label}: not verified; only the results that agents report decide which attempts pass"));
         }
     }
     notes.extend(too_few(rows, options.intervals));

@@ -13,7 +13,7 @@ pub(super) struct TextBlock {
     pub(super) section: SectionKind,
 }
 
-/// Kind of a block.
+/// Kind of a block of the paper's text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum BlockKind {
     /// Sentences.

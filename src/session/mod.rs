@@ -244,7 +244,9 @@ impl Run {
                 own_part = Some(part);
                 (outcome, chooser)
             }
-            (None, None) => return Err(Error::internal("the run has neither a writer nor shards")),
+            (None, None) => {
+                return Err(Error::internal("this process has neither the whole run nor a share of it to make"));
+            }
         };
         for left in backend.removals().await {
             observer.on(RunEvent::Warning(left));

@@ -20,9 +20,9 @@ pub enum Prompting {
     /// A thought, as in ReAct (Yao et al., 2023)
     #[default]
     React,
-    /// Four parts, as in MLAgentBench (Huang et al., 2024): reflection, research plan and status, fact check, thought
+    /// Text in four parts, as in MLAgentBench (Huang et al., 2024): reflection, research plan and status, fact check, thought
     Mlagentbench,
-    /// Two parts: plan and status, thought
+    /// Text in two parts: the research plan and its status, then a thought
     Planning,
 }
 
