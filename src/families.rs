@@ -1,4 +1,4 @@
-//! The families of tasks that this program knows. No other file lists them.
+//! The families (kinds of task) that this program knows. No other file lists them.
 
 use crate::command::Commands;
 use crate::masked::MaskedReplication;
@@ -6,7 +6,7 @@ use crate::notebook::Notebook;
 use crate::run::family::Families;
 
 impl Families {
-    /// Returns all families of this program.
+    /// Returns all families (kinds of task) that this program knows.
     #[must_use]
     pub fn standard() -> Self {
         Self::none().with(MaskedReplication).with(Commands).with(Notebook)

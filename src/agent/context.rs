@@ -139,8 +139,8 @@ impl Context<'_> {
         Account { budget: self.budget, trajectory: self.trajectory, asker: Asker::Agent, seed: None }.allow()
     }
 
-    /// Calls the model within the budget; charges and records the call. If the asker is the agent, also adds the reply
-    /// to the request's messages.
+    /// Calls the model if the budget allows it; charges and records the call. If the agent itself asks, and not one of
+    /// its tools, also adds the reply to the request's messages.
     pub(crate) async fn ask(
         &mut self,
         model: &dyn Model,

@@ -1,4 +1,4 @@
-//! A masked repo into which replies are put, one function or region after another.
+//! A masked repo into which a model's replies are put, one masked part of the code after another.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,26 +12,27 @@ use crate::code::Module;
 pub(super) struct FilledCode {
     /// All Python files.
     pub(super) code: Code,
-    /// Current position of each region in its file, by the region's index among the task's functions. A region is
-    /// removed when the whole function around it is replaced.
+    /// Current position of each masked region (a group of statements) in its file, by the region's index in the task's
+    /// list of functions. A region is removed from this map when the whole function around it is replaced.
     regions: BTreeMap<usize, Range<usize>>,
 }
 
 impl FilledCode {
-    /// Starts with the masked repo of a task with these functions and regions.
+    /// Starts with a masked repo. `functions` are the masked functions and regions (groups of statements) of the task.
     pub(super) fn new(masked: Code, functions: &[TaskFunction]) -> Self {
         let stand_in = |function: &TaskFunction| function.region.as_ref().map(|region| region.stand_in.clone());
         let regions = functions.iter().enumerate().filter_map(|(place, it)| Some((place, stand_in(it)?)));
         Self { regions: regions.collect(), code: masked }
     }
 
-    /// Current position of a region in its file; `None` if the function around it was replaced.
+    /// Current position of a masked region (a group of statements) in its file; `None` if the function around it was
+    /// replaced.
     pub(super) fn region(&self, place: usize) -> Option<&Range<usize>> {
         self.regions.get(&place)
     }
 
-    /// Replaces a function or region by the code in a reply. Returns the path and the new bytes of the file that
-    /// contains the function or region.
+    /// Replaces a masked function or region (a group of statements) by the code in a reply. Returns the path and the
+    /// new bytes of the changed file.
     ///
     /// # Errors
     /// Returns an error message to show to the model if the reply does not contain the code, or if the code does not

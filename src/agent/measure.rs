@@ -32,7 +32,7 @@ pub(crate) trait CheckRunner: Send {
 pub(crate) struct CheckOutcome {
     /// How the check's command ended.
     pub exec: Exec,
-    /// The check's result, or why it has no result.
+    /// The value that was read as the check's result, or the reason if no value was read.
     pub result: Result<Value, NoResult>,
 }
 

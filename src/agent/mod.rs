@@ -120,9 +120,9 @@ pub trait Agent: Send + Sync {
     async fn attempt(&self, task: &Task, context: &mut Context<'_>) -> AttemptEnd;
 }
 
-/// Runs one attempt of an agent until the agent ends or the run is cancelled, even in the middle of a model call or a
-/// command. Records [`Event::Ended`]. The caller records [`Event::Started`], because only the caller knows the
-/// sandbox's backend.
+/// Runs one attempt until the agent ends it. If the run is cancelled, the agent is stopped after the time
+/// [`Agent::winds_down`], even in the middle of a model call or a command. Records [`Event::Ended`]. The caller records
+/// [`Event::Started`], because only the caller knows the sandbox's backend.
 pub async fn attempt(agent: &dyn Agent, task: &Task, context: &mut Context<'_>) -> AttemptEnd {
     let cancel = context.cancel.clone();
     let patience = agent.winds_down();

@@ -15,7 +15,7 @@ const BYTES: usize = 4;
 /// Why there is no reply.
 #[derive(Debug)]
 pub(crate) enum NoReply {
-    /// A limit forbids another call; the code written so far can still be run.
+    /// A limit of the attempt is reached, so the model was not asked. The code written so far can still be run.
     Limit(End),
     /// The attempt ends.
     End(AttemptEnd),
@@ -91,7 +91,7 @@ impl<'a> PlainChat<'a> {
             let reply = self.ask(Some(left), context).await?;
             let counted = if reply.usage.output > 0 { reply.usage.output } else { (reply.text.len() / BYTES) as u64 };
             left = left.saturating_sub(u32::try_from(counted.max(1)).unwrap_or(u32::MAX));
-            // Keep the last step for the work that follows the thinking.
+            // Stop when only one step is left, because the agent needs it for the work that follows the thinking.
             if left < LEAST_THOUGHTS || context.budget.steps_left() <= 1 {
                 break;
             }

@@ -6,8 +6,9 @@ use super::Context;
 use super::retrieval::Code;
 use crate::sandbox::{EntryKind, Fault};
 
-/// Maximum number of files read. The next constant is the maximum bytes of each file.
+/// Maximum number of files that are read.
 const MOST_FILES: usize = 4000;
+/// Maximum bytes of a file. Larger files are skipped.
 const LARGEST: u64 = 1 << 20;
 
 /// Reads every Python file. Skips hidden folders, caches and unreadable files.

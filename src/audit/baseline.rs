@@ -70,7 +70,8 @@ pub(super) async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
         let ended = match bench.run(&Trial { files: &[], experiment: task }).await {
             Ok(outcome) if agrees(bench, experiment, &outcome) => Ok(()),
             Ok(outcome) => {
-                // This run gave another value than gold. If `confirm` then gets gold in new runs, the result is random.
+                // This run does not reproduce gold. If it gave a result, and the new runs of `confirm` reproduce gold,
+                // the result varies by chance. Only stochastic experiments may vary.
                 let gave =
                     outcome.result.is_ok() && !bench.loaded().paper.experiments[experiment].tolerance.is_stochastic();
                 confirm(bench, experiment, task)
@@ -122,7 +123,7 @@ pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
     if errors.is_empty() { Ok(worst) } else { Err(errors) }
 }
 
-/// Shell code that sets the variables that libraries for linear algebra read when they start.
+/// Shell code that makes libraries for linear algebra use two threads: they read these variables when they start.
 const TWO_THREADS: &str = "export OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2 MKL_NUM_THREADS=2";
 
 /// Whether an outcome's result is the experiment's gold, within its tolerance. `experiment` is an index in the

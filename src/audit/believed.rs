@@ -67,7 +67,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Returns the stored evidence of a paper, if it passed and nothing has changed since.
+/// Returns a paper's stored measurements if they found no faults and nothing that they depend on has changed since.
 ///
 /// # Errors
 /// Returns the errors of [`basis`]; kind `Suite` for a broken file.

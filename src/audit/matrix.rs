@@ -127,8 +127,9 @@ impl Matrix {
 /// Indices of an experiment and a function in the manifest.
 type ExperimentAndFunction = (usize, usize);
 
-/// Returns the function that a trace records for a unit: the unit itself or, for a region, the function around it.
-/// Returns `None` for a region outside of functions. `unit` is an index in the manifest.
+/// Returns the function that a trace records for a maskable part of the code: the part itself or, if the part is a
+/// group of statements, the function around it. Returns `None` for statements outside of functions. `unit` is the
+/// part's index in the manifest.
 fn place(loaded: &LoadedPaper, unit: usize) -> Option<TracedFunction> {
     loaded.function_of(unit).map(|index| TracedFunction::locate(loaded.source(unit), index))
 }

@@ -1,4 +1,4 @@
-//! Options for measuring a paper, shared by `matrix`, `mutation` and `verify`.
+//! Options for measuring how a paper's experiments react to masked and to mutated functions.
 
 use super::matrix::MatrixMethod;
 
@@ -6,10 +6,10 @@ use super::matrix::MatrixMethod;
 /// change.
 pub const MUTANT_SEED: u64 = 0;
 
-/// Options for measuring a paper.
+/// Options for measuring how a paper's experiments react to masked and to mutated functions.
 #[derive(Debug, Clone, Copy)]
 pub struct Measures {
-    /// How to measure the dependency matrix.
+    /// How to measure the dependency matrix, which contains the effect of masking each function on each experiment.
     pub effort: MatrixMethod,
     /// Number of mutants per function; `None` leaves the stored results of mutants as they are.
     pub mutants: Option<usize>,

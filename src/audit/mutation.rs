@@ -28,7 +28,7 @@ use crate::workspace::unified_diff;
 /// Minimum time limit of a mutant, in seconds.
 const LEAST_TIME_LIMIT: f64 = 5.0;
 
-/// A mutant's time limit, as a multiple of the slowest of gold's repeats.
+/// Time limit of an experiment with a mutant, as a multiple of its longest time when gold was recorded.
 const TIMES_GOLD: f64 = 10.0;
 
 /// Selection of the mutants to run.

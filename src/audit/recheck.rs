@@ -153,7 +153,8 @@ async fn mutants(
     Ok(total)
 }
 
-/// Compares how much of each function's body appears elsewhere. Checks all functions, because this only reads files.
+/// Measures again how much of each function's body appears elsewhere, and compares it with the stored share. Checks all
+/// functions, because this only reads files.
 fn containments(bench: &Bench, disagreements: &mut Vec<Error>) -> Result<()> {
     let loaded = bench.loaded();
     let path = loaded.dir.join("evidence.json");

@@ -60,7 +60,8 @@ pub struct Trace {
     pub outcome: ExperimentOutcome,
     /// All code of the repo that was entered; top-level code of a file is called `<module>`.
     pub entered: BTreeSet<TracedFunction>,
-    /// The functions in which an exception raised at their first call ends the process, because nothing handles it.
+    /// Functions in which an exception would end the process, because no code handles it. The tracer tries this only
+    /// for the functions that the caller names, when each is first called.
     pub fails: BTreeSet<TracedFunction>,
     /// Number of traced Python processes.
     pub processes: usize,

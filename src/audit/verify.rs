@@ -21,8 +21,8 @@ use crate::suite::{Dependencies, EVIDENCE_FORMAT, FunctionEvidence, LoadedPaper,
 pub struct PaperMeasurement {
     /// The dependency matrix.
     pub matrix: Matrix,
-    /// Largest relative difference from gold with two threads for linear algebra, or the errors of the experiments that
-    /// then do not give their gold.
+    /// Largest relative difference between gold and the results if linear algebra uses two threads. If experiments do
+    /// not reproduce their gold with two threads, the errors of these experiments.
     pub threads: std::result::Result<f64, Vec<Error>>,
     /// Results of the mutants of the functions that an experiment needs.
     pub mutations: Vec<Mutation>,
@@ -36,7 +36,7 @@ pub struct PaperMeasurement {
     pub made: u64,
     /// CPU seconds of the trials that were made.
     pub cpu: f64,
-    /// CPU seconds spent on the matrix.
+    /// CPU seconds of the trials that were made to measure the dependency matrix.
     pub matrix_cpu: f64,
 }
 

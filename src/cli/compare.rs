@@ -68,7 +68,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
             continue;
         };
-        // Without `--every-pair`, all contenders are compared only with the first run's first contender.
+        // Without `--every-pair`, each contender (agent and model) is compared only with the first one of the first
+        // run. So only differences to the first run matter.
         let others = if arguments.every_pair { runs.as_slice() } else { runs.get(..1).unwrap_or_default() };
         differences.extend(others.iter().flat_map(|other| differ([other.0, name], [other.1, run])));
         runs.push((name, run));

@@ -43,8 +43,8 @@ impl ProgramExit {
         self as u8
     }
 
-    /// Maps the outcome of a session to an exit code. `failed` is whether all attempts were required to pass and at
-    /// least one failed.
+    /// Returns the exit code for the outcome of `run` or `resume`. `failed` is whether all attempts were required to
+    /// pass and at least one failed.
     pub(super) const fn from_outcome(outcome: &RunOutcome, failed: bool) -> Self {
         match outcome {
             RunOutcome::Complete | RunOutcome::Left(_) if failed => Self::Failed,

@@ -17,8 +17,8 @@ use crate::suite::{LoadedPaper, Suite};
 const SHOWN: std::ops::RangeInclusive<usize> = 1..=5;
 /// Values of n for which the samples of an item are counted.
 const ASKED: std::ops::RangeInclusive<usize> = 0..=50;
-/// Maximum number of values of n that have a column in a family's table. The table shows the smallest values of n that
-/// have samples.
+/// Maximum number of values of n that have a column in the table of `--family`. The table shows the smallest values of
+/// n that have samples.
 const COLUMNS: usize = 6;
 
 /// List papers with their functions, experiments and number of samples for each n
@@ -57,7 +57,7 @@ struct PaperRow {
     mean_calls: f64,
 }
 
-/// Row of an item of any family.
+/// One item in the output of `list --family`.
 #[derive(Serialize)]
 struct ItemRow {
     item: String,

@@ -1,4 +1,4 @@
-//! `autoexperiment man`: prints or writes manual pages, and the page of all options.
+//! `autoexperiment man`: prints or writes manual pages, or prints the help of all commands as one Markdown page.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&String::from_utf8_lossy(&page))
 }
 
-/// Number of columns of help in a page.
+/// Width in columns of the help texts on the Markdown page.
 const COLUMNS: usize = 100;
 
 /// Prepares a command's help for a page: a fixed width, and no values of this machine's environment variables.

@@ -191,7 +191,7 @@ pub fn main() -> ExitCode {
 /// Exits with clap's error message. Adds a hint: the new name of a renamed verb or option, or, if a parser of this
 /// program refused an option's value, the hint of the parser's [`Error`].
 fn refuse(error: &clap::Error) -> ! {
-    // Stderr may be closed.
+    // Ignore a failure, because stderr may be closed.
     let _ = error.print();
     let ours = std::error::Error::source(error).and_then(|below| below.downcast_ref::<Error>());
     match moved::new_name(error) {

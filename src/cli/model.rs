@@ -65,7 +65,8 @@ impl ModelOptions {
 }
 
 impl ModelOptions {
-    /// Refuses `--base-url` without `--model`: the run would be stored with a server that it never asks.
+    /// Refuses `--base-url` without `--model`. Otherwise, the stored settings of the run would name a server to which
+    /// it never sends a request.
     pub(super) fn refuse_server_alone(&self) -> Result<()> {
         if self.base_url.is_none() || self.model.is_some() {
             return Ok(());
@@ -74,8 +75,8 @@ impl ModelOptions {
             .hint("name the server's model with `--model NAME`; a verifier `model:OTHER` then uses the same server"))
     }
 
-    /// Same as [`Self::choice`], for a command in which other options may name the model, such as `--verifier
-    /// model:NAME`. If a server is given without a model, the name of the model is empty.
+    /// Same as [`Self::choice`], but if only a server is given, returns a choice with an empty model name. This is for
+    /// commands in which another option may name the model, such as `--verifier model:NAME`.
     pub fn server(&self) -> Result<Option<ModelChoice>> {
         let named =
             Self { model: self.model.clone().or_else(|| self.base_url.is_some().then(String::new)), ..self.clone() };

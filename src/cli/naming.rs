@@ -1,4 +1,4 @@
-//! Finds runs by name, and sets up how stored runs are summarised.
+//! Finds runs by name, and chooses the settings for summaries of stored runs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -78,8 +78,8 @@ pub(super) fn distinct_folders(names: &[String], runs: &Path) -> Result<Vec<Path
     names.iter().map(folder).collect()
 }
 
-/// Returns the settings for confidence intervals over these records. They include the word that the records' family
-/// uses for a group of samples, such as "paper".
+/// Returns the settings for confidence intervals over these records. They include the word for a group of samples of
+/// this kind of task, such as "paper".
 pub fn intervals<'a>(population: Population, records: impl IntoIterator<Item = &'a Outcome>) -> Intervals {
     let usual = Intervals::default();
     let words = Families::standard().words(records.into_iter().map(|record| &*record.family));

@@ -123,9 +123,10 @@ fn expected_cost(agents: &BTreeMap<(String, Option<String>), usize>, history: &E
     agents.iter().map(cost).sum()
 }
 
-/// Describes the expected time: the baseline, then all attempts in parallel. Assumes that an agent's attempts take as
-/// long as its earlier attempts. Without earlier attempts, assumes twice the experiments' time, because the agent runs
-/// the experiments and verification runs them again.
+/// Describes the expected time: first the check that the original code reproduces gold (the baseline), then the
+/// attempts, several of them in parallel. Assumes that an agent's attempts take as long as its earlier attempts.
+/// Without earlier attempts, assumes twice the experiments' time, because the agent runs the experiments and
+/// verification runs them again.
 fn time(plan: &RunPlan, agents: &BTreeMap<(String, Option<String>), usize>, history: &EarlierAttempts) -> String {
     let (mut seconds, mut unknown) = (0.0, Vec::new());
     for (key, &attempts) in agents {

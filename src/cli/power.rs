@@ -88,8 +88,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&power_console(&rows, aim, &assumed))
 }
 
-/// Returns the inputs for each n, computed from the values that the options assume, and a sentence that lists these
-/// values.
+/// Returns the assumed variation of the results and the cost of an attempt for each n (number of masked functions),
+/// computed from the options. Also returns a text that lists the assumed values.
 fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, String) {
     let of = |n: usize| {
         let spread = Spread::assumed(arguments.rate.powi(n as i32), arguments.alike);
@@ -99,7 +99,8 @@ fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, S
     (ns.unwrap_or_else(|| vec![1]).into_iter().map(of).collect(), told)
 }
 
-/// Derives the inputs for each n from a stored run. Also returns a description of where they come from.
+/// Measures the variation of the results and the mean cost for each n on a stored run. Also returns a text that says
+/// which values were measured and which were assumed.
 fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<(Vec<PowerInput>, String)> {
     let reading = read_outcomes(&run_folder(name, &arguments.runs)?)?;
     for note in &reading.notes {

@@ -32,7 +32,8 @@ pub struct ProgressDisplay {
 struct DisplayState {
     bar: ProgressBar,
     counts: ProgressCounts,
-    /// The last stage, by which repeated events of the same stage are recognised; `None` after a message about an env.
+    /// The last stage, by which repeated events of the same stage are recognised. A message about an env sets it to
+    /// `None`, so that the next event's stage is printed again.
     stage: Option<Stage>,
     /// Description of the current activity.
     doing: String,

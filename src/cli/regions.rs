@@ -72,7 +72,8 @@ struct ProposedRegion {
     passages: Vec<String>,
 }
 
-/// A function to propose regions for: its file, its index in the file, and the headings of the passages about it.
+/// A function in which regions (consecutive statements to mask) are proposed: its file, its index in the file, and the
+/// headings of the paper's passages about it.
 type FunctionToSplit = (Module, usize, Vec<String>);
 
 pub fn run(arguments: &Arguments) -> Result<()> {

@@ -350,9 +350,9 @@ struct WithheldNames {
     notes: Vec<String>,
 }
 
-/// Looks up the names of the units that the samples of runs withhold, such as functions. Each run's items are looked up
-/// in the run's own suite, unless a suite is named. Items that have changed since the run are not used, because their
-/// indices may mean other units.
+/// Looks up the names of the units, such as functions, that the samples of runs withhold. Searches each item (paper or
+/// repo) in the suites of the runs, or only in `suite` if it is given. Does not use an item that has changed since the
+/// runs, because its indices may now mean other units.
 fn names(merged: &[MergedRun], suite: Option<&PathBuf>, families: &Families) -> WithheldNames {
     let mut found = WithheldNames::default();
     for ((family, id), (samples, runs)) in tried(merged, families) {
@@ -388,7 +388,8 @@ fn tried(merged: &[MergedRun], families: &Families) -> TriedSamples {
     tried
 }
 
-/// Loads an item in the version that all of these runs used, from the first suite that has this version.
+/// Loads an item in the version that all of `runs` used. Takes it from the first of the runs' suites that has this
+/// version, or from the suite `named` if it is given.
 fn item(
     family: &dyn Family,
     id: &str,
@@ -421,7 +422,8 @@ fn item(
     Err(why.unwrap_or_else(|| "cannot be looked up, because its suite is unknown (pass `--suite DIR`)".to_owned()))
 }
 
-/// Prints how the pass rate falls with n, and which functions are hard.
+/// Prints how the pass rate falls with n (the number of masked functions or other units), and which of these units are
+/// hard.
 fn difficulty(arguments: &Difficulty) -> Result<()> {
     let mut merged = arguments.view.selection.read()?;
     let families = Families::standard();

@@ -242,7 +242,8 @@ fn agent_help() -> String {
 }
 
 impl Arguments {
-    /// Describes the run as a Slurm job. The job's tasks get the options that are not stored with the run.
+    /// Describes the run as a Slurm job. Options that are not stored with the run are passed to the job's tasks as
+    /// arguments.
     fn job(&self, jobs: usize) -> Result<SlurmJob> {
         let mut arguments =
             vec![format!("--jobs={jobs}"), format!("--cache={}", self.machine.places.cache()?.display())];

@@ -46,7 +46,7 @@ impl ShardOptions {
         self.mixed_sandboxes
     }
 
-    /// Returns the settings of a shard that begins a run alone; other shards may join the run later.
+    /// Returns the settings of a process that begins a run alone. Other processes may join the run later.
     pub fn only(&self) -> Shards {
         Shards {
             shard: Shard::ONLY,

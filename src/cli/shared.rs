@@ -158,7 +158,7 @@ impl FreshOptions {
         }
     }
 
-    /// Returns the argument that passes this option to another process.
+    /// Returns the argument `--fresh` for another process if it was given to this process.
     pub fn argument(&self) -> Option<String> {
         self.fresh.then(|| "--fresh".to_owned())
     }

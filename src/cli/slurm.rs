@@ -67,7 +67,8 @@ impl SlurmOptions {
         self.dry_run
     }
 
-    /// Describes the job of a run. Its tasks make `jobs` attempts at once and pass `arguments` to `resume`.
+    /// Describes the Slurm job of a run. Each task of the job runs `autoexperiment resume` with `arguments` and makes
+    /// `jobs` attempts in parallel.
     pub fn job(&self, jobs: usize, arguments: Vec<String>) -> Result<SlurmJob> {
         let template = match &self.slurm_template {
             None => String::new(),

@@ -202,8 +202,8 @@ async fn prepare(
 }
 
 impl Arguments {
-    /// Returns a paper with its stored evidence, if the evidence is up to date and contains all figures that the
-    /// options ask for. Errors in a paper are ignored here: they are reported when it is measured.
+    /// Returns a paper with its stored evidence, if the evidence is up to date and contains all measurements that the
+    /// options ask for. Errors in a paper are ignored here, because they are reported when the paper is measured.
     fn believed(&self, suite: &Suite, id: &str) -> Option<(LoadedPaper, PaperEvidence)> {
         if self.fresh || self.survivors || self.json || self.no_mutants || self.recheck.is_some() {
             return None;
@@ -280,7 +280,8 @@ fn print_measurement(id: &str, verified: &PaperMeasurement, begun: Instant) {
     talk!("{id}: {} trials, {:.1} s of CPU time in {seconds:.1} s; {wrote}", verified.made, verified.cpu);
 }
 
-/// Prints the counts of a recheck and adds them to `documents`; returns the disagreements with the stored results.
+/// Prints how many results were measured again and how many of them differ from the stored ones. Adds these facts to
+/// `documents`, and returns the differences.
 fn print_recheck(id: &str, again: RecheckResult, begun: Instant, documents: &mut Vec<serde_json::Value>) -> Vec<Error> {
     let seconds = begun.elapsed().as_secs_f64();
     let RecheckResult { pairs, mutants, disagreements } = again;

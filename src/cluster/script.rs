@@ -7,7 +7,8 @@ use super::{SlurmJob, job_name};
 /// Default number of seconds before a task's time limit at which it gets a signal to stop.
 const NOTICE: u32 = 60;
 
-/// Returns the batch script, with which each array task works on the run as one shard.
+/// Returns the batch script of a job array. Each task of the array is one shard: a process that makes a share of the
+/// run's attempts.
 #[must_use]
 pub fn script(run: &Path, job: &SlurmJob) -> String {
     let mut lines = vec!["#!/bin/bash".to_owned()];

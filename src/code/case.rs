@@ -34,7 +34,7 @@ enum CaseKind {
     Condition(usize),
 }
 
-/// The cases of a body, and a version of its file that records them.
+/// The cases of a function's body, and a version of the function's file that records which cases occur.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cases {
     /// Line (from 1) of each case in the file, by the case's number (from 0). For an `if` without `else`, the line of

@@ -35,7 +35,7 @@ const KNOWN: [&str; 44] = [
 const OF_PYTHON: [&str; 10] =
     ["utf-8", "utf8", "ascii", "latin-1", "strict", "ignore", "replace", "little", "big", "__main__"];
 
-/// The exception class that replaces every other class in [`Module::with_other_details`].
+/// [`Module::with_other_details`] replaces every other exception class by this one.
 const OTHER_EXCEPTION: &str = "NotImplementedError";
 
 /// Pairs of similar types. A function may accept one and refuse the other for no reason that agents can know. Each
@@ -54,7 +54,7 @@ pub(crate) enum DetailKind {
     Literal,
     /// The class of an exception.
     Exception,
-    /// The only type that the function accepts of an argument.
+    /// A type in an `isinstance` call. The function refuses values of other types.
     Type,
 }
 
@@ -71,15 +71,16 @@ pub(crate) struct Detail {
     pub(crate) is_short: bool,
     /// The detail's range of bytes in the file.
     range: Range<usize>,
-    /// The text that replaces the detail in [`Module::with_other_details`]: another detail of the same kind.
+    /// The code by which [`Module::with_other_details`] replaces the detail: other words, another number or another
+    /// exception; for a type, a tuple of that type and a similar one.
     other: Vec<u8>,
 }
 
 impl Module {
     /// Returns the details in a range of the file's bytes, in source order. A detail is a word in a string literal that
     /// is neither raw (a regular expression) nor a statement (a docstring); a fraction, or a number with at least two
-    /// significant digits; an exception; or a type without which the function raises an exception or returns
-    /// `NotImplemented`.
+    /// significant digits; an exception; or a type in an `isinstance` call, if the function raises an exception or
+    /// returns `NotImplemented` for values of other types.
     pub(crate) fn details(&self, within: &Range<usize>) -> Vec<Detail> {
         let readable = self.encoding.readable(self.source());
         let Some(tree) = walk::parse(&readable) else { return Vec::new() };
@@ -116,7 +117,8 @@ impl Module {
         found
     }
 
-    /// Returns the file's bytes with each of these details replaced by another detail.
+    /// Returns the file's bytes with each of these details replaced by a different one, such as a number by another
+    /// number.
     pub(crate) fn with_other_details(&self, details: &[Detail]) -> Vec<u8> {
         let mut text = self.source().to_vec();
         let mut details: Vec<&Detail> = details.iter().collect();
@@ -128,8 +130,8 @@ impl Module {
     }
 }
 
-/// Returns the parts of a literal's text between placeholders and escapes, and the text with every word written
-/// backwards. Returns `None` if this changes nothing, and for the texts in [`OF_PYTHON`].
+/// Returns the parts of a literal's text between placeholders and escapes, and the whole text with every word written
+/// backwards. Returns `None` if no word would change, and for the texts in [`OF_PYTHON`].
 fn words(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
     let placeholder = PLACEHOLDER.as_ref()?;
     let kept: Vec<Range<usize>> = placeholder.find_iter(text).map(|found| found.range()).collect();
@@ -156,8 +158,8 @@ fn words(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
 }
 
 impl Detail {
-    /// Whether a text with single spaces states the detail: the text contains all parts as whole words and numbers or,
-    /// if the detail is a type, at least one part.
+    /// Whether `text`, whose words must be separated by single spaces, states the detail: the text contains all parts
+    /// as whole words and numbers or, if the detail is a type, at least one part.
     pub(crate) fn is_stated_in(&self, text: &str) -> bool {
         let mut parts = self.parts.iter();
         match self.kind {
@@ -187,8 +189,8 @@ fn is_letter(c: char) -> bool {
     c.is_alphabetic() || (!c.is_ascii() && !c.is_whitespace())
 }
 
-/// Returns a number's text, and the same number with a different last nonzero digit before the exponent. Returns `None`
-/// for numbers that have few digits or are well known.
+/// Returns a number's text, and that of another number: the last nonzero digit before the exponent is different.
+/// Returns `None` for numbers that are not decimal, have few digits ([`LEAST_DIGITS`]) or are well known ([`KNOWN`]).
 fn number(text: &str) -> Option<(Vec<String>, Vec<u8>)> {
     let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || b"._eE+-".contains(&byte));
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
@@ -245,9 +247,9 @@ fn required<'a>(call: &Node<'a>, source: &[u8], names: &BTreeSet<&[u8]>) -> Opti
     (&source[function.byte_range()] == b"isinstance" && class.kind() == "identifier" && refuses).then_some(class)
 }
 
-/// Returns words that state a type, and the code that replaces the type: a tuple of the type and the similar type in
-/// [`ALIKE`]. Returns `None` if there is no similar type, or if `names`, the names in the body, contain the similar
-/// type.
+/// Returns words that state the type `class`, and the code that replaces it: a tuple of `class` and the similar type
+/// that [`ALIKE`] has for it. Returns `None` if [`ALIKE`] has none, or if the similar type is among `names`, the names
+/// in the body.
 fn accepted(class: &str, names: &BTreeSet<&[u8]>) -> Option<(Vec<String>, Vec<u8>)> {
     let (_, other, words) = ALIKE.iter().find(|(name, ..)| *name == class)?;
     let words = words.iter().map(|word| (*word).to_owned()).collect();

@@ -79,8 +79,8 @@ impl Module {
         Ok(self.cut_checked(&functions(targets))?.bytes)
     }
 
-    /// Returns the file with these functions and regions masked. The parts may be given in any order. The result is not
-    /// parsed.
+    /// Returns the file with these parts masked: whole functions, or regions, which are some statements of the file.
+    /// The parts may be given in any order. The result is not parsed.
     ///
     /// # Errors
     /// Returns an error of kind `Suite` if a part is nested in another or given twice, and of kind `Internal` for an
@@ -165,7 +165,7 @@ impl Module {
         }
     }
 
-    /// Returns the bytes of a range after applying the splices inside it.
+    /// Returns the bytes of a range of the file, in which the splices inside the range are applied.
     fn with(&self, splices: &[Splice], range: &Range<usize>) -> Vec<u8> {
         let (mut bytes, mut at) = (Vec::with_capacity(range.len()), range.start);
         for splice in splices.iter().filter(|it| range.start <= it.range.start && it.range.end <= range.end) {

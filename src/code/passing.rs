@@ -1,4 +1,4 @@
-//! Functions that only pass a call on to another one.
+//! Detects functions that only call another function.
 
 use tree_sitter::Node;
 

@@ -72,8 +72,9 @@ impl<'source> CodeTokens<'source> {
     /// Iterates over the ranges of tokens that are contents of strings of at least `least` bytes. Code may be hidden in
     /// such strings.
     pub fn long_strings(&self, least: usize) -> impl Iterator<Item = Range<usize>> {
-        // Select long tokens that begin directly after a quote, as the contents of a string do. After a closing quote,
-        // other tokens may follow directly, such as a comma, but they are usually shorter than `least`.
+        // A token does not record whether it is the contents of a string. So select long tokens that begin directly
+        // after a quote. After a closing quote, other tokens may follow directly, but they are usually shorter than
+        // `least`.
         self.tokens
             .windows(2)
             .filter(move |pair| {

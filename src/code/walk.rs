@@ -303,7 +303,8 @@ impl ModuleWalk<'_> {
             _ => None,
         };
         let first_line = node.start_position().row + 1;
-        // The range of calls still includes those in the signature; they are removed when all calls are known.
+        // The function's range of calls begins with the calls in its signature. `Module` removes these calls from the
+        // range when all calls are known.
         let calls = self.found.calls.len();
         self.found.functions.push(Function {
             name,

@@ -1,6 +1,6 @@
 //! Finds the programs that a Bash script starts, and their arguments. A verdict compares them with the programs that
-//! the right program starts, but only if the right program's record contains neither calls of the repo's argument
-//! parsers nor calls of functions that can be compared.
+//! the right program starts. It does so only if the right program, when it was run, called neither the repo's argument
+//! parsers nor functions whose calls can be compared.
 //!
 //! Bash itself writes the commands that it runs, expanded, to a trace, and each Python process records the arguments
 //! that it received from the kernel. Programs other than Python that are started by something other than Bash, for

@@ -20,7 +20,7 @@ const MOST_INNER: usize = 60;
 pub struct FunctionCall {
     /// The function, as `folder/file.py::Class.method`.
     pub function: String,
-    /// Whether the program made the call itself.
+    /// Whether the program itself made the call, and not code of the repo that the program calls.
     pub direct: bool,
     /// Arguments to compare. In a right program's call, these are the arguments whose values are constants of the
     /// program; in an attempt's call, all recorded arguments.
@@ -28,10 +28,10 @@ pub struct FunctionCall {
     /// Arguments that the right program leaves at their defaults.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub left: Map<String, Value>,
-    /// Line number in the record.
+    /// Number by which `parent` of other calls refers to this call. It is unique in the record, but not a line number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
-    /// Line number of the call that made this call.
+    /// Number of the recorded call inside which this call was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<usize>,
     /// Whether the call was made inside another recorded call, and not by the program itself. Recorded only in
@@ -57,7 +57,7 @@ impl FunctionCall {
 pub struct ExpectedCall {
     /// The function.
     pub function: String,
-    /// Arguments set by constants.
+    /// Arguments that the program sets to constants of its text.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
     /// Arguments left at their defaults.
@@ -91,8 +91,8 @@ pub struct RecordedCalls<'a> {
 pub type WatchedFunctions = BTreeMap<String, Option<BTreeSet<String>>>;
 
 impl ExpectedCall {
-    /// Whether the right program sets at least one argument by a constant and the argument is not free, so that it must
-    /// have this value. If so, every right program has to make the call.
+    /// Whether every right program has to make this call. This is so if the right program sets an argument to a
+    /// constant, and `free` does not permit other values of this argument.
     #[must_use]
     pub fn is_required(&self, free: Leeway<'_>) -> bool {
         self.set.keys().any(|name| name != "self" && !free.has(name))
@@ -240,7 +240,8 @@ enum CallState {
     Made,
     /// The program made the expected call, or one of the calls that are expected inside of it, with other arguments.
     Otherwise,
-    /// The program made neither the call nor a call in its place.
+    /// The program made neither the expected call, nor another call of the same function in its place, nor any of the
+    /// calls that are expected inside of it.
     Absent,
 }
 
@@ -316,9 +317,10 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
             }
         }
     }
-    // If the program itself calls a function that the right program calls, the call must be one of the right program's:
-    // a program that tries several settings has not decided on the right one. This also holds for functions to which
-    // the right program passes no constants: what the right program leaves at its default must be at its default here.
+    // If the program itself calls a function that the right program calls, the call must agree with a call of the right
+    // program: a program that tries several settings has not decided on the right one. This also holds if the right
+    // program passes no constants to the function: arguments that it leaves at their defaults must have their defaults
+    // here, too.
     for call in calls.iter().filter(|call| call.direct) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };
@@ -328,8 +330,8 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
         if call.is_construction() && !is_used && rights.iter().any(|one| one.is_required(free)) {
             continue;
         }
-        // If a call creates an object, it is also right if the object is the right one. The arguments of all other
-        // calls must be right even if they have no effect, such as a seed for data that are never drawn.
+        // A call that creates an object is also right if this object equals the right program's object. In all other
+        // calls, the arguments must be right even if they have no effect, such as a seed for data that are never drawn.
         let is_right = |one: &&ExpectedCall| {
             one.covers(call, free) || call.is_construction() && one.object.is_some() && one.object == call.object
         };

@@ -147,7 +147,7 @@ pub(super) async fn noticed_by(
     let judge = InstructionJudge { instruction, gold, asked, rule: Rule::Strict, reads_text };
     let plan = gold.plan(&ready.loaded.set);
     if let [_] = gold.calls[..] {
-        // If the parsed arguments are wrong, the program need not run to its end.
+        // First stop the program after it has parsed its arguments. If they are wrong, it need not run to its end.
         let parsed = ready.run(program, instruction, &plan.stopping(), machine).await?;
         if parsed.calls.is_empty() {
             return Ok(Some("failure"));

@@ -19,8 +19,8 @@ pub struct ConstantChange {
     pub code: String,
 }
 
-/// Changes each constant of the right program to several values. `others` returns related values of the repo for a
-/// text, such as the other files of a folder.
+/// Returns versions of an instruction's right program, in each of which one constant has another value. For a text,
+/// `others` returns related values of the repo, such as the other files of a folder.
 #[must_use]
 pub fn changes(instruction: &Instruction, others: &dyn Fn(&str) -> Vec<String>) -> Vec<ConstantChange> {
     let code = instruction.gold.as_str();

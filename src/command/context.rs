@@ -15,13 +15,13 @@ use crate::suite::sections;
 const WINDOW: usize = 10;
 const MOST: usize = 1000;
 
-/// Names of the settings, with n as the index.
+/// Names of ML-Bench's settings, by the difficulty n.
 pub(super) const LAYERS: [&str; 4] = ["oracle segment", "BM25 passage", "README", "instruction only"];
 
-/// The n at which the whole documentation is given, as text and as files.
+/// The difficulty n at which the whole documentation is given, as text and as files.
 pub const README: usize = 2;
 
-/// The documentation for an attempt with this n, in Markdown; `None` if it gets none.
+/// The documentation for an attempt of difficulty `n`, in Markdown; `None` if the attempt gets none.
 #[must_use]
 pub fn context(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> Option<String> {
     match n {

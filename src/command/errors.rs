@@ -53,8 +53,8 @@ const UNKNOWN: [&str; 12] = [
 /// Phrases in error messages about something that is missing.
 const MISSING: [&str; 3] = ["arguments are required", "missing 1 required", "required positional argument"];
 
-/// Classifies the error of a failed program. `kind` says whether the program is of the requested kind, and `left_out`
-/// whether a requested value is missing or left at its default.
+/// Classifies the error of a failed program. `kind` says whether the program is of the requested kind (Bash or Python).
+/// `left_out` says whether the program lacks a requested value, or leaves it at its default.
 #[must_use]
 pub fn classify(observed: &ProgramRecord, kind: bool, left_out: bool) -> ErrorKind {
     let said = observed.stderr.to_lowercase();

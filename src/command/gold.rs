@@ -1,5 +1,5 @@
-//! `commands/<repo>.gold.json`: the results of the right program of each instruction, as measured by `autoexperiment
-//! gold --family command`.
+//! `commands/<repo>.gold.json`: for each instruction of a repo, the results of a program that carries it out (the right
+//! program), as measured by `autoexperiment gold --family command`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::suite::EnvStamp;
 /// Version of the format of gold files. No other version is written or read.
 pub const FORMAT: u32 = 3;
 
-/// The results of the right programs of a repo's instructions.
+/// For each instruction of a repo, the results of its right program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandGold {
@@ -36,7 +36,7 @@ pub struct CommandGold {
     pub results: BTreeMap<String, GoldRun>,
 }
 
-/// The results of one right program.
+/// The results of an instruction's right program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldRun {
@@ -52,8 +52,8 @@ pub struct GoldRun {
     /// then compares these instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
-    /// The result of running the right program while the recorder changes one of its arguments; `None` if no such
-    /// change affects the result.
+    /// The result of running the right program while the recorder changes an argument that the program passes to the
+    /// repo's code; `None` if no such change affects the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<ShiftOutcome>,
     /// Result of the program.
@@ -67,7 +67,7 @@ pub struct GoldRun {
 }
 
 impl GoldRun {
-    /// Returns the plan of what to record in attempts at the instruction.
+    /// Returns what the recorder must record in attempts at the instruction.
     #[must_use]
     pub fn plan<'a>(&'a self, set: &'a CommandSet) -> RecordingPlan<'a> {
         RecordingPlan {
@@ -81,7 +81,8 @@ impl GoldRun {
     }
 }
 
-/// The result of running a right program while the recorder changes one of its arguments.
+/// The result of running a right program while the recorder changes an argument that the program passes to the repo's
+/// code.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShiftOutcome {

@@ -67,8 +67,9 @@ pub struct InstructionJudge<'a> {
     pub asked: Vec<Argument>,
     /// Strict or published scoring.
     pub rule: Rule,
-    /// Whether the program's text decides about arguments of which nothing is recorded. False while gold is recorded: a
-    /// changed argument must then change what the program does, and not only its text.
+    /// Whether the program's text decides about arguments of which nothing is recorded. This is false while gold is
+    /// recorded, when copies of the right program with one changed argument are judged. Such a copy must be rejected
+    /// because of what it does, and not because of its text.
     pub reads_text: bool,
 }
 
@@ -249,8 +250,8 @@ impl InstructionJudge<'_> {
             return self.by_programs(observed, text);
         }
         let all = text.iter().all(|hit| *hit);
-        // Whether the program made none of the right program's calls. Records of earlier versions cannot show this,
-        // because they lack the list of functions.
+        // Whether the record shows that the program made none of the calls that the right program makes. Records of
+        // earlier versions cannot show this, because they do not contain the program's calls of functions.
         let unasked = observed.functions.is_some() && !(gold.calls.is_empty() && gold.functions.is_empty());
         let (basis, pass, reason) = match (self.instruction.expect.outcome, unasked) {
             (true, true) => {
@@ -295,7 +296,8 @@ impl InstructionJudge<'_> {
         Some(ParserCall { file: gold.file.clone(), parsed, rest: call.rest.clone() })
     }
 
-    /// Whether a program that was stopped after parsing its first arguments has parsed the right ones.
+    /// Whether a program, which was stopped after its parser had parsed arguments for the first time, has the right
+    /// arguments.
     #[must_use]
     pub fn parsed(&self, observed: &ProgramRecord) -> bool {
         let calls: Vec<&ParserCall> = observed.calls.iter().collect();
@@ -317,8 +319,8 @@ impl InstructionJudge<'_> {
         let written = found.absent.iter().flat_map(|one| one.set.iter().filter(|(name, _)| *name != "self"));
         let is_asked = |part: &&Value| self.asked.iter().any(|argument| is_argument(argument, part));
         let written = written.flat_map(|(name, right)| {
-            // Of a list, only the elements that the task asks for must be in the text, because the others may be read
-            // from a file or computed.
+            // If the constant is a list, only those of its elements that the task asks for must be in the text. The
+            // program may read the other elements from a file or compute them.
             let parts = parts(right).filter(|part| !right.is_array() || is_asked(part));
             parts.map(move |part| (name, part))
         });
@@ -420,8 +422,8 @@ impl InstructionJudge<'_> {
         let mut named = Vec::new();
         for (argument, &written) in self.asked.iter().zip(text) {
             let key = argument.name.replace('-', "_");
-            // A script may run several commands, and the instruction is about the last one. So use the right program's
-            // last parser call that has the argument.
+            // The right program may be a script that runs several commands, and the instruction is about the last one.
+            // So use the last of the right program's parser calls that has the argument.
             let pair = pairs.iter().rev().find(|(gold, _)| gold.parsed.contains_key(&key));
             let right = pair.and_then(|(gold, _)| gold.parsed.get(&key));
             let call = pair.and_then(|(_, call)| *call);

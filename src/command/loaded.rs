@@ -23,7 +23,8 @@ pub struct LoadedCommands {
     pub set: Arc<CommandSet>,
     /// Paths and texts of the documentation.
     pub docs: Vec<(String, String)>,
-    /// Gold: the results of the right programs. `None` if gold has not been recorded.
+    /// Gold: the results of the programs that the manifest gives as right solutions. `None` if gold has not been
+    /// recorded.
     pub gold: Option<Arc<CommandGold>>,
     /// Digest of manifest, files, repo and gold.
     pub digest: String,

@@ -48,8 +48,8 @@ pub struct CommandSet {
     /// scripts, too. A script makes such calls only through the programs that it starts.
     #[serde(default)]
     pub functions: Vec<String>,
-    /// Arguments that may have any value, except in instructions that list them under [`Expect::parsed`]; each with the
-    /// reason.
+    /// Arguments that may have any value, each with the reason. An instruction that lists such an argument under
+    /// [`Expect::parsed`] still requires its value.
     #[serde(default)]
     pub free: BTreeMap<String, String>,
     /// The instructions.
@@ -107,7 +107,7 @@ pub struct Expect {
     /// Required values of arguments, as the repo's parser must return them.
     #[serde(default)]
     pub parsed: Map<String, Value>,
-    /// Whether the result must equal the right program's.
+    /// Whether a program's result must equal the result of the right program.
     #[serde(default)]
     pub outcome: bool,
     /// Arguments that may have any value, each with the reason why that does not matter.

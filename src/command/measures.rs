@@ -1,9 +1,10 @@
-//! The measures in verdicts of the family [`Commands`](super::Commands), for reports.
+//! The additional measures of the family [`Commands`](super::Commands), in which agents turn an instruction into a
+//! command. Reports show these measures.
 
 use crate::run::family::MeasureFacts;
 
-/// All measures of instructions to commands, in the order of reports: this program's own measures, ML-Bench's published
-/// measures, the kinds of errors, and how the program's arguments were found.
+/// All additional measures of the family, in the order of reports: this program's own measures, ML-Bench's published
+/// measures, the kinds of errors, how the program's arguments were found, and numbers of arguments.
 pub const MEASURES: [MeasureFacts; 24] = [
     MeasureFacts::share("verified_kind", "the program is of the kind that was asked for"),
     MeasureFacts::share("verified_ran", "it ends with exit code 0"),

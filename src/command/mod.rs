@@ -3,10 +3,10 @@
 //! documentation, and answers with a Bash script or a Python program.
 //!
 //! [`Commands`] is the family. A [`manifest::CommandSet`] holds a repo's instructions. [`context`] selects the
-//! documentation for an attempt; this choice is the axis of difficulty. [`program`] extracts the program from an
-//! answer, [`observe`] runs it and records its calls and arguments ([`calls`], [`argv`]), and [`judge`] gives the
-//! verdicts: strict, with the published ones in addition. [`gold`] stores the results of the right programs, and
-//! [`changes`] shows that a changed right program fails.
+//! documentation for an attempt: the less it helps, the more difficult the sample is. [`program`] extracts the program
+//! from an answer, [`observe`] runs it and records its calls and arguments ([`calls`], [`argv`]), and [`judge`] gives
+//! the verdicts: our strict ones and, in addition, those published with ML-Bench. [`gold`] stores the results of the
+//! right programs, and [`changes`] shows that a changed right program fails.
 
 mod argv;
 mod calls;

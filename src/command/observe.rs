@@ -2,9 +2,9 @@
 //! parsers, the functions it called with their arguments, the programs it started, and its result.
 //!
 //! The recorder runs inside the program's own Python processes, so a program written for this purpose can forge a
-//! record. Three measures make this harder: a record counts only for the files and functions that the right program
-//! uses; it counts only in a repo whose files are unchanged; and the program's result is compared as well, also in a
-//! second run with an argument changed (see [`Shift`]).
+//! record. Three measures make this harder. Only the entries on files and functions that the instruction's gold program
+//! uses are compared with gold. The repo's files must be unchanged. And the program's result is compared as well, also
+//! in a second run with an argument changed (see [`Shift`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -65,10 +65,11 @@ pub struct ProgramRecord {
     /// Digests of the objects that the calls in `functions` made, received and returned.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub objects: BTreeSet<String>,
-    /// Digests of the objects that were passed to calls, if the call came from the program itself.
+    /// Digests of the objects that the program itself, not the repo's code, passed to calls.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub used: BTreeSet<String>,
-    /// Other programs that the program started, if the instruction's verdict compares them with the right program's.
+    /// Other programs that the program started. They are recorded only if the instruction's verdict compares them with
+    /// those that the gold program starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<StartedProgram>,
     /// The program's result.
@@ -102,9 +103,9 @@ pub struct ParserCall {
     pub rest: Vec<Value>,
 }
 
-/// An argument that the recorder changes at run time, on its way from the program to the repo's code, in a separate
-/// run. The program cannot know the change in advance. If it really does what its record says, its result then equals
-/// the result of the right program with the same change.
+/// An argument that the recorder changes in a second run, when the program passes the argument to the repo's code. The
+/// program cannot know the change in advance. If the program really uses the argument as its record says, its result is
+/// then the same as that of the gold program with the same change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {
@@ -112,7 +113,7 @@ pub struct Shift {
     pub at: String,
     /// Name of the argument.
     pub name: String,
-    /// The argument's value in the right program.
+    /// The argument's value in the gold program.
     pub old: Value,
     /// The new value.
     pub new: Value,
@@ -123,12 +124,12 @@ pub struct Shift {
 pub struct RecordingPlan<'a> {
     /// The repo's instructions.
     pub set: &'a CommandSet,
-    /// The functions to record. `None` to record all functions that the program calls, as is done for right programs in
+    /// The functions to record. `None` to record all functions that the program calls, as is done for gold programs in
     /// Python.
     pub watch: Option<WatchedFunctions>,
     /// Whether to record the programs that the program starts.
     pub started: bool,
-    /// Whether to stop the program after it has parsed its first arguments.
+    /// Whether to end the program as soon as one of its parsers has parsed arguments.
     pub stops: bool,
     /// An argument to change in a second run.
     pub shift: Option<&'a Shift>,
@@ -287,14 +288,14 @@ impl Shift {
 }
 
 impl<'a> RecordingPlan<'a> {
-    /// Returns a copy of the plan with which the program is stopped after it has parsed its first arguments, and is not
-    /// run a second time with a changed argument.
+    /// Returns a copy of the plan with which the program ends as soon as one of its parsers has parsed arguments, and
+    /// is not run a second time with a changed argument.
     #[must_use]
     pub fn stopping(&self) -> Self {
         Self { stops: true, shift: None, ..self.clone() }
     }
 
-    /// Returns the plan for a right program whose calls are not known yet.
+    /// Returns the plan with which a gold program is run to find out which calls it makes.
     #[must_use]
     pub(super) fn of_gold(set: &'a CommandSet, kind: ProgramKind) -> Self {
         let named = || set.functions.iter().map(|name| (name.clone(), None)).collect();

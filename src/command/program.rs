@@ -10,14 +10,14 @@ use crate::score::ml_bench::{ProgramKind, extract_code, strict_kind};
 pub struct Program {
     /// Source text of the program.
     pub code: String,
-    /// Kind of the program: as declared by its author, else judged by its syntax.
+    /// Kind of the program: as declared by its author, else as recognised by its syntax, else the requested kind.
     pub kind: ProgramKind,
 }
 
-/// Where the program of an answer is.
+/// Where to find the program that an agent submits with its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerProgram {
-    /// The answer contains the program.
+    /// The answer contains the text of the program.
     Program(Program),
     /// The program is in the file with this name or, if there is no name, in the file with the default name
     /// ([`file_name`]).

@@ -154,11 +154,11 @@ async fn shifted(
     Ok(None)
 }
 
-/// Returns the changes of values to try while the right program runs. If the program parses a command line, they are of
-/// the parsed arguments that the instruction requests; otherwise, of fractions and seeds passed to functions. Other
-/// numbers, such as counts, are not changed, because changing one may affect two right programs differently: one
-/// program may write the original count a second time, another may read the changed count from the object that was
-/// created with it.
+/// Returns the changes of arguments to try while the right program runs, one per run. If the program parses a command
+/// line, the parsed arguments that the instruction requests are changed. Otherwise, fractions and seeds that are passed
+/// to functions are changed. Other numbers, such as counts, are not changed, because a change may affect two right
+/// programs differently: one program may write the original count a second time, another may read the changed count
+/// from the object that was created with it.
 fn shifts(gold: &GoldRun) -> Vec<Shift> {
     let parsed = gold.calls.iter().flat_map(|call| call.parsed.iter().map(|entry| (&call.file, entry)));
     let set = gold.functions.iter().filter(|_| gold.calls.is_empty());

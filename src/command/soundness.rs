@@ -4,10 +4,11 @@ use super::context::LAYERS;
 use crate::run::AttemptRecord;
 use crate::run::soundness::{Soundness, why};
 
-/// The n of the samples that are attempted. At this n, agents get only the instruction, without documentation.
+/// The value of n of the samples that are attempted. n says how much documentation agents get; at this n, they get only
+/// the instruction.
 pub const LEAST: usize = LAYERS.len() - 1;
 
-/// Evaluates attempts by `gold`, `noop` and `forger` at a repo.
+/// Evaluates attempts of the agents `gold`, `noop` and `forger` at a repo's instructions.
 #[must_use]
 pub fn judge(repo: &str, records: &[AttemptRecord]) -> Soundness {
     let mut proof = Soundness::new(repo);

@@ -50,7 +50,7 @@ pub fn task(
 }
 
 /// Describes the task to agents: the repo, the instruction, how the program is run, and the documentation that an
-/// attempt with this n gets.
+/// attempt of difficulty `n` gets.
 pub(super) fn describe_task(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String {
     format!("You work with the repository of {}. {}", loaded.set.title, order(loaded, instruction, n))
 }
@@ -88,8 +88,9 @@ fn order(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> String
     text
 }
 
-/// Builds a program that does nothing and nevertheless satisfies the published rule: a comment contains the values of
-/// all arguments and the words by which the rule recognises the kind of program.
+/// Builds a program that does nothing and nevertheless satisfies ML-Bench's published rule. The rule searches the text
+/// for the values of all arguments, so a comment contains them. In a Bash script, the comment also contains `.py `, by
+/// which the rule recognises Bash.
 fn forgery(instruction: &Instruction) -> String {
     let asked = instruction.required_arguments().unwrap_or_default();
     let values: Vec<&str> = asked.iter().map(|argument| argument.value.as_str()).collect();

@@ -41,13 +41,13 @@ pub struct Proportion {
 /// How well the verdicts of curtailed experiments agree with those of full experiments.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Agreement {
-    /// Number of solutions that pass both experiments.
+    /// Number of solutions that pass both the curtailed and the full experiment.
     pub both: usize,
     /// Number of solutions that pass the curtailed experiment but fail the full one: wrong solutions that are accepted.
     pub false_pass: usize,
     /// Number of solutions that fail the curtailed experiment but pass the full one: right solutions that are rejected.
     pub false_fail: usize,
-    /// Number of solutions that fail both experiments.
+    /// Number of solutions that fail both the curtailed and the full experiment.
     pub neither: usize,
     /// Among solutions that pass the curtailed experiment, the share that passes the full one; `None` if there are
     /// none.
@@ -55,13 +55,14 @@ pub struct Agreement {
     /// Among solutions that pass the full experiment, the share that passes the curtailed one; `None` if there are
     /// none.
     pub recall: Option<Proportion>,
-    /// Precision with equal weight per group.
+    /// Precision, computed with the same weight for each [`SolutionCase::group`] instead of each solution.
     pub weighted_precision: Option<Proportion>,
-    /// Recall with equal weight per group.
+    /// Recall, computed with the same weight for each [`SolutionCase::group`] instead of each solution.
     pub weighted_recall: Option<Proportion>,
 }
 
-/// For one group: the shares of its cases that pass both experiments, are false passes, and are false fails.
+/// Three shares of the cases of one [`SolutionCase::group`]: those that pass both the curtailed and the full
+/// experiment, those that are false passes, and those that are false fails.
 type CaseShares = [f64; 3];
 
 impl Agreement {

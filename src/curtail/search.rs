@@ -34,7 +34,7 @@ const FEWEST: usize = 10;
 /// If fewer solutions than this pass with the full parameters, the result has a note that says so.
 const FEWEST_PASSING: usize = 5;
 
-/// Time limit of a solution: this multiple of the unmasked repo's time, plus the extra seconds below.
+/// The time limit of a solution is this multiple of the unmasked repo's time, plus [`MORE_SECONDS`].
 const TIMES_ORIGINAL: f64 = 5.0;
 const MORE_SECONDS: f64 = 5.0;
 
@@ -61,8 +61,8 @@ pub struct CurtailedPaper {
     /// Agreement over all pairs of a solution and an experiment for which there are verdicts both with the full
     /// parameters and with a cheaper setting.
     pub pairs: Agreement,
-    /// Agreement over solutions. Here a solution passes with the full parameters (or with cheaper settings) if it does
-    /// so in all of its `pairs`.
+    /// Agreement over solutions. A solution counts as passing with the full parameters (or with cheaper settings) if it
+    /// does so in all `pairs` that contain it.
     pub attempts: Agreement,
     /// CPU seconds that the search spent; cached results cost nothing.
     pub cpu: f64,
@@ -78,11 +78,12 @@ pub struct CurtailedExperiment {
     pub pool: usize,
     /// Number of settings that are cheaper than the full parameters and give a result with the unmasked repo.
     pub settings: usize,
-    /// Number of cheaper settings that were rejected, because their verdicts did not reach [`SearchGoal::goal`].
+    /// Number of cheaper settings that were rejected, because their precision or recall is below [`SearchGoal::goal`].
     pub given_up: usize,
     /// CPU seconds of the unmasked repo with full parameters.
     pub full_seconds: f64,
-    /// The cheapest setting that reaches the goal; if no setting does, a cheap setting that shows how much is missing.
+    /// The cheapest setting whose precision and recall reach [`SearchGoal::goal`]. If no setting reaches the goal, a
+    /// cheap setting, to show how far it is from the goal.
     pub chosen: Option<ChosenSetting>,
     /// Why no setting was chosen, why the search is incomplete, or why its result is uncertain.
     pub note: Option<String>,
@@ -97,11 +98,12 @@ pub struct ChosenSetting {
     pub command: String,
     /// CPU seconds of the unmasked repo with this setting.
     pub seconds: f64,
-    /// Whether this setting reaches the goal.
+    /// Whether precision and recall of this setting reach [`SearchGoal::goal`].
     pub reached: bool,
-    /// How well the verdicts with this setting agree with the full verdicts.
+    /// How well the verdicts with this setting agree with the verdicts with the full parameters.
     pub agreement: Agreement,
-    /// Solutions that pass only with this setting or only with the full parameters: group and name.
+    /// Solutions that pass only with this setting or only with the full parameters: the solution's group (the functions
+    /// that it changes) and its name.
     pub disagreements: Vec<(String, String)>,
     /// For each solution, whether it passes with this setting and with the full parameters, by the solution's index in
     /// [`SolutionPool::attempts`].
@@ -305,8 +307,8 @@ impl CurtailSearch<'_> {
         Ok(candidates)
     }
 
-    /// Runs these solutions with full parameters until the budget is used up. Returns the index of each solution that
-    /// was run, and whether it passes.
+    /// Runs the solutions `places` with the full parameters until the budget is used up. Returns the index of each
+    /// solution that was run, and whether it passes.
     async fn in_full(&self, place: usize, full: &SettingCandidate, places: &[usize]) -> Result<Vec<(usize, bool)>> {
         let mut known = Vec::with_capacity(places.len());
         for chunk in places.chunks(CHUNK) {
@@ -321,8 +323,8 @@ impl CurtailSearch<'_> {
         Ok(known)
     }
 
-    /// Compares the verdicts with a setting with the full verdicts in `known`. If `gives_up` is set, returns `None` as
-    /// soon as the setting can no longer reach the goal.
+    /// Compares the verdicts with a cheaper setting to those with the full parameters, which are in `known`. If
+    /// `gives_up` is set, returns `None` as soon as the setting can no longer reach the goal.
     async fn judge(
         &self,
         place: usize,
@@ -372,7 +374,8 @@ impl CurtailSearch<'_> {
         }))
     }
 
-    /// Returns for each of these solutions whether it reproduces the gold result of the setting.
+    /// Returns for each solution in `attempts` whether it reproduces the setting's gold, the result of the unmasked
+    /// repo.
     async fn verdicts(&self, place: usize, candidate: &SettingCandidate, attempts: &[usize]) -> Result<Vec<bool>> {
         let job = |&attempt: &usize| {
             let PooledSolution { files, .. } = &self.pool.attempts[attempt];

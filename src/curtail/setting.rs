@@ -20,8 +20,9 @@ pub fn settings(experiment: &Experiment) -> Vec<Setting> {
         let current = parameters.curtailed.clone();
         return if current == parameters.full { Vec::new() } else { vec![current] };
     }
-    // The settings so far. The number is the sum of the positions that a setting's values have in the lists of allowed
-    // values. Each pass of the loop varies one more parameter.
+    // The settings made so far, each with the sum of the positions of its values in the lists of allowed values. These
+    // lists begin with the cheapest values, so a small sum means a cheap setting. Each pass of the loop varies one more
+    // parameter.
     let mut all: Vec<(usize, Setting)> = vec![(0, parameters.full.clone())];
     for (name, values) in &parameters.allowed {
         let mut longer = Vec::with_capacity(all.len() * values.len());
@@ -33,8 +34,8 @@ pub fn settings(experiment: &Experiment) -> Vec<Setting> {
             }
         }
         longer.sort_by_key(|(places, _)| *places);
-        // The first allowed value of a further parameter leaves a sum as it is, the others increase it. So settings
-        // that are dropped here could never come before those that are kept.
+        // Drop the settings with the largest sums already here. Later passes never lower a sum, and the first allowed
+        // value of each further parameter leaves it unchanged. So enough settings with smaller or equal sums remain.
         longer.truncate(MOST + 1);
         all = longer;
     }

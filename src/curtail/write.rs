@@ -1,5 +1,5 @@
-//! Writes the curtailed parameters that the search has found to the manifest. The rest of the manifest is kept,
-//! including comments.
+//! Writes the parameters that the search has found for curtailed (shortened) experiments to the manifest. The rest of
+//! the manifest is kept, including comments.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::suite::CurtailedEvidence;
 
-/// Replaces the curtailed parameters of these experiments, and the evidence for them.
+/// Replaces the parameters of the curtailed (shortened) version of these experiments, and the evidence of how well that
+/// version predicts the verdicts of the full one.
 ///
 /// # Errors
 /// Kind `Suite` for a manifest that cannot be parsed or does not contain an experiment any more; `Machine` if the file

@@ -188,7 +188,7 @@ pub fn add_rules(wanted: &mut [RequestedExperiment], expressions: &[String], fil
 }
 
 impl RequestedExperiment {
-    /// Returns the command with the parameters' values of this protocol filled in.
+    /// Returns the command with each parameter replaced by its value in this protocol (full or curtailed).
     pub fn command_line(&self, protocol: crate::suite::Protocol) -> Result<String, String> {
         self.experiment(ResultRule::JsonLine(crate::suite::Stdout::Stdout), String::new()).command_line(protocol)
     }

@@ -13,9 +13,9 @@ use super::metadata::{build_backend, build_requires, text};
 /// How to build a repository's compiled code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
-    /// Command to run in the repo's root.
+    /// Command that builds the code. It is run in the repo's root.
     pub command: String,
-    /// Packages that the command needs.
+    /// Packages that this command needs.
     pub requirements: Vec<String>,
     /// The evidence that the repository has code to build, as a text for the user.
     pub because: String,
@@ -95,8 +95,8 @@ fn name_of(requirement: &str) -> String {
     requirement[..end.unwrap_or(requirement.len())].to_ascii_lowercase().replace(['_', '.'], "-")
 }
 
-/// Returns the build system (a part of the backend's name, and a readable name) if this system can only make wheels and
-/// there are sources to compile.
+/// Returns the build system if it can only make wheels and there are sources to compile: the part of the build
+/// backend's name by which it was recognised, and its readable name.
 fn other<'a>(backend: &'a str, sources: &[PathBuf]) -> Option<(&'a str, &'static str)> {
     let known = [
         ("mesonpy", "meson"),

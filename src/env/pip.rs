@@ -97,8 +97,8 @@ pub(super) async fn check(python: &Path, lock: &File, on_progress: OnProgress<'_
     .await
 }
 
-/// Compiles all Python files in a folder to bytecode, because Python cannot write its bytecode when it uses the folder
-/// later. Invalid files, which some packages contain for their tests, are skipped.
+/// Compiles all Python files in a folder to bytecode, because programs that use the folder later cannot write to it.
+/// Invalid files, which some packages contain for their tests, are skipped.
 ///
 /// The path `stripped` is removed from the paths in the bytecode, so that the result doesn't depend on the folder;
 /// Python corrects these paths when it reads the bytecode.
@@ -217,7 +217,7 @@ pub(super) async fn download(
     run(python, &arguments, "download the packages", count as u64, Some(lock), on_progress).await
 }
 
-/// Installs exactly the packages that a requirements file lists from these folders, without a network.
+/// Installs exactly the packages that a requirements file lists. Takes them from `folders`, without a network.
 #[cfg(feature = "conda")]
 pub(super) async fn install_from(
     python: &Path,
@@ -313,7 +313,7 @@ fn packages(report: &[u8]) -> Result<Vec<(LockedPackage, String)>> {
                     .hint("take it from a package index, not from a folder or repository")
             })?;
             let path = installed.download_info.url.split(['?', '#']).next().unwrap_or_default();
-            // Names of wheels may contain `+` and `!`, which URLs may write as `%2B` and `%21`.
+            // Decode `+` and `!`: names of wheels may contain them, and URLs may write them as `%2B` and `%21`.
             let file = path.rsplit('/').next().unwrap_or_default();
             let file = file.replace("%2B", "+").replace("%2b", "+").replace("%21", "!");
             Ok((

@@ -56,7 +56,8 @@ impl Venv {
         Self { offline, ..self }
     }
 
-    /// Sets whether to lock for this machine's target only. Solving for the other targets takes most of the time.
+    /// Sets whether to lock packages only for this machine's target (Python version and platform). Solving for other
+    /// targets takes most of the time.
     #[must_use]
     pub fn here(self, here: bool) -> Self {
         Self { here, ..self }
@@ -169,11 +170,11 @@ impl EnvBackend for Venv {
         "venv"
     }
 
-    /// Solves for this machine's target first. Then solves for 64-bit Linux and each version of Python that the
-    /// `environment.yml` accepts, with wheels of the same versions. A target without such wheels gets no section.
+    /// Lets pip choose package versions for this machine's target (Python version and platform) first. Then looks for
+    /// wheels of the same versions for 64-bit Linux and each version of Python that the `environment.yml` accepts. A
+    /// target without such wheels gets no section.
     ///
-    /// If the lock is up to date but lacks this machine's target, that target is solved with the versions that are
-    /// already locked.
+    /// If the lock is up to date but lacks this machine's target, pip must use the versions that are already locked.
     async fn lock(&self, folder: &Path, _cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
         let environment = Environment::read(folder)?;
         self.refuse_offline("locking", &environment.id)?;

@@ -30,7 +30,7 @@ pub(super) enum Waiting {
     Call(oneshot::Receiver<Observed>),
     /// Nothing: it is the client's turn.
     Nothing,
-    /// The verdict: the agent has ended.
+    /// The verdict. The agent has already ended.
     Outcome,
 }
 

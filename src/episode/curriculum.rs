@@ -144,7 +144,7 @@ mod tests {
     fn candidate(drawn: u64) -> Vec<Unit> {
         let n = 1 + drawn % LARGEST;
         let mut units: Vec<usize> = (0..FUNCTIONS).collect();
-        // The shuffle is cheap, because the tests draw about a million candidates.
+        // Shuffle by a cheap hash, because the tests draw several hundred thousand candidates.
         units.sort_by_cached_key(|unit| {
             ((drawn >> 8) | 1).wrapping_mul(*unit as u64 * 2 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
         });

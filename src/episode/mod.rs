@@ -186,7 +186,7 @@ impl EpisodeHost {
         (self.jobs, self.jobs - self.slots.available_permits().min(self.jobs))
     }
 
-    /// Chooses a sample for a client. If the curriculum chose the sample, also returns the number of its choice.
+    /// Chooses a sample for a client. If the curriculum drew the sample, also returns the number of this draw, from 0.
     ///
     /// # Errors
     /// Kind `Usage` for a request that no task meets.
@@ -198,7 +198,7 @@ impl EpisodeHost {
         Ok((self.tasks.choose(asked, turn)?, None))
     }
 
-    /// Chooses the sample whose difficulty fits the curriculum best.
+    /// Draws some samples at random, and chooses the one whose difficulty fits the curriculum best.
     fn fitting(&self, curriculum: &mut Curriculum, item: Option<&str>) -> Result<(Sample, Option<u64>)> {
         let mut places = Vec::new();
         for found in self.tasks.items().iter().filter(|found| item.is_none_or(|id| id == found.id())) {
@@ -354,7 +354,7 @@ struct EpisodeWork {
     stop: CancellationToken,
     failure: Arc<Mutex<Option<Error>>>,
     observer: Arc<dyn Observer>,
-    /// Number of the curriculum's choice of this sample; `None` if the curriculum did not choose it.
+    /// Number (from 0) of the curriculum's draw that chose this sample; `None` if the curriculum did not choose it.
     draw: Option<u64>,
     /// The curriculum, and the units that the sample masks.
     learns: Option<(Arc<Mutex<Curriculum>>, Vec<Unit>)>,
@@ -372,7 +372,7 @@ impl EpisodeWork {
             }
         };
         record.curriculum = self.draw;
-        // As in other runs, a stopped attempt is recorded only if it made a step.
+        // Do not record an attempt that was stopped before its first step.
         if record.end != End::Cancelled || record.steps > 0 {
             let (done, stored) = oneshot::channel();
             if self.records.send((record.clone(), done)).is_err() || stored.await.is_err() {
@@ -417,8 +417,8 @@ async fn keep(
     }
 }
 
-/// Returns what the curriculum learns about from a sample: the units that the sample withholds, such as functions, or
-/// the sample itself in families without units.
+/// Returns the units that a sample withholds from the agent, such as functions, whose difficulty the curriculum learns.
+/// For kinds of tasks without units, returns the sample itself as the only unit.
 fn units(tasks: &Tasks, sample: &Sample) -> Vec<Unit> {
     match tasks.family().withheld(sample) {
         Some(withheld) => withheld.units.into_iter().map(|unit| (withheld.item.clone(), unit)).collect(),

@@ -34,13 +34,13 @@ const GONE: &str = "the client left before it submitted an answer";
 /// The task in the form shown to a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opening {
-    /// Instructions on how to work: react's system prompt.
+    /// Instructions on how to work: the system prompt of the agent `react`.
     pub system: String,
     /// The task.
     pub prompt: String,
     /// Maximum number of steps.
     pub steps: u32,
-    /// Maximum seconds of tool time.
+    /// Maximum total time of the client's tool calls, in seconds.
     pub seconds: f64,
 }
 
@@ -99,7 +99,7 @@ impl RemoteAgent {
         opening
     }
 
-    /// Carries out a call.
+    /// Carries out a client's call of a tool.
     async fn act(
         &self,
         call: &RemoteCall,

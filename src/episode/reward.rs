@@ -19,8 +19,8 @@ pub fn reward(kind: Reward, record: &AttemptRecord) -> Option<f64> {
 }
 
 /// Share of an attempt's checks that pass, from 0 to 1. A check passes if its verified result is right and, if the
-/// agent had to report it, the reported result, too. Without verification, only reported results count. In families
-/// with partial credit, the share is the score.
+/// agent had to report it, the reported result, too. Without verification, only reported results count. For kinds of
+/// tasks with partial credit, the share is the verified score, but at most the reported one.
 #[must_use]
 pub fn share(record: &AttemptRecord) -> f64 {
     if record.pass {

@@ -16,10 +16,11 @@ use crate::run::SampleDraw;
 use crate::run::family::{Family, Item};
 use crate::sample::Sample;
 
-/// Maximum number of samples that are drawn for one item and one n, to find samples for each split.
+/// Maximum number of samples that are drawn for one item and one n (number of masked functions), to find samples for
+/// each split.
 const MOST_DRAWN: usize = 20_000;
-/// Maximum n that is tried when searching for the largest sample of an item, to find out whether its units (such as
-/// functions) can be withheld one by one.
+/// Maximum n (number of masked functions) that is tried when searching for the largest sample of an item. That sample
+/// shows whether the item's units, such as functions, can be withheld one by one.
 const LARGEST_N: usize = 64;
 
 /// One of the two sets of tasks, for training and for testing. They have no task in common.
@@ -65,7 +66,7 @@ pub struct TaskChoice {
     pub sample: Option<String>,
     /// The item, such as a paper, that the sample must belong to.
     pub item: Option<String>,
-    /// The n that the sample must have.
+    /// The n (number of masked functions) that the sample must have.
     pub n: Option<usize>,
     /// Seed of the choice among several samples.
     pub seed: Option<u64>,
@@ -76,14 +77,14 @@ pub struct TaskChoice {
 }
 
 impl TaskChoice {
-    /// Whether the server is free to choose n and the functions.
+    /// Whether the request leaves it to the server to choose n (number of masked functions) and the functions.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.sample.is_none() && self.n.is_none() && self.seed.is_none() && self.index.is_none()
     }
 }
 
-/// The samples that were drawn for one item and one n, by split.
+/// The samples that were drawn for one item and one n (number of masked functions), by split.
 #[derive(Debug, Default)]
 struct DrawnSamples {
     train: Vec<Sample>,
@@ -154,7 +155,7 @@ impl Tasks {
     /// between them.
     ///
     /// # Errors
-    /// Kind `Usage` for a sample, item, n or index that does not exist.
+    /// Kind `Usage` for a sample, item, n (number of masked functions) or index that does not exist.
     pub fn choose(&self, asked: &TaskChoice, turn: u64) -> Result<Sample> {
         if let Some(id) = &asked.sample {
             let sample = self.family.sample(id)?;

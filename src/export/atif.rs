@@ -94,7 +94,7 @@ pub fn trajectory(source: &ExportSource, record: &AttemptRecord, (turns, tools):
     for (number, step) in steps.iter_mut().enumerate() {
         step.insert("step_id".to_owned(), (number + 1).into());
     }
-    // The version of an agent of this program is the program's version.
+    // For an agent that is part of this program, give the program's version.
     let own = source.run.sessions.last().map_or("unknown", |session| session.version.as_str());
     let external = source.run.sessions.iter().rev().find_map(|session| session.agents.get(&record.agent));
     let version = external.map_or(own, String::as_str);
@@ -162,7 +162,7 @@ fn acted(act: &AgentAction<'_>, timestamp: &str) -> Map<String, Value> {
         let mut ids = BTreeSet::new();
         let (mut calls, mut results) = (Vec::new(), Vec::new());
         for (number, call) in act.calls.iter().enumerate() {
-            // Some servers give every call the same id.
+            // Some servers give every call the same id, so make the ids within a step unique.
             let mut id = call.id.clone();
             while !ids.insert(id.clone()) {
                 id = format!("{id}-{number}");

@@ -61,7 +61,7 @@ pub fn export(source: &ExportSource, path: &Path) -> Result<Vec<PathBuf>> {
             };
             file.json_line(&Prediction { instance_id: record.sample, model_name_or_path, model_patch })?;
         }
-        // Write only files that have a prediction.
+        // Without any prediction, `destination` is `None`, so no file is written.
         written.extend(destination.map(WholeFile::finish).transpose()?);
     }
     Ok(written)

@@ -12,7 +12,7 @@ use crate::run::family::Families;
 use crate::run::record_index::{IndexedRecord, RecordIndex};
 use crate::run::{AttemptRecord, RunFile, Store, is_file_name};
 
-/// Number of attempts that are named individually in notes on the same problem.
+/// Maximum number of attempts with the same problem that get a sentence of their own in the notes.
 const NAMED: usize = 5;
 
 /// A stored run opened for export. Only an index of the records is in memory; each record is read when needed.
@@ -31,7 +31,7 @@ enum FileProblem {
     Name,
     /// The trajectory is missing.
     Trajectory,
-    /// The end of the trajectory is missing.
+    /// The trajectory has an unreadable line, so its end is left out.
     Rest,
     /// The diff is missing.
     Diff,
@@ -40,7 +40,7 @@ enum FileProblem {
 }
 
 impl FileProblem {
-    /// Returns the words that follow the number of further attempts with this problem in a note.
+    /// Returns the end of a note that begins with the number of further attempts with this problem.
     const fn of_others(self) -> &'static str {
         match self {
             Self::Name => "more attempts have an agent or sample whose name is not a valid file name",

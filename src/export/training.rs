@@ -89,8 +89,8 @@ pub struct Rollout {
 }
 
 /// Writes the table into the folder `path` as `turns.parquet`, or into the file `path` if it ends in `.parquet` or
-/// `.jsonl`. Also returns sentences on replies without prompt ids, and on replies whose prompt does not continue an
-/// earlier one.
+/// `.jsonl`. Returns the written file and notes for the user: which prompts do not continue an earlier prompt and its
+/// reply, and how many replies have no prompt ids.
 ///
 /// # Errors
 /// Kind `Store` if a record is gone; kind `Machine` if the file cannot be written.

@@ -77,7 +77,8 @@ fn file(source: &ExportSource, record: &AttemptRecord, lines: &[TimedEvent]) -> 
     })
 }
 
-/// Converts a step. `query` would repeat the whole history in every step, so it is left empty.
+/// Converts a step to SWE-agent's format. Its field `query` would repeat the whole history in every step, so it is left
+/// empty.
 fn step(act: &AgentAction<'_>) -> Value {
     let action: Vec<String> =
         act.calls.iter().map(|call| format!("{} {}", call.tool, arguments(call.arguments))).collect();

@@ -61,7 +61,7 @@ pub struct TurnCall<'a> {
     pub arguments: &'a Value,
     /// The result as shown to the model; `None` for a call that was not run.
     pub observation: Option<&'a str>,
-    /// Seconds of tool time.
+    /// Time that the call took, in seconds, without waiting for a model.
     pub seconds: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Measures candidate functions until enough of them pass, and then combinations of the functions that pass.
+//! Measures candidate functions until enough of them are suitable for tasks, and then combinations of these functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,9 +19,9 @@ const LEAK: f64 = 0.6;
 const COMBINATIONS: usize = 20;
 
 impl Workshop {
-    /// Measures candidate functions until enough of them pass. Functions that an older version of the package does not
-    /// have are measured first. Apart from this, the functions are measured in the order of [`spread`]. Returns the
-    /// functions that pass, with their indices.
+    /// Measures candidate functions until enough of them pass all gates (the conditions for becoming a task). Functions
+    /// that an older version of the package does not have are measured first. Apart from this, the functions are
+    /// measured in the order of [`spread`]. Returns the functions that pass, with their indices.
     pub(super) async fn gate(
         &self,
         gates: Arc<Gates>,

@@ -46,8 +46,9 @@ pub(super) struct Documentation {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Writes the text: README, paper and documents of the sources, then docstrings of public functions in the repo that
-/// are not masked. Documents that cannot be read are left out.
+/// Writes the text: the README, the paper about the package and the other documents in its sources, as far as they
+/// exist, then the docstrings of public functions in the repo that are not masked. Documents that cannot be read are
+/// left out.
 pub(super) fn write(
     sources: &Path,
     repo: &Path,

@@ -19,7 +19,7 @@ pub(super) fn without_outputs(text: &str) -> (String, usize) {
     };
     let mut kept = String::with_capacity(text.len());
     let mut removed = 0;
-    // Indentation of the example's input, if the current line may be an output of the example.
+    // Indentation of the input of the example whose outputs the next line may contain; `None` outside of examples.
     let mut example: Option<usize> = None;
     let mut directive: Option<usize> = None;
     for line in text.split_inclusive('\n') {

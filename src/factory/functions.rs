@@ -118,14 +118,14 @@ pub(super) struct Candidate {
     pub(super) lines: usize,
     /// Description for the agent: one line, and examples of calls after it.
     pub(super) description: String,
-    /// Ids of the tests that enter the function.
+    /// Ids of the tests that run the function, without the doctest in its own docstring.
     pub(super) tests: BTreeSet<String>,
     /// Whether the package was compared with an older version that does not have the function.
     pub(super) is_fresh: bool,
 }
 
 impl Candidate {
-    /// Adds lines to the description that each show a call and what it does.
+    /// Adds `lines` to the description as examples. Each line shows a call and its outcome.
     pub(super) fn add_examples(&mut self, lines: &[String]) {
         if !lines.is_empty() {
             self.description.push_str("\n\nExamples:");
@@ -148,16 +148,16 @@ impl Candidate {
 pub(super) struct PackageFunctions {
     /// Number of functions in the package's sources.
     pub(super) found: usize,
-    /// Number of functions in the package's sources that are entered by at least one test that was kept.
+    /// Number of functions in the package's sources that at least one test runs. Tests that were left out do not count.
     pub(super) entered: usize,
     /// Functions worth masking, ordered by file and position in the file.
     pub(super) candidates: Vec<Candidate>,
-    /// Selectors of functions that are entered by a test but not worth masking, by the reason why not.
+    /// Selectors of functions that a test runs but that are not worth masking, by the reason why not.
     pub(super) refused: BTreeMap<String, Vec<String>>,
 }
 
-/// Examines all functions of a package. `entered` has the tests that enter each function, by `path.py::Class.method`.
-/// With `documented`, functions without a docstring are not worth masking.
+/// Examines all functions of a package. `entered` contains the tests that run each function, by
+/// `path.py::Class.method`. With `documented`, functions without a docstring are not worth masking.
 pub(super) fn examine(
     repo: &Path,
     layout: &Layout,

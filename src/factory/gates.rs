@@ -63,8 +63,8 @@ pub(super) struct Gates {
     pub(super) tests: BTreeMap<String, SurveyedTest>,
     /// Seconds that a run takes in addition to its tests.
     pub(super) overhead: f64,
-    /// Tests that are not used, because they fail to give their gold results on the unmasked repo when they are run
-    /// once. Verification runs each test several times; the gates run it once, because the code is trusted.
+    /// Tests that are not used: when the gates run them on the unmasked repo, they do not give their gold results. The
+    /// gates run each test only once, because the code is trusted. Verification runs each test several times.
     odd: BTreeSet<String>,
     /// Results of the unmasked repo: outcomes and values of all tests, by test id.
     gold: Map<String, Value>,
@@ -77,9 +77,10 @@ pub(super) struct Gates {
 /// The measurements of a function that passes all gates.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Passed {
-    /// Groups that contain a test that fails if the function is masked.
+    /// Names of the groups of tests (see [`Plan`]) in which at least one test fails if the function is masked.
     pub(super) needed_by: BTreeSet<String>,
-    /// Ids of the tests that were run with the function's mutants; all of them are in groups of `needed_by`.
+    /// Ids of the tests that were run with the function's mutants. All of these tests belong to the groups in
+    /// `needed_by`.
     pub(super) ids: Vec<String>,
     /// Results of the function's mutants.
     pub(super) evidence: FunctionEvidence,
@@ -217,9 +218,9 @@ impl Gates {
         Ok(found)
     }
 
-    /// Decides whether a function, given by its index in the manifest, becomes a task. Tries the gates for which tests
-    /// must be run. One of these gates runs up to `mutants` mutants, of which the function's tests must notice a share
-    /// of at least `least`.
+    /// Decides whether a function, given by its index in the manifest, becomes a task. Checks all conditions (gates)
+    /// for which tests must be run. For one of them, runs up to `mutants` mutants of the function: its tests must
+    /// notice at least the share `least` of these mutants.
     ///
     /// # Errors
     /// Same as [`Bench::run`].
@@ -263,8 +264,8 @@ impl Gates {
         if runs[1].calls < LEAST_CALLS {
             return dropped("its tests call it with too few different arguments");
         }
-        // If most of the tests that fail without the function pass with the body of a similar function, they hardly
-        // check how the two functions differ.
+        // If the body of a similar function passes most of the tests that fail when the function is masked, these tests
+        // hardly check how the two functions differ.
         if siblings.iter().any(|run| 2 * run.failing.len() < failing.len()) {
             return dropped("the body of a similar function passes most of its tests");
         }
@@ -313,14 +314,14 @@ impl Gates {
         Ok(self.bench.loaded().masked(units)?.into_iter().map(|file| (file.path, file.bytes)).collect())
     }
 
-    /// Chooses the quickest of these tests: at most [`MOST_TESTS`] of each group, which together take at most
-    /// [`MOST_SECONDS`].
+    /// Same as [`Self::quickest`], with the limits [`MOST_TESTS`] and [`MOST_SECONDS`].
     fn ids_of(&self, tests: &BTreeSet<String>) -> Vec<String> {
         self.quickest(tests, MOST_TESTS, MOST_SECONDS)
     }
 
-    /// Chooses the quickest of these tests: first at most `most_tests` of each group, then, of all groups together,
-    /// those that take at most `most_seconds`, but at least one. Leaves out the tests in `odd`.
+    /// Chooses the quickest of these tests, except those in `odd`. Takes at most `most_tests` tests of each group (see
+    /// [`Plan`]). Of all tests taken, keeps the quickest, as many as run within `most_seconds` together, but at least
+    /// one.
     fn quickest(&self, tests: &BTreeSet<String>, most_tests: usize, most_seconds: f64) -> Vec<String> {
         let groups = self.plan.by_test();
         let seconds = |id: &String| self.tests.get(id).map_or(0.0, |test| test.seconds);

@@ -117,7 +117,7 @@ impl Layout {
     }
 
     /// Writes the files that an installed package has and its sources lack: a `.dist-info` folder, and version files.
-    /// Also removes the README from the `PKG-INFO` at the root, where it stands below the fields.
+    /// Also removes the README below the fields of the root's `PKG-INFO`, because it may show outputs of examples.
     ///
     /// # Errors
     /// Kind `Machine` if a file cannot be written.

@@ -52,7 +52,7 @@ pub struct FactorySettings {
     pub mutants: usize,
     /// Whether doctests count as tests. If so, agents see the outputs of the examples in docstrings.
     pub doctests: bool,
-    /// Whether the outputs of examples stay in documentation.
+    /// Whether the documentation that agents see keeps the outputs of code examples.
     pub keep_examples: bool,
     /// Whether only functions with a docstring are masked.
     #[serde(default)]
@@ -88,9 +88,9 @@ pub struct PackageEntry {
     pub refused: Option<String>,
     /// Counts of tests and functions.
     pub funnel: Funnel,
-    /// Wall minutes for the package, of all stages.
+    /// Wall-clock minutes that all stages took for the package.
     pub minutes: f64,
-    /// Wall minutes of each stage.
+    /// Wall-clock minutes that each stage took.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stages: BTreeMap<String, f64>,
     /// Bytes of the package's repo, paper and env files in the suite.
@@ -119,11 +119,12 @@ pub struct Funnel {
     pub tests: usize,
     /// Number of the package's own tests that were kept. Kept tests decide whether an attempt passes.
     pub tests_kept: usize,
-    /// Number of kept tests that were added to the package's own tests, to try more inputs; see [`Measured::added`].
+    /// Number of tests that were added to the package's own tests to try more inputs, without those that were left out;
+    /// see [`Measured::added`].
     #[serde(default)]
     pub tests_added: usize,
-    /// Number of all kept tests, own and added, for which the values that the package returns to the test are also
-    /// compared with gold.
+    /// Number of tests, own and added, for which the values that the package returns to the test are also compared with
+    /// gold. Tests that were left out do not count.
     pub tests_with_values: usize,
     /// Tests left out, by reason.
     pub tests_left_out: BTreeMap<String, usize>,
@@ -132,12 +133,11 @@ pub struct Funnel {
     pub added_left_out: BTreeMap<String, usize>,
     /// Functions in the package's sources.
     pub functions: usize,
-    /// Number of functions that are executed in a kept test.
+    /// Number of functions that are executed in at least one test that was not left out.
     pub entered: usize,
-    /// Number of functions that are executed in a kept test and are suitable tasks: neither trivial nor too long, for
-    /// example.
+    /// Number of functions among `entered` that are suitable tasks: neither trivial nor too long, for example.
     pub candidates: usize,
-    /// Functions among `candidates` that were masked or mutated to see whether their tests notice it.
+    /// Number of functions among `candidates` that were masked or mutated, to check that their tests then fail.
     pub tried: usize,
     /// Functions that became maskable in the suite.
     pub kept: usize,
@@ -183,7 +183,8 @@ pub struct Measured {
     pub gold: Gold,
     /// For each group of tests, the functions that the group needs.
     pub dependencies: Dependencies,
-    /// For each function, the results of its mutants, and the share of its body that agents can read in another place.
+    /// For each function, the results of its mutants, and how much of its body agents can also read elsewhere in the
+    /// files that they get.
     pub evidence: PaperEvidence,
 }
 

@@ -1,4 +1,4 @@
-//! Writes the manifest of a package's paper.
+//! Writes the manifest of the paper that is made from a package.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::suite::PartialDate;
 /// contains sums of floating-point numbers; these sums need a tolerance.
 const TOLERANCE: (&str, &str) = ("1e-5", "1e-9");
 
-/// The data from which the manifest of a package's paper is written.
+/// The data from which this manifest is written.
 pub(super) struct PackageManifest<'a> {
     /// Id of the paper, and of its repo and env.
     pub(super) id: &'a str,
@@ -27,7 +27,8 @@ pub(super) struct PackageManifest<'a> {
     pub(super) layout: &'a Layout,
     /// The package's compiled code.
     pub(super) compiled: &'a CompiledCode,
-    /// Files of the package's tests. They are protected, and also hidden unless agents may see the tests.
+    /// Files of the package's tests. Verification ignores agents' changes to them. They are also hidden from agents,
+    /// unless `visible`.
     pub(super) test_files: &'a [String],
     /// All files of the repo.
     pub(super) files: &'a [PathBuf],
@@ -46,8 +47,8 @@ pub(super) const IDS: &str = "autoexperiment_ids.json";
 
 /// The command that runs each test listed in [`IDS`] once, on trusted code. Agents' code may cheat, so verification
 /// runs each test several times, and alters the test in some of these runs so that it must fail. One way to alter a
-/// test is to change the values that it expects. If `altered`, this command also runs each test once for each such
-/// change; verification draws only one of them.
+/// test is to change the values that it expects. If `altered`, this command also runs each test with each possible
+/// change of these values; verification draws one of the changes.
 pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
     let altered = if altered { " --altered" } else { "" };
     format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded{altered}", layout.exports())
@@ -56,7 +57,7 @@ pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
 /// File with changes of the package's code. The test runner runs tests with each of these changes.
 pub(super) const TRIALS: &str = "autoexperiment_trials.json";
 
-/// The command that runs tests with each of the changes of the code in the file [`TRIALS`].
+/// The command that runs tests on the package's code with each of the changes that the file [`TRIALS`] lists.
 pub(super) fn trials_command(layout: &Layout) -> String {
     format!("{} && exec python -B -I {RUNNER} trials {TRIALS}", layout.exports())
 }

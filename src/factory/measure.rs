@@ -262,7 +262,7 @@ fn planned(tests: &BTreeMap<String, SurveyedTest>, without_values: &BTreeSet<Str
     }
 }
 
-/// Returns the tests that enter each function.
+/// Returns, for each function that tests run, the ids of these tests.
 fn entering(tests: &BTreeMap<String, SurveyedTest>) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (id, test) in tests {

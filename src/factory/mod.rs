@@ -58,7 +58,8 @@ use source::PackageSource;
 pub use source::packages;
 use workshop::Workshop;
 
-/// The runner of a package's tests: its file name in each repo, its code, and the file name of the plan that it reads.
+/// The program that runs a package's tests: the name of its file in each repo, its code, and the name of the file from
+/// which it reads the plan of the tests.
 const RUNNER: &str = "autoexperiment_package_tests.py";
 const RUNNER_CODE: &str = include_str!("package_tests.py");
 const PLAN: &str = "autoexperiment_package_tests.json";
@@ -106,7 +107,7 @@ impl Factory {
         if lock.try_lock().is_err() {
             return Err(Error::machine("another process makes this suite").hint("wait until it has ended"));
         }
-        // Remove the remains of a killed process.
+        // Remove the folders that a killed process has left in `journal`.
         for entry in fs::read_dir(&journal).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir()) {
             remove_tree(&entry.path()).map_err(|error| Error::io("remove", &entry.path(), error))?;
         }
@@ -212,7 +213,7 @@ impl Factory {
                 Err(error) => without.push(format!("{name}: {}", error.message)),
             }
         }
-        // `set` fails only if a value was set before. Ignore this, because a factory makes one list only.
+        // `set` fails only if `newer` was called before. Ignore this error, because `newer` is called once per factory.
         let _ = self.workshop.earlier.set(earlier);
         (asked, without)
     }

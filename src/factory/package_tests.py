@@ -171,13 +171,13 @@ SHARED_LIBRARIES = (
 LARGEST_IN_MEMORY = 4 << 20
 # Maximum characters of a file of added tests, unless it tests a single function.
 LARGEST_ADDED = 300_000
-# Number of hash seeds, and so of orders of sets, with which the calls of added tests are checked.
+# Number of hash seeds with which the calls of added tests are checked. Each seed may give sets another order.
 HASH_SEEDS = 10
 # Time limit in seconds while no test runs, such as for importing a test file.
 COLLECTION_SECONDS = 60
 
 
-# Configuration and files of the tests.
+# The tests' configuration, and the files that belong to the tests.
 
 
 def walk(folder):
@@ -456,8 +456,9 @@ class Snapshot:
 # Variants of tests.
 
 PLAIN, EXPECTATION, ENDING = "plain", "expectation", "ending"
-# Number of ways in which the expectations of a test function are altered. All are tried on the original code when gold is
-# recorded, because an altered expectation may be right by chance, and a right solution would then pass a test that must fail.
+# Number of ways in which the expectations of a test function are altered. A test with altered expectations must fail.
+# But an altered expectation may be right by chance, so that right solutions pass the test. To find out, all ways are
+# tried on the original code when gold is recorded.
 ALTERATIONS = 4
 # Constructors whose calls with literals count as literals.
 CONSTRUCTORS = {
@@ -841,7 +842,8 @@ class Transformation(ast.NodeTransformer):
         # `called`: names of test functions that other tests call, whose assertions are kept. `imported`: names that the file
         # imports.
         self.variants, self.chance, self.called, self.imported = variants, chance, called, imported
-        # The way in which expectations are altered, from 0; drawn for each function if it is None.
+        # Which of the `ALTERATIONS` ways of altering expectations to use, from 0. If it is None, one is drawn for each
+        # test function.
         self.way = way
         self.path, self.units = [], []
 
@@ -1004,7 +1006,8 @@ def unit_of(ident, units, classes):
 # Values that functions of the package return to the tests.
 
 MASK = (1 << 64) - 1
-# Limits of the digest of one test: number of returned values, parts of one value, and parts of all values.
+# Limits of what is digested for one test: the number of values that functions return to the test, the number of parts
+# of one value, and the number of parts of all values.
 MOST_VALUES = 400
 MOST_PARTS = 1500
 MOST_PARTS_IN_ALL = 20000
@@ -1036,8 +1039,8 @@ class Summary:
 
     def report(self):
         numbers = [float(f"{value:.12g}") for value in self.sums] if self.floats else []
-        # A hash may consist of digits only. Without the `#`, comparisons would take it for a number in quotes, which
-        # they never accept.
+        # A hash may consist of digits only. Gold must not contain a string that is a number, so put a `#` before the
+        # hash.
         return {"exact": "#" + self.hash.hexdigest(), "numbers": numbers}
 
     def value(self, value):
@@ -1232,7 +1235,8 @@ class Summary:
                 continue
             if isinstance(name, str) and not UNSTABLE_ATTRIBUTE.search(name) and not name.startswith("__"):
                 self.mark("attribute", name)
-                # An attribute counts as two levels of the maximum depth, because objects refer to ever more objects.
+                # An attribute counts as two levels of the maximum depth, because following attributes leads to very
+                # many objects.
                 self.add(part, depth + 2)
 
     def members(self, value, kind, depth):
@@ -1386,7 +1390,8 @@ class Watch:
     def __init__(self, folder, test_files, private, other_draws):
         self.folder, self.private = folder + os.sep, private
         self.test_files = {os.path.join(folder, file) for file in test_files}
-        # Collect the words of each test file now: code of the repo that runs later could change how files are read.
+        # Collect now the words in each test file, which show what functions it names. Code of the repo that runs later
+        # could change how files are read.
         modules = [file for file in self.test_files if file.endswith(".py") and os.path.isfile(file)]
         self.words = {file: set(re.findall(r"\w+", read_text(file))) for file in modules}
         self.kinds, self.entered, self.summary = {}, set(), Summary(private)
@@ -1507,7 +1512,7 @@ class Watch:
         # test iterates. Also leave out functions that the test does not name, because a solution need not call them.
         if frame.f_code.co_flags & NESTED or not self.is_named(frame.f_code.co_name, back.f_code.co_filename):
             return
-        # A hash may depend on an address in memory, which may differ between runs.
+        # Leave out `__hash__`: a hash may depend on an address in memory, which may differ between runs.
         if frame.f_code.co_name == "__hash__":
             return
         # Leave out iterators: a correct solution may return any kind of iterator, and the tests compare the values that
@@ -2064,7 +2069,7 @@ def serve(descriptor, libraries):
     # Test files that are made to be run as scripts may call it when they are imported.
     unittest.main = lambda *_, **__: None
     if "hypothesis" in sys.modules:
-        # The preparation uses functions that some versions of Hypothesis lack. Tests also run without the preparation.
+        # `prepare_hypothesis` uses functions that some versions of Hypothesis lack. Tests also run without it.
         with contextlib.suppress(Exception):
             prepare_hypothesis()
     plugins = import_plugins()
@@ -2218,9 +2223,10 @@ class Runner:
     def __init__(self, folder, layout, limit, other_draws=False, records_calls=False, recorder=None, files=None):
         # `limit` returns the limit of a test in seconds. `files` are the files of tests that will be run, if that is known.
         self.folder, self.layout, self.limit, self.other_draws = folder, layout, limit, other_draws
-        # `records_calls` and `recorder` are set only for code that is trusted. Other code could use the function that
-        # records calls to reach this program's pytest plugin. `recorder` contains the code that makes inputs, and
-        # either the functions for which it makes inputs or the file with the calls that it checks.
+        # `records_calls` and `recorder` are set only if the package's code is trusted. Code that is not trusted could
+        # reach this program's pytest plugin through the function that records calls. `recorder` contains the code that
+        # makes inputs. It also contains either the functions for which to make inputs, or the file with the calls to
+        # check.
         self.records_calls, self.recorder = records_calls, recorder
         self.snapshot = Snapshot(folder, set(layout.test_files))
         self.texts = {file: read_text(os.path.join(folder, file)) for file in layout.tests}
@@ -2830,7 +2836,8 @@ class Trials:
             if self.request.get("whole"):
                 ends = lambda name, report: False
             elif is_doctest:
-                # Compare only the outcomes of doctests here: their values are complete only after `add_examples`.
+                # Compare only the outcomes of doctests here. The values that functions return to doctests are complete
+                # only after `add_examples`.
                 ends = lambda name, report: report["outcome"] != "passed"
             else:
                 ends = self.notices
@@ -2887,8 +2894,8 @@ def main(given):
         return serve(int(given[1]), json.loads(given[2]))
     # While tests are rewritten, the collector would search millions of nodes for cycles, of which there are none.
     gc.disable()
-    # With `--other-draws`, not only random numbers but also the order of sets must differ from other runs. It depends
-    # on the seed of hashes.
+    # With `--other-draws`, not only the random numbers but also the order of sets must differ from those in other runs.
+    # The order of sets depends on Python's hash seed.
     settings = {**SETTINGS, "PYTHONHASHSEED": "1"} if "--other-draws" in given else dict(SETTINGS)
     if "--hash-seed" in given[:-1]:
         settings["PYTHONHASHSEED"] = given[given.index("--hash-seed") + 1]

@@ -1,4 +1,5 @@
-//! `factory.html`: the list of packages as a page, with the counts of tests and functions at each stage.
+//! `factory.html`: a page that lists the packages of a suite, each with the numbers of tests and functions after each
+//! stage of making tasks from the package.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use super::list::FactoryList;
 use crate::error::{Error, Result};
 
-/// Renders the page of a list.
+/// Renders the page from the contents of `factory.json`.
 ///
 /// # Errors
 /// Kind `Internal` if the template fails.

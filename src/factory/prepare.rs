@@ -65,7 +65,7 @@ pub(super) struct Prepared {
     pub(super) sources: PathBuf,
     /// Where the sources came from.
     pub(super) record: SourceRecord,
-    /// The older version to compare with.
+    /// The older version of the package, by which new functions are recognised.
     pub(super) earlier: Option<EarlierVersion>,
     /// The repo's compiled code.
     pub(super) compiled: CompiledCode,

@@ -19,7 +19,7 @@ use crate::run::round;
 use crate::score::score_experiment;
 use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
-/// How many runs of each kind one step of the recording makes. All runs of a step are made in parallel.
+/// Numbers of runs in one step of the recording. All runs of a step are made in parallel.
 struct Step {
     /// Number of guarded runs of each group of tests. A guarded run is made as in verification: it runs each test in
     /// several processes, and in some of them it alters the test so that the test must fail.
@@ -43,11 +43,12 @@ const LIMIT: f64 = 600.0;
 pub(super) enum Recorded {
     /// All runs agree.
     Gold(Box<Gold>),
-    /// Tests that did not pass in every run, and those whose values vary.
+    /// Tests that did not pass in every run or have an altered form whose outcome varies; and tests that always passed,
+    /// but whose values vary.
     Varying(BTreeSet<String>, BTreeSet<String>),
 }
 
-/// Results of the runs so far.
+/// What the runs made so far have shown.
 #[derive(Default)]
 struct Runs<'a> {
     /// Results and wall times in seconds of the guarded runs of each group. The key is the index of the group in the
@@ -93,8 +94,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Runs every group of tests with the checks against forged results, and all tests without, as often as [`STEPS`] says. The runs of a
-/// step are made in parallel.
+/// Makes the guarded runs of each group of tests and the unguarded runs of all tests, in the numbers that [`STEPS`]
+/// gives. The runs of a step are made in parallel.
 ///
 /// # Errors
 /// Kind `Baseline` if a group gives no result.
@@ -162,7 +163,8 @@ pub(super) async fn record(
             let what = differing(first, other).unwrap_or_default();
             return Err(Error::new(FailureKind::Baseline, format!("its tests vary: `{what}` differs between runs")));
         }
-        // Score gold as verification would: if gold does not pass, right solutions cannot pass either.
+        // Score the results of all runs against the first one, as verification would. If one of them fails, right
+        // solutions can fail, too.
         let known = bench.loaded().paper.experiments.iter().find(|known| known.id == experiments[place].id);
         let known = known.ok_or_else(|| Error::internal("a group of tests is not in the manifest"))?;
         for (other, _) in &runs {

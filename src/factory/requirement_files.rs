@@ -28,7 +28,7 @@ fn without_extras(requirement: &str) -> (String, Vec<String>) {
     }
     let mut rest = extra.replace_all(condition, "").into_owned();
     if named.len() > 1 {
-        // Remove the whole condition, because a condition that names several extras rarely contains anything else.
+        // If the condition names several extras, remove all of it, because it rarely contains anything else.
         rest.clear();
     }
     let rest = rest.trim().trim_start_matches("and ").trim_end_matches(" and").replace("()", "");

@@ -155,7 +155,7 @@ impl Requirements {
     }
 }
 
-/// Returns the name of a requirement, as indexes compare it.
+/// Returns the name of the required package, in the normalised form in which package indexes compare names.
 pub(super) fn name_of(requirement: &str) -> String {
     let end = requirement.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
     normalised(&requirement[..end.unwrap_or(requirement.len())])

@@ -33,7 +33,7 @@ pub enum PackageSource {
     Git(String),
 }
 
-/// Where sources came from, as recorded in the list.
+/// Where sources came from, as recorded in the list of packages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceRecord {

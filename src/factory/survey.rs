@@ -61,7 +61,7 @@ pub(super) struct SurveyedTest {
 pub(super) struct Survey {
     /// Tests by their id.
     pub(super) tests: BTreeMap<String, SurveyedTest>,
-    /// Files that could not be collected, with the reason.
+    /// Test files with an error, such as a failed import, or without tests; each with the reason.
     #[serde(default)]
     pub(super) files: BTreeMap<String, String>,
     /// Files of the tests: their modules, helpers, data and configuration.
@@ -158,11 +158,11 @@ pub(super) struct Ran {
     pub(super) written: Option<Vec<u8>>,
 }
 
-/// Runs a shell line in a new sandbox, in a copy of the repo with these files added, and reads the file `output` that
-/// it writes.
+/// Runs a shell command in a new sandbox, in a copy of the repo with `files` added. Reads the file `output`, which the
+/// command writes.
 ///
 /// # Errors
-/// Kind `Baseline` if the line breaks the sandbox; `Infrastructure` if the sandbox is lost.
+/// Kind `Baseline` if the command makes the sandbox unusable; `Infrastructure` if the sandbox is lost.
 pub(super) async fn run_tests(
     ready: &ReadyPaper,
     files: &[(PathBuf, Vec<u8>)],
@@ -291,7 +291,7 @@ impl Plan {
         (PathBuf::from(PLAN), text.into_bytes())
     }
 
-    /// Returns the name of each test's group, by the test's id.
+    /// Returns, by the id of each test, the name of the group that contains the test.
     pub(super) fn by_test(&self) -> BTreeMap<&str, &str> {
         let all = self.groups.iter().flat_map(|(group, ids)| ids.iter().map(|id| (id.as_str(), group.as_str())));
         all.collect()

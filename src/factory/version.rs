@@ -9,8 +9,8 @@ pub(super) struct Version {
     text: String,
     epoch: u64,
     release: Vec<u64>,
-    /// Kind of release as a number, ascending from development release over alpha, beta, candidate and final to
-    /// post-release; and the number of a release that is not final, such as 2 in `rc2`.
+    /// Kind and number of the release. Kinds are numbers that ascend from development release over alpha, beta,
+    /// candidate and final to post-release. The number in `rc2` is 2; a final release has the number 0.
     stage: (i8, u64),
 }
 

@@ -112,8 +112,8 @@ fn read(result: &Value) -> Option<Value> {
     }
 }
 
-/// Finds an experiment's result in the published samples for one n. Searches by command, because each sample numbers
-/// its experiments differently.
+/// Finds an experiment's result in the published samples with one number of masked functions. Searches by command,
+/// because each sample numbers its experiments differently.
 fn sampled(samples: &[Value], paper: &str, command: &str) -> Option<Value> {
     let of_paper = samples.iter().filter(|sample| sample["paper_id"].as_str() == Some(paper));
     for sample in of_paper {

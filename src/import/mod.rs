@@ -32,8 +32,8 @@ pub use published::{PaperFolder, PublishedFolder, PublishedPaper};
 /// Decisions that a person made for an import.
 #[derive(Debug, Clone, Default)]
 pub struct Decisions {
-    /// Selectors of the functions that the person chose, by the paper's id and the function's id in the published
-    /// benchmark.
+    /// Selectors that the user gave for published functions, for which the import then does not search. The key is the
+    /// paper's id and the function's id in the published benchmark.
     pub at: BTreeMap<(String, String), String>,
     /// Whether to leave out functions that are missing or cannot be located for certain. If false, papers with such
     /// functions are rejected.
@@ -46,21 +46,21 @@ pub struct Decisions {
 pub enum ImportRemark {
     /// A published error that the import has corrected.
     Correction {
-        /// Subject of the remark.
+        /// Subject of the remark, such as `experiment 3` or a file.
         about: String,
         /// The correction.
         what: String,
     },
     /// Something that may be wrong in the imported data, which a person should check.
     Doubt {
-        /// Subject of the remark.
+        /// Subject of the remark, such as `experiment 3` or a file.
         about: String,
         /// The possible mistake.
         what: String,
     },
     /// A part of the published data that the import has left out.
     LeftOut {
-        /// Subject of the remark.
+        /// Subject of the remark, such as `experiment 3` or a file.
         about: String,
         /// Why the import has left out this part of the data.
         what: String,
@@ -80,7 +80,7 @@ impl ImportRemark {
         Self::LeftOut { about: about.into(), what: what.into() }
     }
 
-    /// Returns the kind of the remark, what it is about, and its text.
+    /// Returns the kind of the remark (`correction`, `doubt` or `left out`), what the remark is about, and its text.
     #[must_use]
     pub fn parts(&self) -> (&'static str, &str, &str) {
         match self {
@@ -168,8 +168,8 @@ pub fn import(
     })
 }
 
-/// Returns which experiment needs which functions, as published with the experiments. Reports differences from what is
-/// published with the functions.
+/// Returns which functions each experiment needs, as published with the experiments. Published functions also list the
+/// experiments that need them. Reports where these lists differ from what is returned.
 fn needs(
     paper: &PublishedPaper,
     functions: &[find::FoundFunction],

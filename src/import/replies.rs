@@ -178,15 +178,15 @@ pub struct ComparedReplies {
     pub both_pass: usize,
     /// Number of compared replies that fail both in the benchmark and in the run.
     pub both_fail: usize,
-    /// Percentage of the compared replies that pass, where each reply is weighted by the number of lines that it
-    /// replaces: in the benchmark, and in the run.
+    /// Pass rates of the compared replies in percent, first in the benchmark and then in the run. Each reply is
+    /// weighted by the number of lines that it replaces.
     pub line_rates: Option<[f64; 2]>,
-    /// Percentage of the compared replies that pass: in the benchmark, and in the run.
+    /// Pass rates of the compared replies in percent, first in the benchmark and then in the run.
     pub task_rates: Option<[f64; 2]>,
     /// Replies whose two outcomes differ.
     pub differences: Vec<ReplyDifference>,
-    /// Number of attempts of the run that are not compared, because several functions or regions are masked, or because
-    /// the outcome in the benchmark or in the run is unknown.
+    /// Number of attempts of the run that are not compared, because not exactly one part of the code is masked, or
+    /// because the outcome in the benchmark or in the run is unknown.
     pub left_out: usize,
 }
 
@@ -195,7 +195,7 @@ pub struct ComparedReplies {
 pub struct ReplyDifference {
     /// The paper's id.
     pub paper: String,
-    /// Name of the masked function or region, as in tables.
+    /// Name of the masked part of the code, as in tables.
     pub unit: String,
     /// Number of the attempt.
     pub attempt: u32,
@@ -208,7 +208,7 @@ pub struct ReplyDifference {
 /// Compares the attempts of the agent `replies` in a stored run with the outcomes in the file of replies.
 ///
 /// # Errors
-/// Kind `Usage` for a broken file of replies, or a run without attempts at these replies; kind `Store` if the folder
+/// Kind `Usage` for a broken file of replies, or if no attempt of the run can be compared; kind `Store` if the folder
 /// is not a run; kind `Suite` if the run's suite cannot be loaded.
 pub fn compare_replies(file: &Path, folder: &Path) -> Result<ComparedReplies> {
     let replies: BTreeMap<(String, String, u32), Option<bool>> = stored_replies(file)?

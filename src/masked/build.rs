@@ -19,7 +19,7 @@ use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, patience};
 use crate::suite::Paper;
 use crate::workspace::{ChangeKind, ChangeLimits, Changes, FileChange, Snapshot, remove_tree};
 
-/// Version of the cache key; increase it when the kept files of a build change.
+/// Version of the cache key. Increase it if this program changes which files of a build it caches.
 const FORMAT: &[u8] = b"autoexperiment build 1\n";
 
 /// Time limit of a build.

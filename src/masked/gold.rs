@@ -29,8 +29,8 @@ const fn never(_: &Experiment) -> bool {
 }
 
 /// Records gold: runs every experiment `repeats` times, and experiments that vary on purpose at least
-/// [`FEWEST_REPEATS`] times. Results of the old gold for the other protocol (full or curtailed) are kept if they are of
-/// the same repo and env.
+/// [`FEWEST_REPEATS`] times. If the old gold was recorded with the same repo and env, the new gold also contains the
+/// old results for the other protocol (full or curtailed).
 ///
 /// # Errors
 /// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance
@@ -142,8 +142,8 @@ pub const VARIES: &str = "repo and env are those of gold, so the result varies f
                           would not help";
 
 /// Checks that the unmasked repo reproduces its gold here, and returns the measurements. An experiment that gave the
-/// same result in every repeat of gold is not run if its result on this kind of machine is known. Sends warnings if the
-/// repo, the env or the base image differs from that of gold.
+/// same result in every repeat of gold is not run if the cache contains its result. Sends warnings if the repo, the env
+/// or the base image differs from that of gold.
 ///
 /// # Errors
 /// Kind `Baseline` if there is no gold, or results differ from it; `Infrastructure` if a sandbox is lost.
@@ -245,7 +245,7 @@ pub fn verdict(experiment: &Experiment, gold: &GoldResult, runs: &[Value]) -> Ex
     redraw::baseline(&Expected { id, key, gold: gold.result.clone(), tolerance }, runs)
 }
 
-/// Biases for which [`power`] is computed, in standard deviations of gold's repeats.
+/// The biases of a value that [`power`] simulates, in standard deviations of gold's repeats.
 const BIASES: [f64; 3] = [1.0, 2.0, 4.0];
 
 /// Simulates how often a solution passes verification although one of its values is biased. Returns pairs of a bias, in
@@ -283,10 +283,11 @@ pub struct GoldComparison {
     pub reason: Option<String>,
 }
 
-/// Runs the unmasked repo's experiments and compares each with its gold. Even a large difference is not an error.
+/// Runs the unmasked repo's experiments and compares the results of each with its gold. A difference, however large, is
+/// not an error, but is part of the returned comparison.
 ///
 /// # Errors
-/// Kind `Baseline` without gold; `Infrastructure` if the sandbox died.
+/// Kind `Baseline` if there is no gold; `Infrastructure` if the sandbox died.
 pub async fn compare(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -329,7 +330,8 @@ pub async fn compare(
         match (gold.get(&experiment.id), runs) {
             (Some(gold), Ok(runs)) => {
                 let verdict = verdict(experiment, gold, runs);
-                // A text has no numeric error. Its error counts as 0 if the text passes, and as missing otherwise.
+                // A value that is a text has no numeric error. Its error counts as 0 if the value passes, and as
+                // missing otherwise.
                 let error = |value: &ValueVerdict| value.error.or(value.pass.then_some(0.0));
                 comparison.values = verdict.values.len();
                 comparison.equal = verdict.values.iter().filter(|value| error(value) == Some(0.0)).count();
@@ -348,7 +350,7 @@ pub async fn compare(
     Ok(compared.collect())
 }
 
-/// The gold results of a protocol, by experiment id.
+/// The gold results for a protocol (full or curtailed), by experiment id.
 ///
 /// # Errors
 /// Kind `Baseline` if an experiment has no gold result, or one that was recorded with another command or too few

@@ -28,8 +28,8 @@ pub struct Guard {
     library: BTreeSet<String>,
     /// Folders of Python code: the repo, the interpreter's library and the env.
     sources: Vec<PathBuf>,
-    /// Top-level names that the code in `sources` imports, whether or not such modules exist. They are collected when
-    /// first needed, because an env may be large.
+    /// Top-level names that the code in `sources` imports, whether or not such modules exist. The names are collected
+    /// when they are first needed, because reading all code of an env may take long.
     imported: OnceLock<BTreeSet<String>>,
 }
 

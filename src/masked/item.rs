@@ -218,7 +218,7 @@ pub struct ReadyItem {
 }
 
 impl ReadyItem {
-    /// Creates the value from a paper and its prepared form.
+    /// Combines a paper's item with the prepared paper.
     #[must_use]
     pub fn new(item: Arc<PaperItem>, paper: ReadyPaper) -> Self {
         let guard = paper.guard();

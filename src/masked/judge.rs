@@ -31,7 +31,8 @@ impl PaperJudge<'_> {
         self.of_tests(functions, self.loaded.tests(functions))
     }
 
-    /// The tests at these indices of the manifest, with their gold.
+    /// Returns the experiments with the indices `tests` in the manifest, each with its gold. Leaves out experiments
+    /// without gold.
     fn of_tests(&self, functions: &[usize], tests: Vec<usize>) -> Result<Vec<Expected>> {
         self.loaded.require(functions)?;
         let gold = gold_of(self.loaded, self.protocol)?;

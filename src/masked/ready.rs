@@ -17,7 +17,8 @@ use crate::score::long_shape;
 use crate::suite::{Experiment, LoadedPaper, Protocol};
 use crate::workspace::Snapshot;
 
-/// Default time limit in seconds of an experiment of the unmasked repo, for gold and for the baseline.
+/// Default time limit in seconds of an experiment on the unmasked repo, both when gold is recorded and when results are
+/// compared with gold.
 const ORIGINAL_TIME_LIMIT: f64 = 1800.0;
 
 /// Minimum time limit in seconds of an experiment that runs an agent's code.
@@ -33,7 +34,8 @@ pub struct ReadyPaper {
     pub loaded: Arc<LoadedPaper>,
     /// Snapshot of the paper's repo, with its extension modules (compiled code) built.
     pub snapshot: Snapshot,
-    /// The same snapshot without hidden files, as agents get it.
+    /// Snapshot of the paper's repo as agents get it: without the files that are hidden from agents, but with its
+    /// extension modules built.
     pub shown: Snapshot,
     /// The paper's environment.
     pub env: Env,

@@ -1,4 +1,4 @@
-//! The masked replication part of an agent's task.
+//! Builds the part of an agent's task that only masked replication has.
 
 use crate::agent::{Replication, TaskExperiment, TaskFunction, TaskRegion};
 use crate::suite::{LoadedPaper, Piece};

@@ -1,9 +1,10 @@
 //! Limits on the length of a model's replies and conversations. They are learned from the user, from the server's list
 //! of models, and from calls that the server refused.
 //!
-//! A request limits its reply (`max_tokens`) if the user or an external agent asks for that, or if the remaining money
-//! buys less than the longest reply. This bound is lowered to the known limits, because many servers refuse a request
-//! whose prompt and bound together exceed the context, although the model would stop by itself.
+//! A request contains a bound on the length of its reply (`max_tokens`) if the user or an external agent asks for one,
+//! or if the remaining money buys less than the longest reply. The bound is lowered to the known limits, because many
+//! servers refuse a request whose prompt and bound together exceed the context, although the model would stop by
+//! itself.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -36,22 +37,24 @@ pub(super) struct Capacity {
     context: AtomicU64,
     /// Maximum tokens of a reply.
     output: AtomicU32,
-    /// If the remaining money buys a reply of at least this many tokens, the money does not bound the reply.
+    /// If the remaining money buys a reply of at least this many tokens, no bound on the reply is sent because of the
+    /// money.
     ceiling: AtomicU32,
     /// Correction factor for estimated prompt lengths: the tokens that the server counted in the last prompt, per
     /// thousand tokens estimated from the prompt's bytes.
     density: AtomicU64,
 }
 
-/// Conclusion from a refused call: whether the server refused it because its bound, the maximum length of the reply, is
-/// too large.
+/// Conclusion from a refused call: whether the server refused the call because its bound on the reply's length is too
+/// large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lesson {
-    /// The refusal is not about the bound.
+    /// The refusal has another reason, or no smaller bound can be tried.
     None,
-    /// The refusal states or implies a limit, which is stored now; retry with a bound within this limit.
+    /// The refusal states or implies a limit, which is stored now. The call can be retried with a bound within this
+    /// limit.
     Limit,
-    /// The refusal may be about the bound without saying so; retry without a bound.
+    /// The bound may be the reason, although the refusal does not say so. The call can be retried without a bound.
     Perhaps,
 }
 
@@ -75,8 +78,8 @@ impl Capacity {
     pub(super) fn bound(&self, request: &Request, wanted: Option<u32>) -> Option<u32> {
         let fits = self.fits(request);
         let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
-        // If the prompt nearly fills the context, no bound is needed, because the model stops at the end of the
-        // context.
+        // If the prompt nearly fills the context, do not send a bound because of the money: the model stops at the end
+        // of the context.
         let own =
             own.map(|most| most.min(fits)).filter(|most| *most >= SHORT_REPLY || request.affordable == Some(*most));
         let wanted = wanted.map(|most| most.min(fits.max(SHORT_REPLY)));
@@ -168,8 +171,8 @@ impl Capacity {
     pub(super) fn is_short(&self, request: &Request, what: &str) -> bool {
         let lower = what.to_lowercase();
         if lower.contains("per minute") {
-            // The refusal states the account's quota of tokens per minute. A quota that one request exceeds is a fault
-            // of the set-up, too.
+            // The refusal states the account's quota of tokens per minute. If a single request exceeds the quota, the
+            // agent is not to blame, either.
             return true;
         }
         let named = StatedLengths::read(&lower);
@@ -198,8 +201,8 @@ fn known_ceiling(target: &ModelTarget) -> u32 {
     }
 }
 
-/// Returns the largest number in an error text that may be the maximum reply, in tokens: at least [`SHORT_REPLY`] and
-/// below `limit`.
+/// Returns the largest number in an error text that may be the model's maximum reply length in tokens: at least
+/// [`SHORT_REPLY`] and below `limit`.
 fn largest_below(text: &str, limit: u32) -> Option<u32> {
     let numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
     numbers.filter(|number| (SHORT_REPLY..limit).contains(number)).max()

@@ -185,8 +185,7 @@ impl FailedTry {
         Self::from_status(status, &without(key, body), wait, first)
     }
 
-    /// Interprets an error status and its body. `first` is whether this is an attempt's first call and this program
-    /// wrote the request.
+    /// Interprets an error status and its body. `first` has the same meaning as in [`Self::from_genai`].
     fn from_status(status: u16, body: &str, wait: Option<Duration>, first: bool) -> Self {
         let said = format!("status {status}: {}", said_in(body));
         let lower = body.to_lowercase();

@@ -1,5 +1,5 @@
-//! Refusals for length: the phrases with which servers say that a prompt, alone or with the reply asked for, does not
-//! fit, and the numbers that they state.
+//! Recognises refusals by servers because the prompt, alone or together with the requested reply, is too long. Contains
+//! the servers' phrases, and reads the token counts that they state.
 //!
 //! A comment at each phrase names its source. Wordings change with every release, so [`is_too_long`] also recognises
 //! the general form of such a sentence. `ConversationMemory::is_of_length` handles other wordings: it compares the

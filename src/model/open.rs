@@ -52,8 +52,8 @@ pub struct ModelAccess {
 }
 
 impl Default for ModelAccess {
-    /// Uses the provider's server and list price, without recording, 600 seconds per try, and 5 retries starting after
-    /// 1 second.
+    /// Uses the provider's server and list price. Neither records calls nor caches replies. Allows 600 seconds per try
+    /// and 5 retries, the first after 1 second.
     fn default() -> Self {
         Self {
             base_url: None,
@@ -252,8 +252,8 @@ pub fn keys() -> Vec<KeyState> {
         .collect()
 }
 
-/// Returns dollars per million tokens of a provider's model: read, read from the cache, written to the cache, and
-/// written.
+/// Returns the prices of a provider's model in dollars per million tokens, in this order: tokens read, tokens read from
+/// the provider's cache, tokens written to this cache, tokens of replies.
 ///
 /// # Errors
 /// Returns the errors of [`open`].

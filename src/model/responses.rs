@@ -97,7 +97,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
                 thoughts.extend(texts_of(item, "content"));
                 let mut block = item.clone();
                 if let Some(fields) = block.as_object_mut() {
-                    // The id is useless, because nothing is stored at OpenAI.
+                    // Nothing is stored at OpenAI, so the item's id would refer to nothing when the item is sent back.
                     fields.remove("id");
                     fields.remove("status");
                 }

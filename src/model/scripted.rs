@@ -108,7 +108,7 @@ impl Model for ScriptedModel {
         &self.name
     }
 
-    /// Quotes the cost that the script states for the reply.
+    /// Returns the cost that the script states for the reply as the estimated cost.
     fn quote(&self, request: &Request) -> Quote {
         Quote { read: self.written(request).map_or(0.0, |reply| reply.cost), ..Quote::default() }
     }

@@ -48,7 +48,7 @@ pub(super) struct TokenCollector {
     prompt: Vec<u32>,
     completion: Vec<u32>,
     logprobs: Vec<f64>,
-    /// For each token in the list of log-probabilities, its id, if the list contains it.
+    /// The token id in each entry of the list of log-probabilities; `None` for an entry without an id.
     beside: Vec<Option<u32>>,
     weights: Option<String>,
 }
@@ -80,8 +80,8 @@ impl TokenCollector {
         }
     }
 
-    /// Moves everything collected into the reply. Drops lists whose lengths contradict each other or the reported token
-    /// counts: some servers lose tokens in streams.
+    /// Moves everything collected into the reply. Drops the reply's token ids or log-probabilities if their number
+    /// contradicts the reported token count or if the two numbers differ: some servers lose tokens in streams.
     pub(super) fn complete(self, reply: &mut Reply) {
         let Self { prompt, mut completion, mut logprobs, beside, weights } = self;
         reply.weights = weights;

@@ -272,7 +272,8 @@ pub(super) fn streamed_reply(kind: AdapterKind, text: String, thoughts: String, 
     Reply { text, ..reply }
 }
 
-/// Converts `genai`'s content to a reply with an empty text, and returns the texts in the content separately.
+/// Converts the content of `genai`'s reply to a reply without text. Returns the texts in the content separately,
+/// because the text of a streamed reply has already been collected from its pieces.
 fn parts(
     kind: AdapterKind,
     content: MessageContent,
@@ -337,7 +338,7 @@ fn usage(usage: &genai::chat::Usage) -> Usage {
         input: count(usage.prompt_tokens),
         cached: count(input.and_then(|details| details.cached_tokens)),
         cache_written: count(input.and_then(|details| details.cache_creation_tokens)),
-        // A Gemini reply that contains only thoughts comes without a total of tokens written.
+        // For a reply that contains only thoughts, Gemini does not state the total number of tokens written.
         output: count(usage.completion_tokens).max(reasoning),
         reasoning,
     }

@@ -108,7 +108,8 @@ pub(super) fn permitted_patches(
     (kept.collect(), left.collect())
 }
 
-/// Reports values of the gold answer in the Python files that a solution changed and may change, as error fragments.
+/// Finds values of the gold answer in the Python files that a solution changed and may change. Returns a part of an
+/// error message for each value.
 pub(super) fn written_answers(
     tree: &Path,
     changes: &Changes,

@@ -1,4 +1,4 @@
-//! The instructions of an agent.
+//! Writes the instructions that an agent gets for a notebook task.
 
 use std::fmt::Write as _;
 

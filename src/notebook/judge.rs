@@ -97,12 +97,13 @@ pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<
 }
 
 /// Returns the verdict with the harness's own measures. A value is right if it is right both in the submission and in
-/// the harness's own run of the entry script. The script counts as executed if this run gives what was submitted, right
-/// or wrong. A landmark is reached if its check succeeds. The measure `replays` is 1 if every value is right and the
-/// agent's cells that succeeded also succeed when they are run again on the original repo.
+/// the result that the harness gets when it runs the entry script itself. The script counts as executed if this result
+/// matches the submission, right or wrong. A landmark is reached if its check succeeds. The measure `replays` is 1 if
+/// every value is right and the agent's cells that succeeded also succeed when they are run again on the original repo.
 ///
-/// The verdict passes if every value is right, the check [`PROGRAM`] passes, and every landmark of the blocks that the
-/// sample withholds is reached. With [`Rule::Reference`], it passes if the published accuracy is 1.
+/// The verdict passes if every value is right, the check [`PROGRAM`] passes, and the agent has reached every landmark
+/// of the steps of the task that the sample leaves to it. With [`Rule::Reference`], it passes if the published accuracy
+/// is 1.
 ///
 /// # Errors
 /// Returns the errors of [`LoadedTask::gold`].
@@ -192,17 +193,17 @@ fn is_all(share: f64) -> bool {
     share >= 1.0 - 1e-9
 }
 
-/// Whether the result of the harness's own run must be right, too.
+/// Whether the submission alone must be right, or also the result of the harness's own run of the entry script.
 #[derive(Clone, Copy)]
 enum OwnRun<'a> {
-    /// Only the submission is compared with gold.
+    /// The submission alone must be right.
     NotAsked,
-    /// The result of the harness's own run is compared with gold, too. Contains this result, if there is one.
+    /// The result of the harness's own run must be right, too. Contains this result, or `None` if the run gave none.
     Gave(Option<&'a Value>),
 }
 
-/// Compares the submission with gold, value by value. With [`OwnRun::Gave`], a value must also be right in the result
-/// of the harness's own run.
+/// Compares the submission with gold, value by value. With [`OwnRun::Gave`], a value passes only if it is also right in
+/// the result of the harness's own run of the entry script.
 fn compared(gold: &Value, submitted: Option<&Value>, run: OwnRun<'_>, relative: f64) -> ExperimentVerdict {
     let mut leaves = Vec::new();
     flatten(String::new(), gold, &mut leaves);

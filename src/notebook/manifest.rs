@@ -186,7 +186,7 @@ pub struct Landmark {
     pub check: LandmarkCheck,
 }
 
-/// How a landmark is verified.
+/// How the harness verifies that a landmark was reached.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum LandmarkCheck {
@@ -236,8 +236,9 @@ impl TaskManifest {
             }
         }
         self.landmark_faults(&earlier, &mut faults);
-        // A block that other blocks need must have a landmark. Every sample that withholds this block also withholds
-        // the blocks that need it. So without a landmark, no check would show whether the needed block itself matters.
+        // A block that other blocks need must have a landmark. Every sample that withholds such a block also withholds
+        // the blocks that need it. So without a landmark of its own, no check would show whether the block itself
+        // matters.
         let is_needed = |id: &String| self.blocks.iter().any(|block| block.needs.contains(id));
         let is_seen = |id: &String| self.landmarks.iter().any(|landmark| landmark.block == *id);
         for block in self.blocks.iter().filter(|block| is_needed(&block.id) && !is_seen(&block.id)) {
@@ -281,7 +282,8 @@ impl TaskManifest {
         }
     }
 
-    /// Returns the order of the blocks that follows from [`CellBlock::needs`].
+    /// Returns the partial order of the blocks: which blocks need which earlier blocks, according to
+    /// [`CellBlock::needs`].
     #[must_use]
     pub fn order(&self) -> UpSets {
         let place = |id: &String| self.blocks.iter().position(|block| block.id == *id).unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use crate::run::family::MeasureFacts;
 
-/// All measures: our own first, then the published ones, then published ones that count only the cells executed before
-/// the agent began (`_floor`).
+/// All measures: first this project's own, then those that SUPER published. The last ones (`_floor`) are SUPER's
+/// measures of only those cells that ran before the agent began.
 pub const MEASURES: [MeasureFacts; 10] = [
     MeasureFacts::share(
         "verified_accuracy",

@@ -129,8 +129,8 @@ impl ReadyTask {
 
     /// Runs the checks. First come the probes, which are scripts that check for signs of progress. Then the entry
     /// script runs, its calls of functions in `packages` are traced, and its output is searched for patterns. `fails`
-    /// is whether an earlier check has failed. For a `TrialSolution`, only pass or fail matters, so the entry script is
-    /// skipped after a failed check or probe.
+    /// is whether an earlier check has failed. For a `TrialSolution`, which is made only to test the task, only pass or
+    /// fail matters. So its entry script is skipped after a failed check or probe.
     async fn check(
         &self,
         withheld: &[usize],
@@ -244,8 +244,8 @@ impl Ready for ReadyTask {
         &self.env
     }
 
-    /// Whether a change of this file is left out of verification. Changes of files that a solution may change are kept,
-    /// and so are new files that Python cannot import, unless their path begins with a dot.
+    /// Whether verification ignores a change of this file. It accepts changes of files that a solution may change, and
+    /// new files that Python cannot import, unless their path begins with a dot.
     fn keeps_out(&self, path: &str) -> bool {
         !self.task().permitted.allows_file(path, !self.snapshot.tree().join(path).exists())
     }
@@ -336,8 +336,8 @@ impl Ready for ReadyTask {
         }
     }
 
-    /// Whether to run the agent's cells again: only if there are any and the attempt passes, and never for a
-    /// `TrialSolution`.
+    /// Whether to run the agent's cells again: only if there are any and the attempt passes. Never done for a
+    /// `TrialSolution`, which is a solution made only to test the task.
     fn repeats(&self, staged: &Staged<'_>, evidence: &AttemptOutput<'_>, results: &Map<String, Value>) -> bool {
         let findings = ScoringInput { answer: evidence.answer, observed: &evidence.work.observed, results };
         !self.item.is_trial()

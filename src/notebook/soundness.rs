@@ -1,6 +1,6 @@
-//! Shows that a task is sound: the gold cells pass in full three times, an attempt that does nothing passes nothing, a
-//! forger passes nothing by our measures, no landmark is reached before its block is run, and the gold cells without
-//! any one block fail a check.
+//! Shows that a task is sound. The gold cells pass in full three times. An attempt that does nothing passes nothing. An
+//! attempt that forges results passes nothing by our measures. No landmark (evidence that a block's work is done) is
+//! reached before the block is run. If any one block is missing from the gold cells, a check fails.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use crate::workspace::repo_digest;
 /// Number of attempts by `gold`, each of which must pass in full.
 pub const REPEATS: u32 = 3;
 
-/// Returns the notebook family with a solution that lacks one block: the gold cells of all withheld blocks except the
-/// first.
+/// Returns the notebook family in which the agent `gold` runs an incomplete solution: the gold cells of all withheld
+/// blocks except the first.
 pub fn incomplete_solutions() -> impl Family + 'static {
     NotebookWith(|loaded: LoadedTask, basis: ScoringBasis| {
         Ok(TaskItem { loaded: Arc::new(loaded), rule: basis.rule, solutions: Solutions::LeftOut })
@@ -125,9 +125,9 @@ impl SoundnessPlan {
         above
     }
 
-    /// Judges the attempts. `whole` contains the attempts by `gold` and `forger` at the whole task. `parts` contains
-    /// the attempts at the samples of [`Self::without_each`]: those by `noop`, and those with all gold cells except the
-    /// cells of the sample's block.
+    /// Judges the attempts. `whole` contains the attempts by the agents `gold` and `forger` at the sample that
+    /// withholds all blocks. `parts` contains the attempts at the samples of [`Self::without_each`]: those by `noop`,
+    /// which does nothing, and those by `gold`, which lack the gold cells of the sample's first block.
     #[must_use]
     pub fn judge(&self, whole: &[AttemptRecord], parts: &[AttemptRecord]) -> Soundness {
         let mut proof = Soundness::new(&self.task.id);
@@ -221,8 +221,8 @@ fn measures(record: &AttemptRecord, ours: bool) -> impl Iterator<Item = (&str, f
     verdict.iter().flat_map(|verdict| verdict.measures.iter().map(|(name, &value)| (name.as_str(), value)))
 }
 
-/// Whether the pattern of a landmark was found in the output of cells. If `by` is `agent`, these are the agent's cells;
-/// if it is `prefix`, the cells that ran before the agent began.
+/// Whether the pattern of a landmark was found in the output of cells: if `by` is `agent`, in that of the agent's
+/// cells; if `by` is `prefix`, in that of the cells that ran before the agent began.
 fn was_hit(record: &AttemptRecord, landmark: &str, by: &str) -> bool {
     let seen = record.observed.get("landmarks").and_then(|all| all.get(landmark)).and_then(|one| one.get(by));
     seen.and_then(serde_json::Value::as_bool).unwrap_or(false)

@@ -34,7 +34,7 @@ pub enum Solutions {
 pub struct TrialSolution {
     /// Name of the solution.
     pub name: String,
-    /// Cells of the solution. They are run in the sample that withholds all blocks.
+    /// Cells that the attempt runs. The attempt's sample withholds all blocks of the task.
     pub cells: Vec<String>,
     /// The answer to submit; `None` to submit the JSON that the cells print.
     pub answer: Option<String>,

@@ -22,7 +22,7 @@ const RECORDER: &str = include_str!("recorder.py");
 const FOLDER: &str = ".recorder";
 /// Factor by which the time limit of the entry script is multiplied, because tracing slows Python code down.
 const SLOWER: f64 = 3.0;
-/// Maximum bytes of a record.
+/// Maximum size of the recorder's output file in bytes.
 const MOST: u64 = 4 << 20;
 /// Modulus of the sum of hashes, as in the recorder.
 const MODULUS: f64 = (1_u64 << 48) as f64;
@@ -35,8 +35,8 @@ const LISTED: usize = 5;
 /// weighted sum and sum of magnitudes.
 pub type Calls = BTreeMap<String, [f64; 6]>;
 
-/// Runs the entry script with the recorder, which also observes these packages. Returns the script's outcome, all of
-/// its output, and the record of calls as a second outcome.
+/// Runs the entry script with the recorder, which observes the functions of the repo and of `packages`. Returns the
+/// script's outcome, all of its output, and the record of calls as a second outcome.
 ///
 /// # Errors
 /// [`Fault::Lost`] if the sandbox died.
@@ -99,9 +99,9 @@ fn sum(lines: &[u8]) -> Option<Calls> {
     Some(all)
 }
 
-/// Lists differences between the calls in the verification run and in gold's run, as fragments. Functions of the repo
-/// that a solution may change are not compared. Functions of packages are always compared: repairing a package must not
-/// change what it computes.
+/// Lists differences between the calls in the verification run and in gold's run, each as part of a sentence. Functions
+/// of the repo that a solution may change are not compared. Functions of packages are always compared: repairing a
+/// package must not change what it computes.
 pub fn differences(gold: &Calls, ran: Option<&Value>, permitted: &PermittedChanges) -> Vec<String> {
     let Some(ran) = ran.and_then(|value| serde_json::from_value::<Calls>(value.clone()).ok()) else {
         return vec!["there is no record of the program's calls".to_owned()];
@@ -124,9 +124,9 @@ fn count(value: f64) -> u64 {
     value as u64
 }
 
-/// Returns the functions whose calls are exactly the same in two runs of gold on one machine. If a difference were
-/// tolerated, functions that return times would be kept if these times (a few milliseconds) are small compared with
-/// other values. Right solutions would then fail on a busy machine.
+/// Returns the functions whose calls are exactly the same in two runs of gold on one machine. No difference is
+/// tolerated, because a tolerance could keep functions that return times, if these times (a few milliseconds) are small
+/// compared with other values. On a busy machine the times are longer, so right solutions would fail.
 pub fn stable(first: &Calls, second: &Calls) -> Calls {
     let is_same = |name: &String, calls: &[f64; 6]| {
         second

@@ -51,7 +51,7 @@ pub fn trial_family(trials: Vec<TrialSolution>) -> impl Family + Clone + 'static
     })
 }
 
-/// Number of gold runs that a record is made from.
+/// Number of times that the gold cells are run to make the record of gold's run.
 pub const RECORDED: u32 = 2;
 
 /// Returns the family for recording gold's run. In this family, a task need not have a record yet, and a solution may
@@ -61,7 +61,7 @@ pub fn gold_recording_family() -> impl Family + 'static {
         loaded.permitted = PermittedChanges::new(["**"])?;
         loaded.record = Some(GoldRecord::default());
         loaded.answer.get_or_insert_with(|| serde_json::json!({ "unrecorded": true }));
-        // The solution contains no cells that only run the experiment, because verification runs it.
+        // The solution contains no cells that only run the experiment, because verification runs the experiment itself.
         let gold = TrialSolution::from_gold(&loaded, "gold".to_owned(), &[], Vec::new());
         let solutions = Solutions::Trials(Arc::new(vec![gold; RECORDED as usize]));
         Ok(TaskItem { loaded: Arc::new(loaded), rule: Rule::Strict, solutions })
@@ -81,7 +81,7 @@ pub struct TrialPlan {
 }
 
 impl TrialPlan {
-    /// Plans the changes of constants.
+    /// Plans to try the gold solution once for each constant in its cells, with only this constant changed.
     ///
     /// # Errors
     /// Returns the errors of [`LoadedTask::load`], [`LoadedTask::gold`] and [`repo_digest`].

@@ -12,7 +12,7 @@ use crate::run::ClientName;
 /// Pseudo tool with which clients wait for the result of a long call, or for the verdict.
 pub const WAIT: &str = "wait";
 
-/// Why a message cannot be answered, in OpenEnv's words.
+/// OpenEnv's codes for the reason why a client's message cannot be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorCode {
     InvalidJson,
@@ -104,7 +104,7 @@ pub struct StepRequest {
 }
 
 impl ResetRequest {
-    /// Converts the request to a choice of a task for the host.
+    /// Returns which task the client requests.
     pub fn choice(&self) -> Result<TaskChoice, WireError> {
         let split = self.split.as_deref().map_or(Ok(Split::default()), str::parse);
         Ok(TaskChoice {

@@ -85,7 +85,7 @@ fn rates(rows: &[SummaryRow], how: Intervals) -> String {
 }
 
 fn ends(rows: &[SummaryRow]) -> String {
-    // Only families with partial credit have scores.
+    // Only families (kinds of task) with partial credit have scores.
     let is_graded = rows.iter().any(|row| row.score.is_some());
     let mut heading = ["reported", "verified", "unsupported", "ends"].map(str::to_owned).to_vec();
     if is_graded {
@@ -128,7 +128,8 @@ pub fn lines_console(summary: &Summary) -> String {
     format!("Rates by lines\n{table}\n{}\n", wrap(legend, ""))
 }
 
-/// Table of the measures that the family (kind of task) defines, over all n: one row per measure, one column per agent.
+/// Formats a table of the measures that the family (kind of task) defines, over all n (such as the number of masked
+/// functions): one row per measure, one column per agent.
 fn measures(rows: &[SummaryRow]) -> Option<String> {
     let overall: Vec<&SummaryRow> = rows
         .iter()
@@ -197,7 +198,8 @@ fn spent(rows: &[SummaryRow]) -> String {
     format!("What they took\n{table}\n{}", wrap(legend, ""))
 }
 
-/// Renders a table that starts with the columns agent and n; text is left-aligned, numbers right-aligned.
+/// Renders a table whose first columns are the agent and n (such as the number of masked functions). Text is
+/// left-aligned, and numbers are right-aligned.
 pub(super) fn render<R>(
     rows: &[R],
     heading: &[String],
@@ -222,7 +224,8 @@ pub(super) fn render<R>(
     trimmed(table, &[0])
 }
 
-/// Returns the agent, the model and n of a summary's row, as [`render`] expects them.
+/// Returns the agent, the model and n (such as the number of masked functions) of a summary's row, as [`render`]
+/// expects them.
 fn key(row: &SummaryRow) -> (String, Option<String>, Option<usize>) {
     (row.agent.clone(), row.model.clone(), row.n)
 }

@@ -9,13 +9,14 @@ use super::clean::cell;
 use super::{Summary, end_name};
 use crate::error::Result;
 
-/// One row for each agent, model and n (`all` for all n): `agent, model, n, samples, attempts, passed`, for each k
-/// `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then `reported, verified, unsupported, lost, ends` (as `answered
-/// 9; gave_up 1`), `steps, format_errors, cost_per_sample, cost, input_tokens, output_tokens, tool_seconds,
-/// model_seconds, tokens_per_second, verify_seconds`, for each k above 1 `pass^k, pass^k_low, pass^k_high`,
-/// `pass@1_worst, pass@1_best` (if every lost attempt had failed, or passed; empty if no attempt was lost), `score` in
-/// families with partial credit, `score_lines, score_lines_low, score_lines_high` if lines of code are withheld,
-/// `pass_after_round_1` and so on if feedback was given, and the means of the family's measures.
+/// One row for each agent, model and difficulty n, such as the number of masked functions (`all` in a row over all n):
+/// `agent, model, n, samples, attempts, passed`, for each k `pass@k, pass@k_low, pass@k_high, pass@k_samples`, then
+/// `reported, verified, unsupported, lost, ends` (as `answered 9; gave_up 1`), `steps, format_errors, cost_per_sample,
+/// cost, input_tokens, output_tokens, tool_seconds, model_seconds, tokens_per_second, verify_seconds`, for each k above
+/// 1 `pass^k, pass^k_low, pass^k_high`, `pass@1_worst, pass@1_best` (if every lost attempt had failed, or passed; empty
+/// if no attempt was lost), `score` in families (kinds of task) with partial credit, `score_lines, score_lines_low,
+/// score_lines_high` if lines of code are withheld, `pass_after_round_1` and so on if feedback was given, and the means
+/// of the family's measures.
 ///
 /// # Errors
 /// Kind `Internal` if writing to memory fails.

@@ -7,7 +7,8 @@ use super::clean;
 use super::terminal::{plain_table, trimmed};
 use crate::run::{CurriculumSettings, Outcome};
 
-/// Maximum number of rows of a course's table. If a course has more windows, each row covers several of them.
+/// Maximum number of rows of the table of a course. If the course has more windows of episodes, each row covers several
+/// windows.
 const MOST_ROWS: usize = 20;
 
 /// Columns of the table that shows the course of a curriculum.

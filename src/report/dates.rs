@@ -58,7 +58,7 @@ pub struct ByDate {
     pub model: Option<String>,
     /// The model's knowledge cutoff, if known.
     pub cutoff: Option<String>,
-    /// The group of samples.
+    /// Whether the tasks of these samples were published before or after the model's knowledge cutoff.
     pub public: PublicationTiming,
     /// Number of samples in the group.
     pub samples: usize,
@@ -162,7 +162,7 @@ mod tests {
         };
         let since = |record: &Outcome| match &*record.paper {
             "early" => date("2024-03-01"),
-            // The date is the month of the new model's cutoff, so the model may have read the task.
+            // The date is in the month of the cutoff of the model `new`, so this model may have read the task.
             "late" => date("2025-06"),
             _ => None,
         };

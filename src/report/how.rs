@@ -23,7 +23,7 @@ pub struct HowRow {
     pub agent: String,
     /// The model's name.
     pub model: Option<String>,
-    /// Number of masked functions; `None` for all.
+    /// Number of masked functions; `None` in the row for all numbers together.
     pub n: Option<usize>,
     /// Samples with at least one attempt that was neither lost nor stopped.
     pub samples: usize,
@@ -45,7 +45,7 @@ pub struct HowRow {
     pub ended_right: usize,
     /// Share of the attempts counted by `first_crashed` that pass.
     pub ended_right_share: AttemptShare,
-    /// Mean number of the step at which code first ran without crashing, over the attempts in which it did.
+    /// Number of the first step at which code ran without crashing, averaged over the attempts that have such a step.
     pub steps_to_working: Option<f64>,
     /// Input and output tokens per sample.
     pub tokens_per_sample: Option<f64>,

@@ -48,7 +48,8 @@ pub struct LeaderboardRow {
 /// other, from which the ranks are computed.
 #[must_use]
 pub fn leaderboard(summary: &Summary, pairs: &[ContenderComparison]) -> Vec<LeaderboardRow> {
-    // For each agent and model, use the row over all n or, if all samples have the same n, the only row.
+    // For each agent and model, use the row over all n (such as the number of masked functions). If all samples have
+    // the same n, there is no such row; use the only row.
     let is_whole = |row: &&SummaryRow| {
         row.n.is_none()
             || !summary.rows.iter().any(|it| it.n.is_none() && it.agent == row.agent && it.model == row.model)

@@ -9,7 +9,7 @@ pub(super) fn full_name(agent: &str, model: Option<&str>) -> String {
 }
 
 /// Shortens the name of an agent and its model for the console by cutting out the middle. Two names may become equal:
-/// use [`full_name`] to distinguish contenders.
+/// use [`full_name`] to distinguish agents and models.
 pub(super) fn short_name(agent: &str, model: Option<&str>) -> String {
     middle_cut(&full_name(agent, model), 60)
 }

@@ -15,7 +15,7 @@ use crate::stats::standard_error;
 pub enum Aspect {
     /// Pass rate in percent.
     Pass,
-    /// A measure of the family, by name.
+    /// A measure in the verdicts, by name.
     Measure(String),
 }
 
@@ -82,9 +82,10 @@ struct ParityMetric {
     harbor_runs: Vec<f64>,
 }
 
-/// Compares the records of two sides, each with one agent. Attempts that were lost or lack the value do not count. A
-/// side has as many runs as its largest number of attempts at a sample. If the sides have different numbers of runs,
-/// the smaller number is used for both. A sample is compared if each side has at least this many attempts at it.
+/// Compares the records of two sides, each with one agent. Attempts that were lost to infrastructure failures or lack
+/// the value are ignored. A side has as many runs as its largest number of attempts at a sample. If the sides have
+/// different numbers of runs, the smaller number is used for both. A sample is compared if each side has at least this
+/// many attempts at it.
 ///
 /// # Errors
 /// Returns an error message that says what the sides lack.
@@ -104,15 +105,15 @@ pub fn parity(sides: [&[Outcome]; 2], aspect: &Aspect) -> Result<Parity, String>
         return Err("no sample has an attempt on both sides in every run".to_owned());
     }
     let means = |side: &BTreeMap<String, BTreeMap<u32, f64>>| {
-        // Skip lost attempts; later attempts take their places.
+        // Attempts that `by_sample` has left out are not in `side`; later attempts take their places.
         let of_run = |run: usize| both.iter().filter_map(|id| side.get(*id)?.values().nth(run)).sum::<f64>();
         (0..runs).map(|run| of_run(run) / both.len() as f64).collect()
     };
     Ok(Parity { samples: both.len(), unmatched: unmatched.len(), runs: [means(first), means(second)] })
 }
 
-/// Returns the value to compare of each attempt, by sample and attempt number. Leaves out lost attempts, and attempts
-/// without the measure that `aspect` names.
+/// Returns the value to compare of each attempt, by sample and attempt number. Leaves out attempts that were lost to
+/// infrastructure failures, and attempts without the measure that `aspect` names.
 fn by_sample(records: &[Outcome], aspect: &Aspect) -> BTreeMap<String, BTreeMap<u32, f64>> {
     let mut found: BTreeMap<String, BTreeMap<u32, f64>> = BTreeMap::new();
     for record in scored(records) {
@@ -148,7 +149,8 @@ fn metric_name(aspect: &Aspect) -> &str {
     }
 }
 
-/// Builds the entry for Harbor; `record` is any attempt of the second side.
+/// Builds the entry for Harbor. The names of agent and model and the date are taken from `record`, which is any attempt
+/// of the second side (the benchmark's adapter in Harbor).
 #[must_use]
 pub fn parity_experiment(
     parity: &Parity,

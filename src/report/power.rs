@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::terminal::{dollars, plain_table, trimmed, wrap};
 use crate::stats::{ComparisonGoal, Design, Spread};
 
-/// Known or assumed properties of the samples at one n.
+/// Known or assumed properties of the samples with one number of masked functions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PowerInput {
     /// Number of masked functions.
@@ -18,7 +18,7 @@ pub struct PowerInput {
     pub available: Option<u128>,
 }
 
-/// Requirements of a comparison at one n with k attempts per sample.
+/// Requirements of a comparison on samples with n masked functions and k attempts each.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PowerRow {
     /// Number of masked functions.
@@ -42,7 +42,7 @@ pub struct PowerRow {
     pub too_few: bool,
 }
 
-/// Computes one row for each n and k.
+/// Computes one row for each number of masked functions and each number of attempts per sample.
 #[must_use]
 pub fn power_rows(known: &[PowerInput], ks: &[usize], aim: ComparisonGoal, correlation: f64) -> Vec<PowerRow> {
     let pairs = known.iter().flat_map(|it| ks.iter().map(move |&k| (it, k)));

@@ -28,12 +28,12 @@ pub struct SuiteRow {
     pub functions: usize,
     /// Experiments.
     pub experiments: usize,
-    /// Exact number of samples for n from 1 to 5; `None` if it exceeds u128.
+    /// For n from 1 to 5, the exact number of samples with n masked functions; `None` if it exceeds u128.
     pub samples: Vec<Option<u128>>,
-    /// Mean number of tests per sample, by n, over all samples of that n.
+    /// For n from 1 to 5, the mean number of tests of a sample with n masked functions.
     pub tests: Option<Vec<f64>>,
-    /// Mean seconds for running a sample's tests one after another, by n. A test takes the median time of its gold
-    /// runs, which are repeated runs of the unmasked code.
+    /// For n from 1 to 5, the mean seconds for running the tests of a sample with n masked functions one after another.
+    /// A test takes the median time of its gold runs, which are repeated runs of the unmasked code.
     pub seconds: Option<Vec<f64>>,
     /// Mean number of lines of the functions.
     pub lines: f64,
@@ -41,8 +41,8 @@ pub struct SuiteRow {
     pub calls: f64,
     /// Share of killed mutants among those that are not equivalent to the original, 0 to 1.
     pub mutation_score: Option<f64>,
-    /// The largest share, from 0 to 1, of a function's body that is also in one other place that agents see. This is
-    /// the maximum over all functions.
+    /// Share, from 0 to 1, of a function's body that agents can also read in one other place: the maximum over all
+    /// functions and places.
     pub containment: Option<f64>,
 }
 
@@ -51,7 +51,8 @@ pub struct SuiteRow {
 struct RowSums {
     lines: usize,
     calls: usize,
-    /// Number of tests and seconds by n, summed over all samples.
+    /// For n from 1 to 5, the number of tests of all samples with n masked functions. `seconds` is the sum of their
+    /// durations.
     tests: Option<Vec<f64>>,
     seconds: Option<Vec<f64>>,
     /// Numbers of killed mutants and of mutants that are not equivalent.
@@ -80,7 +81,7 @@ fn row(loaded: &LoadedPaper, evidence: Option<&PaperEvidence>) -> (SuiteRow, Row
     let functions = loaded.paper.functions.len();
     statistics.truncate(functions);
     let samples: Vec<Option<u128>> = SHOWN.map(|n| loaded.nesting.count(n)).collect();
-    // Use the evidence only if it covers every function of the paper.
+    // Use the stored measurements (`evidence`) only if they cover every function of the paper.
     let measured: Option<Vec<_>> = evidence.and_then(|evidence| {
         loaded.paper.functions.iter().map(|function| evidence.functions.get(&function.at)).collect()
     });
@@ -240,8 +241,8 @@ fn count(number: Option<u128>) -> String {
     text
 }
 
-/// Formats the rows for a terminal: one table of the values that do not depend on n, and one table for each value that
-/// does.
+/// Formats the rows for a terminal: one table of the values that do not depend on n, the number of masked functions,
+/// and one table for each value that does.
 #[must_use]
 pub fn suite_console(rows: &[SuiteRow]) -> String {
     let fixed = [0, 1, 2, 6, 7, 8, 9];

@@ -1,4 +1,4 @@
-//! Aggregates attempts into rows: one for each agent, model and n.
+//! Aggregates attempts into rows: one for each agent, model and n (such as the number of masked functions).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -32,7 +32,7 @@ pub struct SummaryOptions {
     /// The choices of verifiers. A verifier chooses one of a sample's attempts. Agents have the same labels here as in
     /// the records of attempts.
     pub choices: Vec<ChoiceRecord>,
-    /// The runs that have a curriculum.
+    /// The runs that have a curriculum, which adapts the difficulty of episodes to the success rate.
     pub curricula: Vec<CurriculumRun>,
 }
 
@@ -83,7 +83,7 @@ const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Results of one agent and model, at one n or over all n.
+/// Results of one agent and model, for one n (such as the number of masked functions) or for all n together.
 ///
 /// Each attempt counts once: among several records of the same agent, model, sample and attempt, the last one that was
 /// not lost to infrastructure counts or, if all were lost, the last one. Lost attempts appear in `lost` and `ends`, and
@@ -194,10 +194,11 @@ pub struct PassAt {
 /// A record, and whether it counts; see [`SummaryRow`].
 type CountedRecord<'a> = (&'a Outcome, bool);
 
-/// The records of one agent and model by n.
+/// The records of one agent and model, by n (such as the number of masked functions).
 type RecordsByN<'a> = BTreeMap<usize, Vec<CountedRecord<'a>>>;
 
-/// Computes the rows. Records may come in any order, except that later tries of an attempt must follow earlier ones.
+/// Computes the rows. If an attempt was tried several times, the record of each try must come after those of the
+/// earlier tries. Otherwise, the order of the records does not matter.
 #[must_use]
 pub fn summarise(records: &[Outcome], options: &SummaryOptions) -> Summary {
     let mut groups: BTreeMap<(&str, Option<&str>), RecordsByN<'_>> = BTreeMap::new();
@@ -371,7 +372,7 @@ fn score_lines_interval(samples: &[SampleCounts<'_>], how: Intervals) -> Option<
 
 /// Pass rate after each round; empty if no attempt got feedback.
 fn after_rounds(scored: &[&Outcome]) -> Vec<f64> {
-    // After its last feedback, an attempt has one more round only if the model replied again.
+    // `rounds` lacks the last round if the attempt made more steps after the last feedback. Count this round, too.
     let count = |record: &Outcome| {
         record.rounds.last().map_or(0, |last| record.rounds.len() + usize::from(last.steps < record.steps))
     };
@@ -455,7 +456,7 @@ fn pass_rate(samples: &[SampleCounts<'_>], k: usize, estimate: Estimate, how: In
             attempts += tally.attempts;
         }
     }
-    // A sample's estimate from n attempts is as informative as n / k independent trials.
+    // An estimate of pass@k from m attempts at a sample is as informative as m / k independent trials.
     let trials = attempts as f64 / (measured.len() * k).max(1) as f64;
     PassAt {
         k,
@@ -465,7 +466,8 @@ fn pass_rate(samples: &[SampleCounts<'_>], k: usize, estimate: Estimate, how: In
     }
 }
 
-/// Collects the notes on what is missing or was left out. `flags` says which records count.
+/// Returns the notes on what is missing or was left out. `flags` says for each record whether it counts (see
+/// [`SummaryRow`]).
 fn notes(rows: &[SummaryRow], records: &[Outcome], flags: &[bool], options: &SummaryOptions) -> Vec<String> {
     let mut notes = options.notes.clone();
     if records.is_empty() {
@@ -541,7 +543,8 @@ fn too_few(rows: &[SummaryRow], how: Intervals) -> Option<String> {
         .then(|| format!("too few samples for an interval, which takes {FEWEST_SAMPLES}{papers}: {}", named.join("; ")))
 }
 
-/// Warning if contenders lost different numbers of attempts, because their rates then cover different attempts.
+/// Returns a warning if some agents and models lost more attempts than others, because their rates are then computed
+/// from different attempts.
 fn unequal_losses(rows: &[SummaryRow]) -> Option<String> {
     let mut lost: BTreeMap<(&str, Option<&str>), (usize, usize)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {

@@ -75,7 +75,8 @@ fn options(ks: &[usize]) -> SummaryOptions {
     SummaryOptions { ks: ks.to_vec(), ..SummaryOptions::default() }
 }
 
-/// Returns the outcomes of two agents at three n, with ten samples for each n and five attempts per sample.
+/// Returns the outcomes of two agents at samples with 1, 2 and 3 masked functions: ten samples for each of these
+/// numbers, and five attempts per sample.
 fn whole_run() -> Vec<Outcome> {
     let mut records = Vec::new();
     for (agent, skill) in [("fixed", 2), ("react", 5)] {
@@ -278,8 +279,8 @@ fn attempts_that_were_stopped_with_the_run_are_not_losses() {
     let row = summary.rows.iter().find(|row| row.agent == "react").unwrap();
     assert_eq!((row.samples, row.attempts, row.lost, row.stopped, row.pass_at_worst), (1, 1, 0, 2, None));
     assert_eq!(row.ends, [(End::Answered, 1), (End::Cancelled, 2)].into());
-    // A contender whose attempts all ended because the run was stopped has no row, and its attempts do not count as
-    // lost to infrastructure.
+    // If all attempts of an agent and model ended because the run was stopped, the agent and model have no row. Stopped
+    // attempts do not count as lost to infrastructure.
     let names: Vec<String> = contenders(&records).into_iter().map(|contender| contender.name).collect();
     assert_eq!(names, ["fixed gpt-x", "react gpt-x"]);
     assert_eq!(outcome(records[1].end, records[1].pass), "stopped");

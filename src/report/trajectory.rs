@@ -211,7 +211,7 @@ fn call_lines(text: &mut String, tool: &str, arguments: &Value, colour: Colour) 
     }
 }
 
-/// Appends indented lines, each cleaned.
+/// Appends the lines of a text, each indented and with control characters escaped.
 fn body(text: &mut String, said: &str, kind: Option<LineKind>, colour: Colour) {
     for line in said.trim_end().lines() {
         let line = clean(&line.replace('\t', "    "));

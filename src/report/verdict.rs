@@ -1,4 +1,4 @@
-//! One attempt's verdict, value by value.
+//! Formats the verdict of one attempt for a terminal, value by value.
 
 use std::collections::HashMap;
 

@@ -180,7 +180,8 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Intervals) -> String {
     if rows.iter().any(|row| row.intervals.is_none() || (row.gap_closed.is_some() && row.gap_interval.is_none())) {
         let _ = write!(legend, " {}", too_few_legend(FEWEST_SAMPLES, how));
     }
-    // Skip the rows that combine all n, because their counts are already in the rows of the single n.
+    // Skip the rows of all samples, because the rows of the samples with the same number of masked functions already
+    // contain their costs and counts.
     let mut asked: BTreeMap<&str, (f64, u32, u32)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {
         let told = asked.entry(&row.verifier).or_default();

@@ -12,7 +12,7 @@ use crate::sample::Sample;
 /// The items of a set of records.
 pub struct Catalogue {
     families: Families,
-    /// Loaded items, by family and id.
+    /// Loaded items (such as papers), by the name of their kind of task and by id.
     items: BTreeMap<(String, String), Arc<dyn Item>>,
     /// Errors of the items that could not be loaded, by id.
     gone: BTreeMap<String, Error>,
@@ -54,7 +54,7 @@ impl Catalogue {
         Some((sample, item.as_ref()))
     }
 
-    /// Loaded items, ordered by family and id.
+    /// Loaded items (such as papers), ordered by the name of their kind of task and by id.
     pub fn items(&self) -> impl Iterator<Item = &dyn Item> {
         self.items.values().map(AsRef::as_ref)
     }

@@ -266,7 +266,7 @@ mod tests {
         assert!(!draw("2026-06-01").is_young(None));
         assert!(!draw("2026-06-01").is_young(date("2026-06-01")));
         assert!(draw("2026-06-01").is_young(date("2026-06-02")));
-        // If only the month is known, the first day of the month is assumed, and June 1 is not after June 1.
+        // A publication date without a day counts as the first day of its month, and June 1 is not after June 1.
         assert!(!draw("2026-06-01").is_young(date("2026-06")));
         assert!(!draw("2026-06").is_young(date("2026-06-30")));
         assert!(draw("2026-06").is_young(date("2026-07")));

@@ -1,4 +1,5 @@
-//! Decides which record of each attempt counts.
+//! An attempt has several records if it was repeated. This module decides which of them counts, which means that
+//! statistics use it.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -26,7 +27,7 @@ pub struct Try<'a> {
     pub is_lost: bool,
 }
 
-/// If an attempt was made twice, the `end_detail` of the record that does not count.
+/// Value of `end_detail` in a record that does not count because another process has made the same attempt.
 pub(super) const SUPERSEDED: &str = "made twice: the record of another process counts";
 
 /// A record of a try, or the part of a record that identifies the try.
@@ -34,7 +35,8 @@ pub trait TryRecord {
     /// Identifies the try.
     fn which(&self) -> Try<'_>;
 
-    /// Reduces the record to the cost of the attempt, because another record counts.
+    /// Marks the record as lost and removes its verdicts, because another record of the attempt counts. The cost is
+    /// kept.
     fn supersede(&mut self);
 }
 

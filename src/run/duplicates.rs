@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use super::counting::TryRecord;
 
-/// If an attempt has several records that were not lost to infrastructure, keeps the first one, in the order of file
-/// names and lines, and of each other one only the cost. Then sorts the records by the start of the attempts, and
-/// `beside`, which has one element for each record, in the same order.
+/// If an attempt has several records that were not lost to infrastructure, keeps the first of them, in the order of
+/// file names and lines. Reduces the others to their cost. Then sorts the records by the start of the attempts. Also
+/// sorts `beside`, which has one element for each record, in the same order.
 pub(super) fn resolve_duplicates<T: TryRecord, U: Clone>(records: &mut [T], beside: &mut [U]) {
     let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
     for record in records.iter_mut() {

@@ -62,7 +62,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Creates a stage without a count.
+    /// Creates a stage without numbers of units; [`Self::counted`] adds them.
     pub fn new(what: impl Into<Cow<'static, str>>, subject: &str) -> Self {
         Self { what: what.into(), subject: subject.to_owned(), done: 0, total: 0, unit: Cow::Borrowed("") }
     }

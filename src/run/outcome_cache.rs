@@ -217,7 +217,8 @@ mod tests {
             let file = std::fs::File::options().append(true).create(true).open(path);
             file.unwrap().write_all(text.as_bytes()).unwrap();
         };
-        // The last line is still being written, and ends in the next step.
+        // The last line is incomplete, as if it were still being written. The first step of the loop adds the rest of
+        // it.
         let (head, rest) = (line(40)[..50].to_owned(), line(40)[50..].to_owned());
         append(&second, &head);
         assert!(!is_read_from_cache(folder));

@@ -73,8 +73,7 @@ pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<
 }
 
 /// Completes the first read of a run. `read` is `None` if a file changed while it was read, which is an error. If the
-/// records come from several files, sorts them, and makes sure that only one record counts if an attempt was made
-/// twice.
+/// records come from several files, sorts them; if an attempt was made twice, lets only one of its records count.
 fn whole<T: TryRecord>(folder: &Path, read: Option<ReadableRun<T>>) -> Result<ReadableRun<T>> {
     let changes = || Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again");
     let mut read = read.ok_or_else(changes)?;
@@ -115,7 +114,7 @@ fn gather_on<T>(
     let being_written = store.is_being_written();
     let Some((records, lines)) = read(&store, &mut tail)? else { return Ok(None) };
     notes.extend(tail.notes());
-    // In a shared run, another shard repeats an attempt whose line is incomplete, so nothing is missing.
+    // In a shared run, another process repeats an attempt whose line is incomplete, so no attempt will be missing.
     if !being_written && run.as_ref().is_none_or(|run| run.sharing.is_none()) {
         let cut = |name| format!("the last line of `{name}` is cut off: that attempt is missing");
         notes.extend(tail.torn().map(cut));

@@ -148,7 +148,7 @@ pub fn measured(record: &AttemptRecord, names: &[String]) -> BTreeMap<String, Op
     names.iter().map(|name| (name.clone(), found.get(name).copied())).collect()
 }
 
-/// The default family, for records and runs that name no family.
+/// Returns the family (kind of task) of records and runs that name none: masked replication.
 pub(super) fn masked<T: From<&'static str>>() -> T {
     MASKED.into()
 }
@@ -234,8 +234,8 @@ impl AttemptRecord {
         matches!(self.end, End::Cancelled)
     }
 
-    /// Share of the task that was done, from 0 to 1, in families with partial credit. This is the verified share or,
-    /// without verification, the reported one.
+    /// Share of the task that was done, from 0 to 1, in families (kinds of task) with partial credit. This is the
+    /// verified share or, without verification, the reported one.
     #[must_use]
     pub fn score(&self) -> Option<f64> {
         self.verified.as_ref().or(self.reported.as_ref())?.score
@@ -247,8 +247,8 @@ impl AttemptRecord {
         named_measures([&self.reported, &self.verified].map(|verdict| verdict.as_ref().map(|it| &it.measures)))
     }
 
-    /// Whether the answer is right but the code does not reproduce it. An answer in which nothing could be compared
-    /// does not count as right.
+    /// Whether the agent's answer agrees with gold, but the results of its code, run again, do not. An answer in which
+    /// nothing could be compared does not count as agreeing.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         self.reported.as_ref().is_some_and(|verdict| verdict.pass && !verdict.unchecked)

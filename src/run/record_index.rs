@@ -136,12 +136,13 @@ impl RecordIndex {
         Ok(record)
     }
 
-    /// Reads all full records, one at a time. Returns each with [`IndexedRecord::counts`].
+    /// Reads all full records, one at a time. Returns with each record whether statistics use it
+    /// ([`IndexedRecord::counts`]).
     pub fn each(&self) -> impl Iterator<Item = Result<(AttemptRecord, bool)>> {
         self.records.iter().map(|brief| Ok((self.whole(brief)?, brief.counts)))
     }
 
-    /// The agents of the records and of the plan, each with its model.
+    /// The agents that have records or planned attempts in the run, each with its model.
     #[must_use]
     pub fn contenders(&self) -> BTreeSet<(String, Option<String>)> {
         let of_records = self.records.iter().map(|record| (&*record.agent, record.model.as_deref()));
@@ -177,7 +178,8 @@ mod tests {
     #[test]
     fn records_read_one_by_one_equal_those_read_at_once() {
         let folder = tempfile::tempdir().unwrap();
-        // Lines that end before, at and after the boundary of a read block; broken and empty lines.
+        // The lines end before, at and after a boundary of the blocks in which the file is read. One line is broken,
+        // and one is empty.
         let long = "x".repeat((1 << 20) - 300);
         let first = line("x_0", End::Answered, &long, 5)
             + "garbage\n\n"

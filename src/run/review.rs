@@ -63,9 +63,9 @@ impl Reviewer for Review<'_> {
 }
 
 impl Review<'_> {
-    /// Verifies and scores the agent's files. Returns the feedback. At a level above 0, if all checks that the agent
-    /// may see pass, returns `None` instead, which ends the rounds. `is_aside` says whether to read the files from a
-    /// copy of the workspace instead of the workspace itself.
+    /// Verifies and scores the agent's files. Returns the feedback for the agent. If the feedback level is above 0 and
+    /// all checks that the agent may see pass, returns `None` instead, which ends the attempt. `is_aside` says whether
+    /// to read the files from a copy of the workspace instead of the workspace itself.
     async fn judged(
         &self,
         asked: ReviewRequest,
@@ -102,8 +102,8 @@ impl Review<'_> {
             cost: asked.cost,
         };
         self.rounds.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(round);
-        // Feedback must not reveal whether hidden checks pass, so only the visible checks decide whether the rounds end
-        // here.
+        // Feedback must not reveal whether hidden checks pass, so only the visible checks decide whether the attempt
+        // ends after this round.
         let mut shown = pass;
         if let Some(verdict) = &mut verified {
             let all = verdict.experiments.len();
@@ -112,8 +112,8 @@ impl Review<'_> {
                 shown = reported.pass && verdict.experiments.iter().all(|one| one.pass);
             }
         }
-        // At level 0 the rounds continue, because ending them would tell the agent that its work passes. So in a later
-        // round, the agent may break work that passed.
+        // Feedback at level 0 must not tell the agent whether its work passes, so the attempt continues even if the
+        // work passes. In a later round, the agent may break this work.
         if shown && asked.level > 0 {
             return Ok(None);
         }

@@ -129,15 +129,15 @@ pub trait AttemptQueue {
     /// # Errors
     /// If the records cannot be stored.
     fn keep(&mut self, ended: &mut [(AttemptJob, AttemptRecord)]) -> Result<()>;
-    /// Gives the money that this process has not spent to other processes. Called while this process runs no attempt
-    /// but may start more later.
+    /// Releases the money that this process has reserved but not spent, so that other processes can use it. Called
+    /// while this process runs no attempt but may start more later.
     ///
     /// # Errors
     /// Same as [`next`](Self::next).
     fn rest(&mut self, _spent: f64) -> Result<()> {
         Ok(())
     }
-    /// Why attempts of other processes were lost.
+    /// For each attempt that other processes gave up after failures of the infrastructure: the reason.
     fn lost(&self) -> Vec<String> {
         Vec::new()
     }
@@ -145,7 +145,7 @@ pub trait AttemptQueue {
     fn left(&self) -> usize {
         0
     }
-    /// How long to wait before asking again for an attempt, if there may be one later.
+    /// How long to wait before the next call of [`next`](Self::next), if attempts or money may become available later.
     fn pause(&self) -> Duration {
         Duration::from_secs(1)
     }
@@ -156,7 +156,7 @@ pub trait AttemptQueue {
 pub enum NextJob {
     /// Make this attempt.
     Job(AttemptJob),
-    /// No attempt is available now, but there may be some later, if other processes do not complete theirs.
+    /// No attempt is available now. One may become available later, if another process does not complete it.
     Later,
     /// Nothing is left.
     None,
@@ -311,9 +311,9 @@ struct Scheduler<'a, A, W> {
     next: Option<AttemptJob>,
     /// Lost attempts that are tried again once no other attempts are left to start.
     again: VecDeque<AttemptJob>,
-    /// Whether work or money that other processes hold may become available to this process later.
+    /// Whether this process may later get work or money that other processes hold now.
     may_come: bool,
-    /// Whether the message that this session is waiting has been sent.
+    /// Whether the user has been told that this process is waiting.
     has_waited: bool,
     running: JoinSet<(AttemptJob, Result<AttemptRecord>)>,
     /// Dollars that running attempts may still spend.

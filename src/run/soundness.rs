@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::AttemptRecord;
 use crate::score::Verdict;
 
-/// Findings about an item.
+/// Findings about the soundness of an item (a paper or a task).
 #[derive(Debug, Default, Serialize)]
 pub struct Soundness {
     /// Id of the item.
@@ -56,7 +56,7 @@ pub struct ConstantChanges {
 /// Result of checking the right solution without one of its parts.
 #[derive(Debug, Serialize)]
 pub struct UnitProof {
-    /// Name of the removed part.
+    /// Name of the part of the solution that was removed.
     pub unit: String,
     /// Names of the checks of a right solution that fail without this part of the solution.
     pub loses: Vec<String>,
@@ -87,7 +87,7 @@ pub struct SoundnessFault {
 }
 
 impl Soundness {
-    /// Creates the findings about an item, without any attempts or problems yet.
+    /// Creates empty findings about an item: without attempts and problems.
     #[must_use]
     pub fn new(item: &str) -> Self {
         Self { item: item.to_owned(), ..Self::default() }

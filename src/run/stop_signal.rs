@@ -14,8 +14,9 @@ use crate::sandbox::{Command, Exec, ExecLimits, Fault, Sandbox};
 /// Longest time that is assumed to pass until the stop signal for a job has reached all its processes.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
 
-/// Runs a command whose result will be stored. If a signal ends the command, waits before returning. If the whole job
-/// is being stopped, this process gets its stop signal meanwhile and drops the caller's work, so nothing is stored.
+/// Runs a command whose result will be stored. If a signal ends the command, waits a moment before returning. If the
+/// whole job is being stopped, this process also gets a stop signal in that moment and cancels the caller's work, so
+/// that nothing is stored.
 ///
 /// # Errors
 /// Same as [`Sandbox::exec`].
@@ -27,8 +28,9 @@ pub async fn exec(sandbox: &mut dyn Sandbox, command: &Command, limits: &ExecLim
     Ok(exec)
 }
 
-/// Returns whether the run is being stopped. At the time `since`, a process of a sandbox had ended, perhaps by a signal
-/// that stops the whole job. If so, this process gets its signal at most [`LONGEST_DELAY`] later. Waits until then.
+/// Returns whether the run is being stopped. A process of a sandbox ended at the time `since`, perhaps by a signal that
+/// stops the whole job. This process would get that signal at most [`LONGEST_DELAY`] later, so the function waits until
+/// then.
 pub(super) async fn is_stopping(since: Instant, cancel: &CancellationToken) -> bool {
     let left = LONGEST_DELAY.saturating_sub(since.elapsed());
     cancel.is_cancelled() || tokio::time::timeout(left, cancel.cancelled()).await.is_ok()

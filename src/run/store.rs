@@ -52,8 +52,7 @@ pub fn is_file_name(name: &str) -> bool {
 pub struct Writer {
     attempts: Appender,
     path: PathBuf,
-    /// Whether somebody has removed or replaced the records file, so that its contents have been written to another
-    /// file.
+    /// Whether somebody has removed or replaced the records file. Its contents are then saved to another file, once.
     is_displaced: bool,
     // Held while the run is being written; the kernel releases it when the process dies. A shard has its own files and
     // no lock, because not every shared file system supports locks.

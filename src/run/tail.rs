@@ -25,7 +25,7 @@ const REST: u64 = 1 << 16;
 /// Maximum number of broken lines that are listed individually.
 const NAMED: usize = 5;
 
-/// Age in seconds of a file's last change from which a further change certainly gets a different change time.
+/// If a file's last change is at least this many seconds old, a further change certainly gets a different change time.
 const SETTLED: i64 = 2;
 
 /// Number of bytes before the current position that are kept. When reading continues, they are compared with the file,
@@ -76,7 +76,7 @@ struct FollowedFile {
     lines: usize,
     /// The first broken lines, with their errors.
     broken: Vec<(usize, String)>,
-    /// Number of further broken lines.
+    /// Number of broken lines that are not in `broken`.
     unnamed: usize,
     /// Whether the file ends in the middle of a line.
     is_torn: bool,
@@ -103,7 +103,8 @@ impl FileState {
 }
 
 impl Tail {
-    /// Prepares a stored position for further reading; `None` if a part read before has changed since it was stored.
+    /// Prepares a stored position, so that reading can continue there. Returns `None` if a file is missing, or if its
+    /// part before the position has changed since the position was stored.
     pub(super) fn if_only_extended(mut self, store: &Store) -> Option<Self> {
         let paths = store.record_files().ok()?;
         for file in &mut self.files {
@@ -188,7 +189,8 @@ impl Tail {
         })
     }
 
-    /// Notes on broken lines: a sentence for each of the first ones, and the number of others.
+    /// Notes on broken lines: in each file, a sentence for each of the first few, and a sentence with the number of the
+    /// others.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -331,7 +333,7 @@ struct FileBlock<T> {
     lines: usize,
     /// The first broken lines: each line's number within the block, from 1, and its error.
     broken: Vec<(usize, String)>,
-    /// Number of further broken lines.
+    /// Number of broken lines that are not in `broken`.
     unnamed: usize,
     /// Whether the file ends in the middle of a line.
     is_torn: bool,

@@ -1,4 +1,4 @@
-//! Verification: runs the agent's code again, in fresh workspaces and fresh sandboxes.
+//! Verification: runs the agent's code again, in new workspaces and new sandboxes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,9 +49,9 @@ struct CheckResults {
 }
 
 impl RunContext {
-    /// Runs the experiments again on the agent's code, in fresh workspaces and fresh sandboxes. If the machine lost the
-    /// sandbox, verification is tried again here, so that the agent's work need not be repeated. If a sandbox ends
-    /// without evidence that the machine failed, the code fails.
+    /// Runs the experiments again on the agent's code, in new workspaces and new sandboxes. If the machine lost the
+    /// sandbox, this function tries verification again, so that the agent's work need not be repeated. If a sandbox
+    /// ends without evidence that the machine failed, all checks without a result fail.
     ///
     /// # Errors
     /// Returns an error with [`Evidence`](crate::sandbox::Evidence) if every try was lost, one of kind `Interrupted` if
@@ -92,7 +92,7 @@ impl RunContext {
                         last = Some(Error::new(FailureKind::Infrastructure, "no result").because(loss));
                     }
                     None if is_stopping(Instant::now(), cancel).await => return Err(stopped()),
-                    // The machine did not fail, so the code ended its own sandbox. Its checks without a result fail.
+                    // The machine did not fail, so the attempt's code ended the sandbox. Checks without a result fail.
                     None => {
                         let why = format!("{ENDED}: {}", with_causes(&error));
                         for check in &under.staged.checks {
@@ -130,7 +130,8 @@ impl RunContext {
         let mut cached = Vec::new();
         let ignored = loop {
             part.checks = checks.by_ref().take(together).collect();
-            // Only a hidden check runs on a repo with its hidden files, so that other checks' code cannot read them.
+            // Use the repo with the hidden files only for a hidden check, so that the code that other checks run cannot
+            // read these files.
             let hidden = part.checks.iter().find_map(|check| ready.hidden_snapshot(&check.id));
             part.snapshot = hidden.unwrap_or(shown);
             let is_repeated = part.checks.first().is_some_and(|check| runs(ready, &check.id) > 1);
@@ -202,7 +203,8 @@ impl RunContext {
         }
     }
 
-    /// Returns the cache key of `part` if it consists of a single check whose result may be cached.
+    /// Returns the key under which the result of `part` is cached; `None` unless `part` contains a single check whose
+    /// result may be cached.
     fn key(
         &self,
         ready: &dyn Ready,
@@ -277,8 +279,8 @@ fn add_run(earlier: &mut Value, outcome: Value) {
     }
 }
 
-/// Beginning of the error message of a check that ended its own sandbox: the sandbox ended, and nothing shows that the
-/// machine failed.
+/// Beginning of the error message of a check whose sandbox ended although nothing shows that the machine failed. So the
+/// check's own code must have ended the sandbox.
 const ENDED: &str = "it ended its sandbox";
 
 fn lost(fault: Fault) -> Error {

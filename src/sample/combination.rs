@@ -32,8 +32,8 @@ pub(super) fn unrank(m: usize, n: usize, mut place: u128) -> Option<Vec<usize>> 
     let mut next = 0;
     for left in (1..=n).rev() {
         // The next element is the largest one for which at most `place` combinations have a smaller element at this
-        // position. This number grows with the element, so use a binary search: a draw then computes n log m binomials
-        // instead of m.
+        // position. The number of such combinations grows with the element, so use a binary search. For all n elements
+        // together, it computes about n log m binomial coefficients; a linear search would compute about m.
         let all = count(m - next, left)?;
         let (mut low, mut high) = (next, m - left);
         while low < high {

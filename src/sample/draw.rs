@@ -1,10 +1,10 @@
 //! Draws a run's samples without listing all of them, from the seed and names alone.
 //!
-//! The samples of a paper and an n are ordered by a Fisher-Yates shuffle of all combinations. Its swaps are derived
-//! from hashes of (seed, paper, n, position). A draw takes the first `limit` combinations of that order. So a draw with
-//! a smaller limit is the beginning of a draw with a larger limit, and a paper's samples depend on no other paper. The
-//! shuffle is sparse: only swapped positions are stored, so a draw costs the same out of 10^12 combinations as out of
-//! 10.
+//! For each paper and each number n of masked functions, a Fisher-Yates shuffle orders all combinations of n functions.
+//! Its swaps are derived from hashes of (seed, paper, n, position). A draw takes the first `limit` combinations of that
+//! order. So a draw with a smaller limit is the beginning of a draw with a larger limit, and a paper's samples depend
+//! on no other paper. The shuffle is sparse: only swapped positions are stored, so a draw costs the same out of 10^12
+//! combinations as out of 10.
 
 use std::collections::HashMap;
 

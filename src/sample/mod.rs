@@ -1,4 +1,5 @@
-//! Samples: the tasks that agents attempt. They are counted exactly, and drawn without listing all of them.
+//! Samples: the tasks that agents attempt. The number of possible samples is computed exactly, and samples are drawn
+//! without listing all possible ones.
 //!
 //! Only the family (kind of task) of a [`Sample`] knows what the sample's id means. In most families, a sample
 //! withholds some units of an item, such as functions of a paper or steps of a solution. Such families use [`Withheld`]
@@ -90,13 +91,13 @@ impl fmt::Display for Sample {
 pub struct Withheld {
     /// The item's id, such as a paper's id.
     pub item: String,
-    /// Indexes of the units, from 0, ascending.
+    /// Indices (from 0, ascending) of the item's units that the sample withholds, such as the masked functions.
     pub units: Vec<usize>,
 }
 
 impl Withheld {
-    /// Creates the sample that withholds these units. `family` is its kind of task, and `cluster` is its paper or repo.
-    /// [`Sample::n`] is the number of units.
+    /// Creates the sample that withholds the units in `units`. `family` is the sample's kind of task, and `cluster` is
+    /// its paper or repo. [`Sample::n`] is the number of these units.
     #[must_use]
     pub fn sample(&self, family: &str, cluster: &str) -> Sample {
         Sample::new(family, &self.item, cluster, self.to_string(), self.units.len())

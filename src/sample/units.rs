@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Nesting;
 
-/// What to mask in a paper that lists functions and regions. A region is a group of statements in a function or module.
+/// Parts to mask in a paper that lists functions and regions. A region is a group of statements in a function or module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitChoice {

@@ -11,7 +11,7 @@ pub struct UpSets {
     needs: Vec<u32>,
 }
 
-/// Maximum number of steps of an item.
+/// Maximum number of steps of an item. It is small because all sets of steps are enumerated.
 pub const MOST_STEPS: usize = 20;
 
 impl UpSets {

@@ -19,7 +19,7 @@ use autoexperiment_init::wire::{self, ENVELOPE, InitJob, InitReply, InitRequest,
 const MARGIN: Duration = Duration::from_mins(1);
 /// Time from a command's start to the first check of the disk.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
-/// Time between later checks of the disk.
+/// Time from each check of the disk to the next check.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(300);
 /// Time limit of jobs that read or write files. They take milliseconds unless the machine is in trouble.
 const FILE_WALL: Duration = Duration::from_mins(1);
@@ -45,8 +45,8 @@ pub(super) struct InitConversation {
     watch: Option<DiskWatch>,
     /// Connections from processes in the sandbox to the harness; `None` before the first call of [`Self::listen`].
     relay: Option<HarnessRelay>,
-    /// The extra time that the running job gets because other processes kept the processors busy, as last reported by
-    /// the init.
+    /// Extra time that the running job (a command or a file operation) gets because other processes kept the processors
+    /// busy, as last reported by the init.
     later: Option<Duration>,
     /// The reason why no more jobs can be sent. Also set while a job is under way: if the caller drops the job's
     /// future, the value stays and no later job can be sent while the init still runs the abandoned one.
@@ -78,7 +78,8 @@ impl InitConversation {
         self.watch = Some(watch);
     }
 
-    /// Whether the connection to the init has failed. Returns `false` if only the caller has abandoned a job half-way.
+    /// Whether the sandbox is lost, for example because the connection to the init has failed. Returns `false` if the
+    /// caller has merely dropped the future of a job that is not finished.
     pub(super) fn is_lost(&self) -> bool {
         self.broken.is_some() && self.waiting.is_none()
     }
@@ -291,7 +292,7 @@ impl InitConversation {
         Some(loss)
     }
 
-    /// Ends an abandoned job, so that the workspace can still be read.
+    /// Ends a job whose future the caller has dropped, so that the workspace can still be read.
     pub(super) async fn end_abandoned_job(&mut self) -> Result<(), Fault> {
         let Some(most) = self.waiting else {
             return self.broken.clone().map_or(Ok(()), |loss| Err(Fault::Lost(loss)));
@@ -353,7 +354,7 @@ impl InitConversation {
     pub(super) async fn list(&mut self, path: &Path) -> Result<Vec<FolderEntry>, Fault> {
         let job = InitJob::List { path: path.into() };
         let bytes = self.file_job("list", path, job, &[], LISTING as u64).await?;
-        // A list that is too long has lost its middle and cannot be decoded.
+        // The init cuts out the middle of a list that is too long. Such a list cannot be decoded.
         wire::decode(&bytes).map_err(|_| Fault::Refused(format!("`{}` has too many entries", path.display())))
     }
 }

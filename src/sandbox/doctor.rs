@@ -30,8 +30,8 @@ pub struct DoctorResult {
     pub remedy: Option<String>,
 }
 
-/// Time limit in seconds of the search inside a sandbox. Manually installed software is searched first, in case the
-/// time is too short for everything.
+/// Time limit in seconds of the search for secrets inside a sandbox. The search begins with manually installed
+/// software, in case the time is too short for all files.
 const SEARCH: u64 = 20;
 
 /// Runs all checks. `cache` and `scratch` are the folders for envs and attempts, `hidden` the folders that no agent may
@@ -61,7 +61,8 @@ pub struct ExposedFolder {
     pub hidden: PathBuf,
     /// The folder that contains the hidden folder and that every sandbox shows to agents, such as `/usr`.
     pub shown: PathBuf,
-    /// Whether the hidden folder is the shown folder itself, so that no sandbox can cover it.
+    /// Whether the hidden folder is the shown folder itself. Then no sandbox can cover the hidden folder, because the
+    /// whole shown folder would be covered.
     pub is_whole: bool,
 }
 

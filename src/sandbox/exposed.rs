@@ -20,9 +20,10 @@ use crate::error::Error;
 pub(super) struct Exposure {
     /// The folder that is shown.
     pub(super) shown: PathBuf,
-    /// The folder or file that must stay hidden. If the caller gave this path, it may contain symbolic links.
+    /// The folder or file that must stay hidden. A path from the `hidden` list of [`exposures`] may contain symbolic
+    /// links.
     pub(super) hidden: PathBuf,
-    /// The path at which the hidden folder would be visible: a path in `shown`, or `shown` itself.
+    /// The path at which the sandbox would show the hidden folder or file: inside `shown`, or `shown` itself.
     pub(super) at: PathBuf,
 }
 
@@ -53,10 +54,10 @@ pub(super) fn system() -> impl Iterator<Item = &'static Path> {
     shown_to_all().filter(|folder| !folder.is_symlink())
 }
 
-/// Returns everything that must stay hidden but would be visible in the `shown` folders: folders in `hidden`, this
-/// program if it contains a suite, and other files and folders with a suite. Symbolic links in the given paths are
-/// resolved, and a hidden folder is also found through another mount of its file system. Hidden folders that do not
-/// exist are ignored.
+/// Returns everything that must stay hidden but would be visible in the `shown` folders: the folders in `hidden`, this
+/// program's own file if a suite is embedded in it, and other files and folders that contain a suite. Symbolic links in
+/// the given paths are resolved, and a hidden folder is also found through another mount of its file system. Hidden
+/// folders that do not exist are ignored.
 pub(super) fn exposures<'a>(shown: impl Iterator<Item = &'a Path>, hidden: &[PathBuf]) -> Vec<Exposure> {
     /// This program, if it contains a suite.
     static OWN: LazyLock<Option<PathBuf>> =

@@ -157,7 +157,7 @@ impl fmt::Display for Evidence {
 pub enum OutOfMemory {
     /// The sandbox's own limit.
     Own,
-    /// A limit outside the sandbox, while the sandbox was within its own.
+    /// A memory limit outside the sandbox. The sandbox's processes were within the sandbox's own limit.
     Outer(Evidence),
 }
 

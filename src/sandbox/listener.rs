@@ -47,7 +47,8 @@ struct ConnectionEnds {
     /// Bytes from the process inside the sandbox. The channel is unbounded, but the init sends at most [`RELAY_WINDOW`]
     /// bytes that have not been acknowledged.
     inward: mpsc::UnboundedSender<Vec<u8>>,
-    /// Number of bytes that may still be sent to the init before it acknowledges earlier ones.
+    /// Number of bytes that the harness may still send to the sandbox's first process (init) before this process
+    /// acknowledges earlier bytes.
     window: Arc<Semaphore>,
 }
 

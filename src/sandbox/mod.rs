@@ -79,8 +79,8 @@ impl Command {
 pub struct ExecLimits {
     /// Wall time. When it is over, all processes that the command started get TERM and, after `grace`, KILL.
     pub wall: Duration,
-    /// Maximum extension of `wall` on a busy machine, for time in which other processes occupied the processors; see
-    /// [`Exec::starved`].
+    /// On a busy machine, `wall` is extended by the time in which other processes occupied the processors, but by no
+    /// more than this; see [`Exec::starved`].
     pub patience: Duration,
     /// Time between TERM and KILL.
     pub grace: Duration,
@@ -214,8 +214,9 @@ pub trait Backend: Send + Sync {
     fn disk(&self, _bytes: u64, _folder: &Path) -> Option<Disk> {
         None
     }
-    /// Looks for evidence that the machine failed, after an attempt's sandbox has died without evidence and is gone.
-    /// Starts a fresh, empty sandbox, whose workspace is in `place`, the folder of the attempts' workspaces.
+    /// Looks for evidence that the machine failed. Called when an attempt's sandbox has died and is gone, and nothing
+    /// shows yet whether the machine was the cause. Starts a fresh, empty sandbox, whose workspace is in `place`, the
+    /// folder of the attempts' workspaces.
     async fn examine(&self, _place: &Path) -> Option<Evidence> {
         None
     }

@@ -25,8 +25,8 @@ const SPARE: Duration = Duration::from_mins(1);
 pub async fn search(sandbox: &mut dyn Sandbox, mut wanted: WantedSecrets) -> Result<NeedleHits, Fault> {
     let garbled = |error: std::io::Error| Fault::Lost(Loss::new("the search's answer is garbled").because(error));
     sandbox.write(Path::new(PLACE), program::BYTES).await?;
-    // Name these folders, because the search cannot find them in a sandbox without namespaces, where their parent
-    // folders cannot be listed.
+    // Name the folders that every sandbox shows. In a sandbox without namespaces, the search cannot find them by
+    // itself, because their parent folders cannot be listed.
     wanted.roots.extend(shown_to_all().map(Path::to_owned));
     wanted.roots.push(sandbox.workdir().to_owned());
     let mut stdin = Vec::new();

@@ -18,13 +18,13 @@ use crate::files::WholeFile;
 
 /// Version of the stored format and of the rules of the search.
 const FORMAT: u32 = 1;
-/// Minimum number of folders that makes a result worth storing.
+/// Minimum number of searched folders for which the result is stored; a smaller search is quickly repeated.
 const FEWEST: usize = 200;
 /// Minimum age of a folder's last change for its change time to be trusted: file systems may record two changes in
 /// quick succession with the same time.
 const RECENT: Duration = Duration::from_secs(2);
 
-/// The result of a search.
+/// The result of searching a folder for suites.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Searched {
     format: u32,
@@ -69,8 +69,8 @@ impl Searched {
         (stored.format == FORMAT && stored.root == root && are_same()).then_some(stored)
     }
 
-    /// Stores the result of a search that began at `begun`, if it can be trusted later. If the result cannot be
-    /// written, the next process searches again.
+    /// Stores the result of a search that began at `begun`, unless it covers few folders ([`FEWEST`]) or a folder had
+    /// just been changed ([`RECENT`]). If the result cannot be written, the next process searches again.
     pub(super) fn store(&self, file: &Path, begun: SystemTime) {
         let settled = begun.checked_sub(RECENT).and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         if self.folders.len() < FEWEST || settled.is_none_or(|time| self.changed >= time.as_secs() as i64) {

@@ -14,7 +14,7 @@ use super::json::{self, excerpt};
 /// interprets.
 ///
 /// # Errors
-/// A fragment that says what was found instead.
+/// Returns the text of an error message, which says what was found instead.
 pub fn parse_answer(raw: &str) -> Result<Map<String, Value>, String> {
     let text = raw.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
@@ -62,8 +62,8 @@ fn last_object(text: &str) -> Result<(&str, Map<String, Value>), Option<String>>
         let Some(end) = object_end(bytes, start) else {
             wrong = Some("the answer's JSON is cut off: its last `{` is never closed".into());
             unclosed += 1;
-            // Objects inside this unclosed object are not answers. Continue at the next line that begins with `{`,
-            // because an object at the start of a line does not count as inside.
+            // An object inside an object that is never closed is not an answer. So continue at the next line that
+            // begins with `{`: an object at the start of a line counts as a new object.
             match text[at..].find("\n{").filter(|_| unclosed < MOST_UNCLOSED) {
                 Some(line) => at += line + 1,
                 None => break,

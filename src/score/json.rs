@@ -114,7 +114,7 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// A value whose duplicate keys were merged: different values under one key became a string that no gold equals.
+/// A JSON value without duplicate keys. Different values under one key became the string of [`two_values`].
 struct UniqueKeysValue(Value);
 
 impl<'de> Deserialize<'de> for UniqueKeysValue {

@@ -49,7 +49,7 @@ pub struct Argument {
 pub struct StaticCheck {
     /// Whether the answer contains each argument's value, in the arguments' order.
     pub arguments: Vec<bool>,
-    /// Whether the answer is of the kind asked for.
+    /// Whether the answer is in the required language.
     pub kind: bool,
 }
 
@@ -70,7 +70,7 @@ impl StaticCheck {
 /// Parses a row's arguments: the text of a Python dict, as published, or a JSON object.
 ///
 /// # Errors
-/// A fragment that describes the fault.
+/// Returns a part of an error message that describes the fault.
 pub fn read_arguments(arguments: &Value) -> Result<Vec<Argument>, String> {
     let literal = match arguments {
         Value::String(text) => Literal::parse(text)?,
@@ -124,8 +124,9 @@ pub fn extract_code(reply: &str) -> &str {
     code.unwrap_or(reply).trim()
 }
 
-/// Returns the kind of a program by its syntax: Python if it parses as Python and is more than names and options; else
-/// Bash if its first line could begin with a command and no line looks like Python; else `None`.
+/// Returns the language of a program by its syntax: Python if it parses as Python and contains more than words and
+/// options such as `ls -l`; else Bash if its first line could begin with a command and no line looks like Python; else
+/// `None`.
 #[must_use]
 pub fn strict_kind(code: &str) -> Option<ProgramKind> {
     // Python parses `ls -l` as a difference of two names, so names alone do not make a program Python.
@@ -173,9 +174,9 @@ fn holds_value(code: &str, value: &str) -> bool {
     false
 }
 
-/// Whether a value that was found in a text is a whole token on one of its two sides, and not a part of a longer token.
-/// Both iterators begin at this side: `inside` yields the value's characters from there inwards, `outside` those of the
-/// text from there outwards.
+/// Whether a value that was found in a text is not continued by the text at one of its two ends, as in a longer word or
+/// number. Both iterators start at this end: `inside` goes through the value's characters, and `outside` through those
+/// of the text next to the value.
 fn ends_token(mut outside: impl Iterator<Item = char>, mut inside: impl Iterator<Item = char>) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let (Some(next), Some(own)) = (outside.next(), inside.next()) else { return true };

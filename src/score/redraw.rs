@@ -1,10 +1,11 @@
-//! Experiments that vary on purpose: does the agent's code draw from the same distribution as gold?
+//! Stochastic experiments, whose results vary from run to run by design: do the results of the agent's code have the
+//! same distribution as gold's repeats?
 //!
-//! Verification runs such an experiment [`RUNS`] times and compares these runs with gold's repeats. The reported result
-//! is one more draw of the agent's code, so it is compared with these runs; gold's repeats are then used only to
-//! estimate the spread. Both comparisons are permutation tests. The significance level of each test applies to all
-//! values of all experiments of a sample together. So a right solution fails the test with at most this probability,
-//! whatever the distributions are and however many values there are.
+//! Verification runs such an experiment [`RUNS`] times and compares these runs with gold's repeats. The result that the
+//! agent reports should be one more result of its code, so it is compared with these runs; gold's repeats are then used
+//! only to estimate the spread. Both comparisons are permutation tests. The significance level of each test applies to
+//! all values of all experiments of a sample together. So a right solution fails the test with at most this
+//! probability, whatever the distributions are and however many values there are.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,8 @@ use super::strict::{read_number, score_experiment};
 use super::{Expected, ExperimentVerdict, Tolerance};
 use crate::stats::{DrawPool, ROUNDING, Uniform, adjusted_p, standard_error};
 
-/// Number of random assignments of draws to groups that a test tries, in addition to the observed one.
+/// Number of random assignments of results to the two compared groups that a permutation test tries, in addition to the
+/// observed assignment.
 const ASSIGNMENTS: usize = 9_999;
 
 /// Same as [`ASSIGNMENTS`], for simulations of many tests.
@@ -24,7 +26,7 @@ const ASSIGNMENTS_IN_SIMULATIONS: usize = 999;
 /// Number of simulated solutions from which the chance of passing is estimated.
 const SIMULATIONS: usize = 200;
 
-/// Number of runs of the agent's code in verification, for each experiment that varies on purpose.
+/// Number of runs of the agent's code in verification, for each stochastic experiment.
 pub const RUNS: usize = 5;
 
 /// The settings of a permutation test: do these results of an attempt's code come from gold's distribution?
@@ -44,8 +46,9 @@ const VERIFIED: DrawTest = DrawTest { level: 0.012, furthest: 4.0 };
 /// Settings of the test that compares a reported result with verification's runs of the agent's code.
 const REPORTED: DrawTest = DrawTest { level: 0.018, furthest: 8.0 };
 
-/// Settings of the test that compares a reported result with gold's repeats, because the agent's code was not run. The
-/// level is the sum of the other two levels, so that right solutions fail equally rarely in both situations.
+/// Settings of the test that compares a reported result with gold's repeats, because the agent's code was not run. If
+/// the code is run, two tests are made, with the levels of [`VERIFIED`] and [`REPORTED`]. The sum of both is the level
+/// here, so the probability that a right solution fails has the same bound in both cases.
 const REPORTED_ALONE: DrawTest = DrawTest { level: VERIFIED.level + REPORTED.level, ..REPORTED };
 
 /// Settings of the test of the unmasked repo's own results, which is made before agents are run.
@@ -57,14 +60,14 @@ pub type ExperimentRuns = BTreeMap<String, Vec<Value>>;
 /// The numbers of a result, in gold's order.
 type ResultNumbers = Vec<f64>;
 
-/// The draws of one experiment (each draw is one result), in the groups that a test compares.
+/// The results of one experiment, in the groups that a test compares. Each result is one draw from a distribution.
 struct RedrawComparison<'a> {
     expected: &'a Expected,
-    /// The draws on which the test gives a verdict.
+    /// The results that the test judges.
     judged: Vec<&'a Value>,
-    /// The draws with which `judged` is compared.
+    /// The results with which `judged` is compared.
     with: Vec<&'a Value>,
-    /// Draws that are used only to estimate the spread: gold's repeats, unless `with` contains them.
+    /// Results that are used only to estimate the spread: gold's repeats or, if `with` contains gold's repeats, none.
     more: Vec<&'a Value>,
     /// Beginning of the reason that is given for a value that fails.
     differs: String,
@@ -76,15 +79,14 @@ pub fn settings() -> Value {
     json!({ "verified": VERIFIED, "reported": REPORTED, "assignments": ASSIGNMENTS, "rounding": ROUNDING })
 }
 
-/// Scores runs of one experiment that varies on purpose, on the unmasked repo or on a repo that the command `verify`
-/// has changed.
+/// Scores runs of one stochastic experiment, on the unmasked repo or on a repo that the command `verify` has changed.
 #[must_use]
 pub fn baseline(expected: &Expected, runs: &[Value]) -> ExperimentVerdict {
     let runs = ExperimentRuns::from([(expected.id.clone(), runs.to_vec())]);
     verified(&[expected], &runs, BASELINE).swap_remove(0)
 }
 
-/// Scores verification's results of experiments that vary on purpose. The verdicts are in the order of the experiments.
+/// Scores verification's results of stochastic experiments. The verdicts are in the order of the experiments.
 fn verified(experiments: &[&Expected], runs: &ExperimentRuns, test: DrawTest) -> Vec<ExperimentVerdict> {
     let compared = experiments.iter().map(|expected| {
         let judged: Vec<&Value> = runs.get(&expected.id).into_iter().flatten().collect();
@@ -103,8 +105,8 @@ pub(super) fn verified_attempt(experiments: &[&Expected], runs: &ExperimentRuns)
     verified(experiments, runs, VERIFIED)
 }
 
-/// Scores the reported results of experiments that vary on purpose. They are compared with the runs of the agent's code
-/// if there are some, otherwise with gold.
+/// Scores the reported results of stochastic experiments. They are compared with the runs of the agent's code if there
+/// are some, otherwise with gold.
 pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &ExperimentRuns) -> Vec<ExperimentVerdict> {
     let compared = experiments.iter().map(|(expected, reported)| {
         let repeats: Vec<&Value> = expected.tolerance.repeats.iter().collect();
@@ -123,7 +125,8 @@ pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &Exper
 fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVerdict> {
     let mut verdicts = Vec::with_capacity(compared.len());
     let mut pools = Vec::new();
-    // Indices in `compared` of the experiments whose results have gold's shape. Only these have a pool in `pools`.
+    // Indices in `compared` of the experiments whose results have gold's shape. Only their results are in `pools` and
+    // are tested.
     let mut tested = Vec::new();
     for (place, one) in compared.iter().enumerate() {
         match pool(one, test.furthest) {
@@ -141,7 +144,8 @@ fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVer
         let numbers = verdict.values.iter_mut().filter(|value| value.gold.is_number());
         for (column, (value, p)) in numbers.zip(adjusted).enumerate() {
             let mean = |rows: &[Vec<f64>]| rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64;
-            // The last draws of each pool are gold's repeats, which are in `with` or in `more`.
+            // The last results in `pool` are gold's repeats. `pool` contains `judged`, `with` and `more` in this order,
+            // and gold's repeats are `more` or, if `more` is empty, `with`.
             let gold = mean(&pool.draws[pool.draws.len() - one.expected.tolerance.repeats.len()..]);
             value.gold = gold.into();
             let judged = mean(&pool.draws[..pool.first]);
@@ -172,8 +176,9 @@ fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Resu
     Ok((shape, row))
 }
 
-/// Returns the numbers in all draws of an experiment, and the verdict of [`numbers`] on the first draw of `judged`. If
-/// `judged` is empty, or if a draw does not have gold's shape, returns only a verdict that fails.
+/// Returns the numbers in all results of an experiment, for the test, and a verdict on the first result in `judged`, in
+/// which every number passes until the test is made. If `judged` is empty, or if a result does not have gold's shape,
+/// returns only a verdict that fails.
 fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict, DrawPool), ExperimentVerdict> {
     let expected = one.expected;
     let rows = |draws: &[&Value]| -> Result<Vec<ResultNumbers>, ExperimentVerdict> {

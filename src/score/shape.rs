@@ -15,15 +15,16 @@ pub fn shape(value: &Value) -> String {
     written(value, MOST)
 }
 
-/// Returns the shape of a result with all keys and items, if [`shape`] would cut an object or a list of more than
-/// [`MOST`] entries. `None` for any other result, and if the description already contains all keys and no list has more
-/// than [`MOST`] items.
+/// Returns the shape of a result with all keys and items. Returns `None` if no object or list in the result has more
+/// than [`MOST`] entries, because [`shape`] suffices then. Also returns `None` if the experiment's `description`
+/// contains all keys, and no list has more than [`MOST`] items.
 #[must_use]
 pub fn long_shape(value: &Value, description: &str) -> Option<String> {
     (is_long(value) && !is_told(value, description)).then(|| written(value, usize::MAX))
 }
 
-/// Whether a description contains all keys of a result, and the result has no long list.
+/// Whether an experiment's description contains all keys of a result, and no list in the result has more than [`MOST`]
+/// items.
 fn is_told(value: &Value, description: &str) -> bool {
     match value {
         Value::Object(items) => {

@@ -103,7 +103,7 @@ fn check_gold_at(path: &str, gold: &Value) -> Result<(), String> {
 /// What a result has at the path of a gold value.
 #[derive(Clone, Copy)]
 enum Counterpart<'a> {
-    /// The value at the same path in the result.
+    /// The value that the result has at this path.
     Value(&'a Value),
     /// The result has no value at this path.
     Missing,

@@ -3,8 +3,8 @@
 //!
 //! The published rules' faults, all kept in the `shipped_` functions:
 //! - the comparison is called with gold and submission swapped, so only the keys and list items that the submission
-//!   contains are compared; each level of objects swaps the two again, lists do not;
-//! - a boolean, a null or an empty list or object on both sides is an exception;
+//!   contains are compared; for the values of an object, but not for the items of a list, the two are swapped again;
+//! - a boolean, a null or an empty list or object on both sides raises an exception;
 //! - landmarks (regular expressions) are searched in every output, even in one that the agent's work did not cause;
 //! - a script counts as executed if its name occurs anywhere, even in a comment, in a command that took at least ten
 //!   seconds.

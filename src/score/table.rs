@@ -53,8 +53,8 @@ fn draw(kind: &str, random: &mut Uniform) -> Vec<Vec<f64>> {
 struct Passed {
     /// Numbers of passing attempts, for biases of 0, two and four standard errors of the mean of gold's repeats.
     biased: [usize; 3],
-    /// Number of attempts without bias whose report passes after the first value of each experiment was moved by six
-    /// standard deviations.
+    /// Number of attempts without bias whose report passes although the first value that it states for each experiment
+    /// was moved by six standard deviations.
     reported_far: usize,
 }
 

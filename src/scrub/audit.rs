@@ -17,9 +17,9 @@ pub struct Audit {
     pub format: u32,
     /// Format in which the text was read.
     pub text_format: MarkupFormat,
-    /// How many numbers were removed.
+    /// Count of the removed numbers.
     pub removed: usize,
-    /// How many numbers were kept.
+    /// Count of the kept numbers.
     pub kept: usize,
     /// All numbers, in the order of the text.
     pub numbers: Vec<SeenNumber>,

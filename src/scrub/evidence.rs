@@ -10,7 +10,7 @@ use super::prose::Prose;
 use super::token::TokenKind;
 use super::words::{self, SectionKind, WordSense};
 
-/// Context that all numbers of a piece of prose have in common.
+/// Context of a piece of text, which is the same for all numbers in it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StretchContext {
     /// Section of the text.
@@ -64,8 +64,8 @@ pub(super) fn weigh(prose: &Prose<'_>, setting: StretchContext, decisions: &mut 
     }
 }
 
-/// Whether a token is a number on which no rule has decided. Also true for the marker of a removed number, so that a
-/// group stays the same after one of its numbers has been removed.
+/// Whether a token is a number on which no rule has decided. Also true for the marker that replaces a removed number,
+/// so that a group of numbers does not change when one of its numbers is removed.
 fn is_open(prose: &Prose<'_>, decisions: &[Decision], at: usize) -> bool {
     match prose.tokens[at].kind {
         TokenKind::Number(_) => decisions[at].is_none(),
@@ -74,7 +74,8 @@ fn is_open(prose: &Prose<'_>, decisions: &[Decision], at: usize) -> bool {
     }
 }
 
-/// Returns the indices of the numbers and markers that form a group, beginning with `first`.
+/// Returns the indices of the tokens in the group of numbers that begins at `first`. The markers that replace removed
+/// numbers belong to the group, too.
 fn group(prose: &Prose<'_>, decisions: &[Decision], first: usize) -> Vec<usize> {
     let mut members = vec![first];
     let mut last = first;
@@ -151,9 +152,9 @@ struct Scale<'a> {
     loudest: f64,
     /// The largest weight of any single word or sign for a result.
     spoken: f64,
-    /// Whether a metric precedes the group in the same clause.
+    /// Whether the name of a metric precedes the group of numbers in the same clause.
     measured: bool,
-    /// Whether a [`Claim`](WordSense::Claim), such as "improves", precedes the group in the same clause.
+    /// Whether a [`Claim`](WordSense::Claim), such as "improves", precedes the group of numbers in the same clause.
     claimed: bool,
     cue: Option<String>,
 }
@@ -190,7 +191,7 @@ impl Scale<'_> {
         }
     }
 
-    /// Weighs the form of the numbers.
+    /// Changes the total by the form of the numbers: decimals and signs speak for a result, whole numbers against it.
     fn form(&mut self) {
         let forms: Vec<_> = self.group.iter().filter_map(|&member| self.prose.form(member)).collect();
         let decimals = forms.iter().map(|form| form.decimals).max().unwrap_or(0);
@@ -222,7 +223,7 @@ impl Scale<'_> {
             if ends_sentence(self.prose, at) {
                 break;
             }
-            // Skip text in brackets, which is about something else.
+            // Skip text in brackets, because its words do not describe this group of numbers.
             if self.prose.sign(at) == Some(')')
                 && let Some(open) = (at.saturating_sub(FAR)..at).rev().find(|&open| self.prose.sign(open) == Some('('))
                 && (open..at).all(|inner| !ends_sentence(self.prose, inner))
@@ -236,8 +237,8 @@ impl Scale<'_> {
             }
             if self.prose.is_number(at) {
                 factor = f64::max(factor * 0.8, 0.2);
-                // Words before another number describe that number rather than the group, especially if the number
-                // directly precedes the group.
+                // Words for a setting or an action before another number describe that number rather than this group of
+                // numbers. So they count less, and least if the other number directly precedes the group.
                 passed = if distance < 1.0 { 0.1 } else { f64::min(passed, 0.6) };
             }
             let word = self.prose.word(at).to_owned();
@@ -357,7 +358,7 @@ impl Scale<'_> {
         }
     }
 
-    /// Weighs signs and fixed phrases directly before and after the group of numbers.
+    /// Changes the total by signs in the group of numbers and by signs and fixed phrases next to it.
     fn neighbours(&mut self, first: usize, last: usize, section: SectionKind, decisions: &[Decision]) {
         let prose = self.prose;
         let back = |by: usize| first.checked_sub(by).unwrap_or(usize::MAX);
@@ -478,7 +479,7 @@ impl Scale<'_> {
         }
     }
 
-    /// Whether no number of the group has more than one digit, not counting leading zeros.
+    /// Whether every number of the group has at most one digit, not counting leading zeros.
     fn is_digit(&self) -> bool {
         self.group.iter().filter_map(|&member| self.prose.form(member)).all(|form| form.digits <= 1)
     }

@@ -1,4 +1,4 @@
-//! Finds roundings of gold values among the numbers that the other rules would keep in a paper's text.
+//! Finds roundings of gold values among the numbers that all other scrubbing rules would keep in a paper's text.
 
 use super::{NumberDecision, ScrubRule};
 use crate::suite::{CHANCE_IN_PROSE, roundings, written_numbers};
@@ -11,10 +11,10 @@ const LEAST_DIGITS: usize = 3;
 /// does not matter how many numbers the text has.
 const SURE_DIGITS: usize = 5;
 
-/// Marks numbers for removal that the other rules keep although they are roundings of gold values. Numbers of the
+/// Marks roundings of gold values for removal if all other scrubbing rules would keep them. Numbers of the
 /// bibliography, the layout, markup, versions and dates are not considered. Roundings with five or more digits are
-/// always marked. Shorter ones are not marked if the text, such as a table of settings, has so many other numbers that
-/// as many matches could arise by chance ([`roundings`]).
+/// always marked. Shorter ones are not marked if as many matches could arise by chance, because the text has many other
+/// numbers, as in a table of settings ([`roundings`]).
 pub(super) fn judge(text: &str, judged: &mut [NumberDecision], gold: &[f64]) {
     let values: Vec<f64> = gold.iter().copied().filter(|value| value.is_finite()).collect();
     let mut plain = Vec::new();

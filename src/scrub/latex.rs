@@ -1,6 +1,6 @@
 //! LaTeX syntax: commands, arguments, and braces.
 
-/// The sign that a command produces.
+/// Returns the character that a command prints, such as `±` for `pm`.
 pub(super) fn sign(name: &str) -> Option<char> {
     Some(match name {
         "pm" | "mp" | "textpm" => '±',

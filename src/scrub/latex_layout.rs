@@ -27,7 +27,7 @@ pub(super) fn blocks(text: &str) -> Vec<TextBlock> {
 struct LatexReader<'a> {
     text: &'a str,
     blocks: Vec<TextBlock>,
-    /// Start of the prose that has not become a block yet.
+    /// Offset of the first byte that is in no block yet.
     begun: usize,
     section: SectionKind,
     /// Caption of the current float.
@@ -43,7 +43,7 @@ impl LatexReader<'_> {
         }
     }
 
-    /// Ends the prose before `at`.
+    /// Makes the text before `at` that is in no block yet a block of prose.
     fn flush(&mut self, at: usize) {
         if self.begun < at {
             self.push(BlockKind::Prose, self.begun..at);

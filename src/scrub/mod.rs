@@ -151,7 +151,7 @@ pub enum ScrubRule {
 pub struct ScrubOptions<'a> {
     /// Markup of the text.
     pub format: MarkupFormat,
-    /// Gold values, whose roundings are removed.
+    /// Gold values. Numbers in the text that are roundings of gold values are removed.
     pub gold: &'a [f64],
 }
 

@@ -1,5 +1,5 @@
-//! A passage of prose split into tokens, and rules that decide which unambiguous numbers are kept and which are
-//! removed.
+//! A passage of prose split into tokens, and fixed rules that keep or remove numbers. The rules decide only about
+//! numbers that can be judged without weighing the words near them.
 
 use super::ScrubRule;
 use super::number::NumberForm;
@@ -46,8 +46,8 @@ impl Prose<'_> {
         at > 0 && self.tokens.get(at).is_some_and(|token| !token.spaced && self.tokens[at - 1].end == token.start)
     }
 
-    /// Returns the rule by which this number is kept in any context, even in a table cell; `None` if no such rule
-    /// applies.
+    /// Returns the rule that keeps this number in the text whatever its context is, even in a table cell; `None` if no
+    /// such rule applies.
     pub(super) fn fixed(&self, at: usize, form: NumberForm) -> Option<ScrubRule> {
         if self.is_power(at) {
             Some(ScrubRule::Power)
@@ -129,7 +129,8 @@ impl Prose<'_> {
         }
         let before = at - 1;
         match self.tokens[before].kind {
-            // A word directly before a number makes both a name, such as `F1`. A LaTeX command in a formula does not.
+            // A word and the number directly after it form a name, such as `F1`, unless the word is a LaTeX command in
+            // a formula.
             TokenKind::Word => {
                 !self.tokens[at].formula.is_some_and(|_| self.text[..self.tokens[before].start].ends_with('\\'))
             }

@@ -11,7 +11,7 @@ use super::{
     ScrubRule, judge,
 };
 
-/// A text without its results.
+/// A text from which the results have been removed, and the decisions on its numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scrubbed {
     /// The text, with markers in place of removed numbers.

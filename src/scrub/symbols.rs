@@ -52,7 +52,7 @@ impl Prose<'_> {
                 return (short || words::sense_of(name) == Some(WordSense::Setting))
                     .then_some((false, ScrubRule::Symbol));
             }
-            // No word precedes the sign in `n_1 = 5`, `f(x) = 2` and `|a| < 3`.
+            // In `f(x) = 2` and `|a| < 3`, the token before the relation sign is not a word.
             let opened = matches!(
                 self.tokens[before - 1].kind,
                 TokenKind::Sign(')' | ']' | '|' | '_' | '²' | '‖') | TokenKind::Number(_)
@@ -133,8 +133,8 @@ impl Prose<'_> {
         let from = (0..at).rev().find(|&before| !within(&self.tokens[before])).map_or(0, |before| before + 1);
         let to = (at..self.tokens.len()).find(|&behind| !within(&self.tokens[behind])).unwrap_or(self.tokens.len());
         let relation = (from..to).find(|&place| self.sign(place).is_some_and(|sign| "=<>≈".contains(sign)));
-        // After the name of a statistic, as in `kappa = 0.6`, only the text behind the sign is examined: such a name
-        // does not make the number a part of a formula.
+        // The name of a statistic, as in `kappa = 0.6`, does not make the number a part of a formula, and neither does
+        // a name before a number with ±. So examine only the text after the relation sign.
         let from = relation
             .filter(|&relation| relation < at && relation > 0)
             .filter(|&relation| self.symbol(relation - 1).is_some_and(words::is_statistic) || self.is_plus_minus(at))

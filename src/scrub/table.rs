@@ -71,9 +71,9 @@ impl TableReader<'_> {
         &self.text[token.start..token.end]
     }
 
-    /// Decides which numbers of one cell are kept. If there is a `rule`, it keeps all numbers. Otherwise, a cell with
-    /// prose is judged like other sentences. In any other cell, numbers are results, except numbers that are kept in
-    /// any context, such as parts of names.
+    /// Decides which numbers of one cell are kept. If a `rule` is given, all numbers are kept by this rule. Otherwise,
+    /// a cell with prose is judged like other sentences. In any other cell, numbers are results, except numbers that
+    /// are kept in any context, such as parts of names.
     fn cell(&self, cell: &TableCell, rule: Option<ScrubRule>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
         if let Some(rule) = rule {
             judged.extend(keep_all(self.text, cell.range.clone(), rule));

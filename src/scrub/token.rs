@@ -221,8 +221,8 @@ impl Splitter<'_> {
             && let Some(open) = self.text[next..self.end].find('{')
             && let Some((_, form)) = number::at(self.text, next + open + 1)
         {
-            // The arguments of this command can contain only a number and units, so the whole command counts as a
-            // number.
+            // The arguments of this LaTeX command can contain only a number and units, so the command and its arguments
+            // count as one number.
             let end = self.arguments(next, 1 + units);
             self.push(TokenKind::Number(form), at, end);
             return end;
@@ -243,15 +243,15 @@ impl Splitter<'_> {
         next
     }
 
-    /// Position after a command's arguments: optional ones, and `count` in braces.
+    /// Returns the position after a LaTeX command's arguments: any optional ones, and `count` in braces.
     fn arguments(&self, mut at: usize, count: usize) -> usize {
         super::latex::arguments(&self.text[..self.end], &mut at, count);
         at
     }
 }
 
-/// The next 2,000 bytes, in which anything opened here must be closed. The limit keeps the time for splitting a text
-/// linear.
+/// Returns the first 2,000 bytes of `text`. A `$`, backtick or bracket that was opened before `text` counts as closed
+/// only if its end is in these bytes. The limit keeps the time for splitting a text linear.
 fn near(text: &str) -> &str {
     const FAR: usize = 2000;
     let mut end = text.len().min(FAR);

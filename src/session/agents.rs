@@ -67,7 +67,7 @@ pub(super) fn require_listener(agents: &[LabelledAgent], backend: &dyn Backend) 
     }
 }
 
-/// Numbers of planned attempts by agent and n.
+/// Returns the numbers of planned attempts, by agent and by the samples' n.
 pub(super) fn planned(
     samples: &[Sample],
     agents: &[LabelledAgent],

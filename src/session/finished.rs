@@ -15,7 +15,7 @@ pub struct Finished {
     /// The run's folder; the folder of a new run doesn't exist if the session was stopped while the run was being
     /// prepared.
     pub folder: PathBuf,
-    /// Planned numbers of attempts by agent and n.
+    /// Planned numbers of attempts, by agent and by n (such as the number of masked functions).
     pub planned: Vec<PlannedAttempts>,
     /// Records of all sessions, in the order of writing.
     pub records: Vec<AttemptRecord>,
@@ -38,7 +38,7 @@ impl Finished {
         }
     }
 
-    /// Whether any attempt failed, not counting lost ones.
+    /// Whether any attempt failed. Attempts that were lost to infrastructure failures do not count as failed.
     #[must_use]
     pub fn any_failed(&self) -> bool {
         self.records.iter().any(|record| !record.is_infrastructure() && !record.pass)

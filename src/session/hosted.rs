@@ -13,13 +13,13 @@ use crate::run::event::Observer;
 use crate::run::family::{Family, Item};
 use crate::run::store::Writer;
 
-/// A prepared run without planned attempts.
+/// A prepared run whose attempts are started one by one by the clients of a server.
 pub(crate) struct HostedRun {
     /// Shared state of the attempts.
     pub(crate) context: RunContext,
     /// Stores the records.
     pub(crate) writer: Writer,
-    /// The family of the samples.
+    /// The family (kind of task) of the samples.
     pub(crate) family: Arc<dyn Family>,
     /// The items that samples are drawn from.
     pub(crate) items: Vec<Arc<dyn Item>>,

@@ -68,7 +68,8 @@ pub struct Shards {
 }
 
 impl SessionOptions {
-    /// Default options for this machine: this program's families, with the baseline check; a changed suite is refused.
+    /// Default options for this machine: all kinds of tasks that this program knows are available, the baseline is
+    /// checked, and a changed suite is refused.
     #[must_use]
     pub fn on(machine: Machine) -> Self {
         let families = Families::standard();
@@ -114,14 +115,15 @@ impl Run {
         let accept = options.accept_changes;
         let run = Self::over(configuration, RunLocation::Stored { store, writer, run: Box::new(run) }, options)?;
         if !accept {
-            // Refuse a suite that has changed since the run began. Nothing is built for this comparison. Envs
-            // and agents are compared once they are ready.
+            // Refuse a suite that has changed since the run began. This early check compares only what needs no
+            // building. Envs and agents are compared later, once they are ready.
             run.place.refuse(|then| prepare::readable(then, run.family.as_ref(), &run.items))?;
         }
         Ok(run)
     }
 
-    /// Warning about requested n for which no samples were drawn, if there are any.
+    /// Warning about requested values of n (such as numbers of masked functions) for which no samples were drawn, if
+    /// there are any.
     fn beyond(&self) -> Option<String> {
         beyond(self.family.as_ref(), &self.configuration.draw, &self.samples)
     }
@@ -259,8 +261,8 @@ impl Run {
                 choose(&store, &ledger, &options.families, &configuration, &verifiers, observer, cancel).await
             }
         };
-        // Close the shard only after its verifiers have chosen, so that no other shard runs the verifiers at the same
-        // time.
+        // Record the end of this process only after its verifiers have chosen among the attempts. Afterwards, another
+        // process may run the verifiers.
         if let Some(part) = own_part {
             part.close(outcome.name())?;
         }
@@ -413,7 +415,8 @@ async fn make_attempts(
     // Storing records waits for the disk, so it must not block the async runtime.
     let keep = |records: &[&AttemptRecord]| tokio::task::block_in_place(|| writer.append(records.iter().copied()));
     let outcome = execute(Arc::new(context), left, terms, keep, observer, cancel).await?;
-    // Detect a file that was removed after its last record was written; otherwise only the next reader would notice.
+    // Fail if the records file disappeared after its last record was written. Without this check, only the next reader
+    // would notice.
     writer.check()?;
     Ok(outcome)
 }
@@ -543,7 +546,7 @@ mod tests {
         let lost = || RunOutcome::Lost(vec!["why".to_owned()]);
         assert_eq!(after_choosing(RunOutcome::Complete, error(FailureKind::Interrupted)).0, RunOutcome::Interrupted);
         assert_eq!(after_choosing(RunOutcome::Complete, error(FailureKind::CostLimit)).0, RunOutcome::CostLimit);
-        // The outcome of lost attempts takes precedence over a cost limit that stopped the verifiers.
+        // If attempts were lost, the outcome says so, even if the cost limit has also stopped the verifiers.
         assert_eq!(after_choosing(lost(), error(FailureKind::CostLimit)).0, lost());
         let (outcome, unverified) = after_choosing(RunOutcome::Complete, error(FailureKind::Model));
         assert_eq!((outcome, unverified.unwrap().kind), (RunOutcome::Complete, FailureKind::Model));

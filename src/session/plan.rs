@@ -9,11 +9,11 @@ use crate::sample::Sample;
 /// Preview of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunPlan {
-    /// The family's word for an item, such as "paper".
+    /// The word for an item of this kind of task, such as "paper".
     pub item: &'static str,
-    /// Number of samples by item and n.
+    /// Number of samples by item and n (such as the number of masked functions).
     pub samples: BTreeMap<(String, usize), usize>,
-    /// Attempts by agent and n.
+    /// Numbers of attempts by agent and n.
     pub planned: Vec<PlannedAttempts>,
     /// Number of parallel attempts.
     pub jobs: usize,
@@ -30,7 +30,7 @@ pub struct RunPlan {
     pub baseline: Option<f64>,
     /// Mean seconds of verifying one attempt.
     pub checks: Option<f64>,
-    /// Warnings about the plan, one sentence each, such as that an n has no samples.
+    /// Warnings about the plan, one sentence each, such as that no samples have a requested n.
     pub notes: Vec<String>,
 }
 

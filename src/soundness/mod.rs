@@ -231,7 +231,7 @@ impl ProofSetup {
 
     async fn options(&self, families: Families) -> Result<SessionOptions> {
         let machine = Machine::open(&self.machine).await?;
-        // Skip the checks with which a run refuses items, because a proof is also made for such items.
+        // Skip the checks by which a run refuses an item, because the soundness of such an item can be checked, too.
         Ok(SessionOptions { families, baseline: false, unchecked: true, ..SessionOptions::on(machine) })
     }
 

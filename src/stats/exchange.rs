@@ -51,8 +51,8 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<f64>> {
         })
         .collect();
     let mut random = Uniform::seeded(1);
-    // An order of the draws for each distinct [`Sizes`]. It is shuffled for each random assignment, and all pools of
-    // these sizes use it.
+    // For each distinct [`Sizes`], an order of the draws' indices. Each random assignment shuffles this order, and all
+    // pools with these sizes use the same order.
     let mut orders: Vec<(Sizes, Vec<usize>)> = Vec::new();
     let shared: Vec<usize> = prepared
         .iter()

@@ -46,7 +46,9 @@ mod tests {
 
     #[test]
     fn the_share_of_the_gap_between_pass_rates_that_a_verifier_closes_has_an_interval() {
-        // pass@1 is 0.2 and pass@k is 0.6; the verifier succeeds at 20 of the 40 samples (of 100) with a gap.
+        // Each sample has the values of pass@1, of the verifier's pass rate and of pass@k. On average, pass@1 is 0.2
+        // and pass@k is 0.6. Of the 100 samples, 40 have a gap between pass@1 and pass@k, and the verifier passes 20 of
+        // these 40.
         let values: Vec<[f64; 3]> = (0..100)
             .map(|at| match at {
                 0..20 => [1.0, 1.0, 1.0],
@@ -72,7 +74,7 @@ mod tests {
             (share - 1.0).abs() < 1e-12 && interval.low < 0.6 && (interval.high - 1.0).abs() < 1e-12,
             "{interval:?}"
         );
-        // A verifier may choose worse than chance.
+        // If a verifier chooses worse than chance, its share of the gap is negative.
         let (share, interval) = gap_closed(&samples(&[[0.4, 0.0, 1.0]; 8]), Intervals::default()).unwrap();
         assert!((share + 2.0 / 3.0).abs() < 1e-12 && interval.unwrap().low < share + 1e-9);
         assert_eq!(gap_closed(&samples(&[[0.4, 1.0, 1.0]; 2]), Intervals::default()).unwrap().1, None);

@@ -55,8 +55,8 @@ const MOST_SPREAD: f64 = 6.0;
 pub fn fit(tried: &[TryCounts], families: &[usize], fixed: usize) -> Option<Logistic> {
     let mut spreads = vec![1.0; families.len()];
     let mut best = mode(tried, families, &spreads, fixed, None)?;
-    // Optimise the standard deviation of one family after the other, by golden-section search over its logarithm, until
-    // none changes.
+    // Optimise the standard deviation of one family of random effects after the other, by golden-section search over
+    // its logarithm, until no standard deviation changes.
     for _ in 0..6 {
         let before = spreads.clone();
         for family in 0..families.len() {
@@ -135,9 +135,9 @@ impl Logistic {
     /// Estimates the correlation between tries at the same sample. `fitted` is the correlation that was assumed for
     /// this fit. Also returns the residual degrees of freedom.
     fn correlation(&self, tried: &[TryCounts], fitted: f64) -> (f64, usize) {
-        // For each sample: the number of tries, its term of Pearson's statistic for independent tries, and 1 minus the
-        // leverage. `excess` corrects the terms for the correlation. The expectation of a corrected term is 1 minus the
-        // leverage.
+        // `terms` has for each sample: the number of tries, the sample's term of Pearson's statistic for independent
+        // tries, and 1 minus the leverage. `excess` corrects the terms for a correlation, and subtracts the expectation
+        // of each corrected term, which is 1 minus the leverage.
         let (mut terms, mut left) = (Vec::new(), 0.0);
         for one in tried {
             let log_odds: f64 = one.terms.iter().map(|&(place, weight)| weight * self.effects[place]).sum();
@@ -192,7 +192,8 @@ impl Logistic {
         let z2 = two_sided(level, self.freedom).powi(2);
         let [aa, ab, bb] =
             [(intercept, intercept), (intercept, slope), (slope, slope)].map(|(i, j)| self.covariance[i * size + j]);
-        // The interval contains the x with (a + b x)^2 <= z^2 (aa + 2 ab x + bb x^2).
+        // The interval contains every x with (a + b x)^2 <= z2 (aa + 2 ab x + bb x^2), where z2 is multiplied by the
+        // variance of a + b x.
         let (square, linear, constant) = (b * b - z2 * bb, 2.0 * (a * b - z2 * ab), a * a - z2 * aa);
         let root = linear * linear - 4.0 * square * constant;
         let bounds = (square > 0.0 && root >= 0.0).then(|| Interval {
@@ -318,7 +319,7 @@ fn factorise(matrix: &mut [f64], size: usize) -> bool {
     true
 }
 
-/// Solves L L' x = b.
+/// Solves L L' x = b for x, where L is the Cholesky factor `factor`, and b is `wanted`.
 fn solve(factor: &[f64], size: usize, wanted: &[f64]) -> Vec<f64> {
     let mut x = wanted.to_vec();
     for row in 0..size {
@@ -398,10 +399,10 @@ mod tests {
 
     #[test]
     fn with_a_random_effect_the_fit_is_near_the_published_one_of_the_cattle_herds() {
-        // Contagious bovine pleuropneumonia in 15 herds (the data set `cbpp` of lme4, from Lesnoff et al., 2004): herd,
-        // new cases, animals, period. In the manual, `glmer` estimates the fixed effects -1.3983, -0.9919, -1.1282 and
-        // -1.5797, and the standard deviation 0.6421 between herds, by the full Laplace approximation. With `nAGQ = 0`,
-        // as here, the second digits differ.
+        // The data set `cbpp` of lme4 (from Lesnoff et al., 2004): contagious bovine pleuropneumonia in 15 herds. The
+        // columns are herd, new cases, animals and period. In the manual, `glmer` estimates the fixed effects -1.3983,
+        // -0.9919, -1.1282 and -1.5797, and the standard deviation 0.6421 between herds, by the full Laplace
+        // approximation. The method of `fit` is that of `nAGQ = 0`, whose estimates differ in the second digit.
         let herds = [
             (1, 2, 14, 1),
             (1, 3, 12, 2),
@@ -473,7 +474,7 @@ mod tests {
             close(fit.effects[at], published, 0.05);
         }
         close(fit.spreads[0], 0.6421, 0.03);
-        // The published standard errors: 0.2312, 0.3032, 0.3228, 0.4220.
+        // The manual also has the standard errors of these estimates.
         for (at, published) in [(15, 0.2312), (16, 0.3032), (17, 0.3228), (18, 0.4220)] {
             close(fit.variance(&[(at, 1.0)]).sqrt(), published, 0.01);
         }

@@ -87,7 +87,7 @@ pub(super) struct StudentDifference {
     flipped: Vec<(f64, usize)>,
 }
 
-/// Computes the interval of [`difference_interval`] without regard to the test.
+/// Computes the interval of [`difference_interval`] before it is adjusted to agree with the sign-flip test.
 pub(super) fn student_difference(
     samples: &[SampleValue<'_>],
     trials: f64,
@@ -118,8 +118,8 @@ pub(super) fn student_difference(
     Some(StudentDifference { mean: mean.value, interval, flipped })
 }
 
-/// Moves the bound next to 0 so that the interval contains 0 if and only if the sign-flip test doesn't reject 0 at this
-/// error rate.
+/// Moves the interval's bound on the side of 0, so that the interval contains 0 if and only if the sign-flip test
+/// doesn't reject 0 at this error rate.
 fn in_agreement(interval: Interval, mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> Interval {
     let Interval { low, high } = interval;
     match (is_rejected(flipped, 0.0, error_rate), low > 0.0 || high < 0.0) {
@@ -167,8 +167,8 @@ fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
             kept = middle;
         }
     }
-    // The bound is between `rejected` and `kept` steps. Return `rejected`, which gives the wider interval; but half a
-    // step instead of 0, because 0 itself is rejected.
+    // The bound is between `rejected` and `kept` steps. Return `rejected`, which gives the wider interval. If
+    // `rejected` is 0, return half a step, because the test rejects 0 and so the interval must not contain it.
     (f64::from(rejected).max(0.5) / steps).min(mean.abs())
 }
 
@@ -196,8 +196,8 @@ pub fn sign_flip(differences: &[f64]) -> f64 {
     if seen == 0 {
         return 1.0;
     }
-    // `chances` has the probability of each sum from -reach to reach. Before and after them it has `margin` zeros,
-    // which the loop reads as the probabilities of sums beyond this range.
+    // `chances` has the probability of each sum from -reach to reach. Before and after these probabilities, it has
+    // `margin` zeros, which the loop reads as the probabilities of sums beyond this range.
     let margin = counts.iter().copied().max().unwrap_or(0);
     let sums = 2 * reach + 1;
     let mut chances = vec![0.0; sums + 2 * margin];

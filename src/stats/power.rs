@@ -1,10 +1,11 @@
-//! The number of samples needed to detect a difference between two contenders.
+//! The number of samples needed to detect a difference between the pass rates of two contenders (agents with their
+//! models).
 
 use super::normal;
 use super::paired::sign_flip;
 use super::uniform::Uniform;
 
-/// Variation between samples and between attempts at one sample.
+/// A contender's pass rate, and its variation between samples and between attempts at one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Mean probability of passing.
@@ -16,8 +17,8 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Spread for an assumed rate. `alike` is the share of the variance, `rate * (1 - rate)`, that is between samples:
-    /// 0 if all samples are equally hard, 1 if each sample passes always or never.
+    /// Returns the spread for an assumed pass rate. `alike` is the share of the total variance `rate * (1 - rate)` that
+    /// lies between samples: 0 if all samples are equally hard, 1 if each sample passes always or never.
     #[must_use]
     pub fn assumed(rate: f64, alike: f64) -> Self {
         let total = rate * (1.0 - rate);
@@ -43,8 +44,9 @@ impl Spread {
         Some(Self { rate, between: (observed - noise).max(0.0), within })
     }
 
-    /// Variance, over samples, of the difference between two contenders' pass rates at a sample. Both contenders have
-    /// this spread and make k attempts at each sample. `correlation` is that of their pass probabilities over samples.
+    /// Variance, over samples, of the difference between two contenders' pass rates at a sample. Both contenders are
+    /// assumed to have this spread, and to make k attempts at each sample. `correlation` is the correlation of their
+    /// pass probabilities over samples.
     #[must_use]
     pub fn of_difference(&self, k: usize, correlation: f64) -> f64 {
         2.0 * self.between * (1.0 - correlation) + 2.0 * self.within / k.max(1) as f64
@@ -54,7 +56,7 @@ impl Spread {
 /// The design of a comparison of two contenders.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Design {
-    /// Spread of the first contender.
+    /// Pass rate of the first contender, and its variation.
     pub spread: Spread,
     /// Attempts per sample of each contender.
     pub k: usize,
@@ -63,13 +65,14 @@ pub struct Design {
 }
 
 impl Design {
-    /// The share of the variance that is between samples.
+    /// The share of the first contender's total variance that lies between samples.
     fn alike(&self) -> f64 {
         let Spread { between, within, .. } = self.spread;
         if between + within > 0.0 { (between / (between + within)).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// The second contender's rate: higher by the difference or, if that exceeds 1, lower.
+    /// Returns the second contender's pass rate: the first contender's plus the difference or, if the sum exceeds 1,
+    /// minus the difference.
     fn second(&self, difference: f64) -> f64 {
         let rate = self.spread.rate;
         let second = if rate + difference <= 1.0 { rate + difference } else { rate - difference };
@@ -77,7 +80,8 @@ impl Design {
     }
 
     /// Variance, over samples, of the difference between the contenders' pass rates at a sample. It is the mean of two
-    /// variances: one for the first contender's rate, and one for the second contender's rate.
+    /// values of [`Spread::of_difference`]: one as if both contenders had the first one's pass rate, and one as if both
+    /// had the second one's.
     fn variance(&self, difference: f64) -> f64 {
         let second = Spread::assumed(self.second(difference), self.alike());
         f64::midpoint(
@@ -108,7 +112,7 @@ impl Design {
         (0..samples).map(|_| one(uniform)).collect()
     }
 
-    /// The share of simulated comparisons whose p is below 1 - level.
+    /// The share of simulated comparisons in which the sign-flip test's p is below 1 - `level`.
     fn detection_rate(&self, samples: usize, difference: f64, level: f64) -> f64 {
         let mut uniform = Uniform(samples as u64 * 1009 + self.k as u64);
         let is_seen = |_: &usize| sign_flip(&self.draw(samples, difference, &mut uniform)) < 1.0 - level;
@@ -122,7 +126,8 @@ impl Design {
     }
 }
 
-/// Number of simulated comparisons per number of samples, for a standard error of about one percentage point.
+/// Number of comparisons that are simulated for one number of samples. The share of them that detect the difference
+/// then has a standard error of about one percentage point.
 const RUNS: usize = 2000;
 /// Maximum of samples² × k for which comparisons are simulated; the simulations then take some tens of milliseconds.
 const MOST_WORK: usize = 20_000;
@@ -237,10 +242,12 @@ mod tests {
 
     #[test]
     fn the_example_published_by_miller_needs_about_969_samples() {
-        // Miller (2024), section 5: a variance of differences of 1/9, none within samples, a difference of 0.03. The
-        // sign-flip test needs slightly more: random signs add d^2 to the variance, which takes 0.6% more samples.
+        // Miller (2024), section 5: the differences have a variance of 1/9 between samples and none within samples, and
+        // the difference to detect is 0.03. The sign-flip test needs 0.6% more samples than the published number,
+        // because random signs add d^2 to the variance.
         let aim = ComparisonGoal { difference: 0.03, level: 0.95, power: 0.8 };
-        // At rates around one half, a difference of 0.03 hardly changes the variance.
+        // With rates around one half, both contenders have nearly the same variance, although their rates differ by
+        // 0.03.
         let spread = Spread { rate: 0.5, between: 1.0 / 18.0, within: 7.0 / 36.0 };
         let design = Design { spread, k: 1_000_000, correlation: 0.0 };
         let samples = aim.samples(&design);
@@ -278,7 +285,8 @@ mod tests {
 
     #[test]
     fn variances_between_and_within_samples_are_estimated_correctly_from_simulated_attempts() {
-        // Pass probabilities of 0.2 and 0.8, half each: variance 0.09 between and 0.16 within samples.
+        // Half of the samples have the pass probability 0.2, the others 0.8. So the variance is 0.09 between samples
+        // and 0.16 within samples.
         let mut uniform = Uniform(3);
         let samples: Vec<(usize, usize)> = (0..20_000)
             .map(|i| (4, (0..4).filter(|_| uniform.next() < if i % 2 == 0 { 0.2 } else { 0.8 }).count()))

@@ -47,8 +47,8 @@ pub fn rate_interval(samples: &[SampleValue<'_>], trials: f64, how: Intervals) -
     Some(share_interval(share, effective(&mean, trials.max(1.0), how.level), how.level))
 }
 
-/// The interval of a weighted mean over samples, such as a pass rate by lines of code: the sum of weight times value
-/// over the sum of weights.
+/// The interval of a weighted mean over samples, such as a pass rate with the samples' lines of code as weights: the
+/// sum of weight times value over the sum of weights.
 ///
 /// The ratio is linearised, which gives each sample a value, and the method of [`rate_interval`] is applied to these
 /// values (Cochran, "Sampling Techniques", 1977, section 6.3). The effective number of trials is at most the number of
@@ -89,9 +89,9 @@ pub(super) fn is_enough(mean: &Mean, population: Population, fewest: usize) -> b
     mean.count >= fewest && (population == Population::Suite || mean.papers.len() >= FEWEST_PAPERS)
 }
 
-/// The prior assumption that all attempts at one sample end alike has the weight of this many samples.
+/// The weight, as a number of samples, of the prior assumption that all attempts at one sample end alike.
 const PRIOR_SAMPLES: f64 = 1.0;
-/// The prior assumption that papers account for [`PRIOR_SHARE`] of the variance has the weight of this many papers.
+/// The weight, as a number of papers, of the prior assumption that papers account for [`PRIOR_SHARE`] of the variance.
 const PRIOR_PAPERS: f64 = 6.0;
 /// How much of the variance of single attempts is assumed to come from differences between papers, as a share.
 const PRIOR_SHARE: f64 = 0.2;
@@ -108,8 +108,8 @@ fn effective(mean: &Mean, trials: f64, level: f64) -> f64 {
         let measured = mean.variance * (all - 1.0) / all;
         (PRIOR_SAMPLES, odds / draws, measured, least_variance(mean, trials))
     } else {
-        // Papers may have similar rates by chance. So the variance is at least half of what it would be if the samples
-        // were independent draws.
+        // Papers may have similar rates by chance. So assume at least half of the variance that the mean would have if
+        // the samples were independent draws.
         let within = spread(&mean.strata[0]) / mean.count as f64;
         (PRIOR_PAPERS, PRIOR_SHARE * odds / draws + within, mean.variance, within / 2.0)
     };
@@ -274,7 +274,8 @@ mod tests {
 
     #[test]
     fn intervals_do_not_vanish_when_samples_or_papers_agree() {
-        // Three samples that each pass 2 of 5 attempts are no more certain than 6 of 15.
+        // If three samples pass 2 of 5 attempts each, the interval must not be narrower than that of 6 passes in 15
+        // trials.
         let agreed = suite(&rates("a", &[0.4; 3]), 5.0);
         let fifteen = share_interval(0.4, 15.0, 0.95);
         assert!(agreed.low <= fifteen.low + 1e-9 && agreed.high >= fifteen.high - 1e-9, "{agreed:?} {fifteen:?}");
@@ -299,7 +300,8 @@ mod tests {
         let within: f64 = (1..9).map(|p| f64::from(p) / 10.0).map(|rate| rate * (1.0 - rate) * 50.0).sum();
         let narrow = suite(&samples, 1.0);
         assert!((narrow.high - narrow.low - 2.0 * 1.96 * within.sqrt() / 400.0).abs() < 0.006, "{narrow:?}");
-        // Assign the same samples to one paper with eight values of n, instead of to eight papers.
+        // Assign the same samples to one paper, with eight different numbers of masked functions, instead of to eight
+        // papers.
         let ns: Vec<SampleValue<'_>> =
             samples.iter().enumerate().map(|(at, sample)| SampleValue { paper: "a", n: at / 50, ..*sample }).collect();
         let same = suite(&ns, 1.0);

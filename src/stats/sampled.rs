@@ -21,14 +21,14 @@ pub enum Population {
     Papers,
 }
 
-/// Method of the intervals.
+/// How confidence intervals are computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intervals {
     /// Confidence level, such as 0.95.
     pub level: f64,
     /// The papers that the intervals are about.
     pub population: Population,
-    /// The word for a group of samples in texts: "paper", or another family's word.
+    /// The word that texts use for a group of samples: "paper" or, for other kinds of tasks, another word.
     pub group: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl Intervals {
 }
 
 impl Default for Intervals {
-    /// A level of 95% and [`Population::Suite`].
+    /// Returns the method for intervals with a level of 95%, over samples of the given papers.
     fn default() -> Self {
         Self { level: 0.95, population: Population::Suite, group: "paper" }
     }
@@ -159,7 +159,8 @@ mod tests {
         let samples = [("a", 1, 1.0), ("a", 1, 0.8), ("a", 3, 0.1), ("a", 3, 0.3), ("b", 1, 0.5), ("b", 1, 0.5)];
         let samples = samples.map(|(paper, n, value)| at(paper, n, value));
         let mean = Mean::over(&samples, Population::Suite).unwrap();
-        // Two strata of variance 0.02 and one of 0: (2 * 0.02 + 2 * 0.02) / 36.
+        // Two of the three strata have the variance 0.02, and one has the variance 0. Each has two of the six samples,
+        // so the variance of the mean is (2 * 0.02 + 2 * 0.02) / 36.
         assert!((mean.variance - 0.08 / 36.0).abs() < 1e-15 && mean.freedom == 3, "{mean:?}");
         assert!((mean.value - 3.2 / 6.0).abs() < 1e-15);
         // The variance is computed from each paper's sum of values minus the mean times the paper's number of samples:

@@ -123,8 +123,8 @@ fn a_paired_interval_is_narrower_than_that_of_two_independent_runs() {
     // 100 samples: both runs pass the same 45, and the second passes 10 more, so 10 of 100 differences are 1.
     let differences: Vec<f64> = (0..100).map(|i| f64::from(u8::from(i < 10))).collect();
     let interval = difference_interval(&at(&differences), 1.0, Intervals::default()).unwrap();
-    // The interval adds two samples with differences of 1 and -1. So the variance of the mean is
-    // (100 * 0.1 * 0.9 * 100 / 99 + 2) / 102^2, and t has 99 degrees of freedom.
+    // The interval is computed after two artificial samples, with differences of 1 and -1, are added. So the variance
+    // of the mean is (100 * 0.1 * 0.9 * 100 / 99 + 2) / 102^2, and t has 99 degrees of freedom.
     let half = 1.984_217 * ((100.0 * 0.1 * 0.9 * 100.0 / 99.0 + 2.0) / 102.0_f64.powi(2)).sqrt();
     close(interval.low, 0.1 - half, 1e-6);
     close(interval.high, 0.1 + half, 1e-6);
@@ -166,7 +166,7 @@ fn the_sign_flip_test_counts_all_assignments_of_signs() {
     for differences in [
         vec![0.2, 0.4, -0.2, 0.6, 0.0, 0.2, 0.8],
         vec![1.0, 1.0, 1.0, 1.0, 1.0],
-        // Rates over 5 attempts minus rates over 4, 3 or 2, as when some attempts were lost.
+        // Differences of rates over 5 attempts and rates over fewer attempts, as they occur if some attempts were lost.
         vec![0.2 - 0.25, 0.8 - 1.0 / 3.0, 0.6 - 0.5, -0.4, 0.75 - 0.2],
         vec![0.5, -0.5],
         vec![],

@@ -1,5 +1,5 @@
-//! The bodies of a paper's maskable functions and the code of its regions, indexed by their shingles (overlapping
-//! sequences of [`SHINGLE`] tokens).
+//! The bodies of a paper's maskable functions and the code of its regions (groups of statements that can be masked),
+//! indexed by their shingles (overlapping sequences of [`SHINGLE`] tokens).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -38,7 +38,7 @@ struct ShingleTable {
 pub struct ShingleOccurrence {
     /// The function's index in the manifest.
     pub function: usize,
-    /// The way of comparing names, as an index in [`WAYS`].
+    /// The way in which names were compared, as an index in [`WAYS`].
     pub way: usize,
     /// The shingle's number in the body.
     pub shingle: usize,

@@ -111,8 +111,8 @@ fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Checks that gold covers every experiment of the protocol, with its current command and enough repeats, and nothing
-/// else.
+/// Checks that gold has results of every experiment of the protocol and of nothing else. The results must come from the
+/// experiment's current command, and have enough repeats.
 fn gold(loaded: &LoadedPaper, protocol: Protocol, problems: &mut Vec<Problem>) {
     let path = loaded.dir.join("gold.json");
     let full = if protocol == Protocol::Full { " --full" } else { "" };

@@ -78,8 +78,8 @@ fn version_at(name: &str) -> Option<usize> {
     bytes.windows(2).position(|pair| pair[0] == b'-' && pair[1].is_ascii_digit())
 }
 
-/// Reports the paper's own packages, modules and masked functions in a built environment. `prefix` is its folder, which
-/// contains `lib/python3.*/site-packages`.
+/// Reports errors if a built environment contains the paper's own packages, modules or masked functions. `prefix` is
+/// the environment's folder, which contains `lib/python3.*/site-packages`.
 #[must_use]
 pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Error> {
     let own = own_names(loaded);
@@ -168,7 +168,7 @@ pub fn visible(loaded: &LoadedPaper) -> Vec<Error> {
     found.into_iter().map(error).collect()
 }
 
-/// Returns the units with at least nine tenths of their body in this text.
+/// Returns the indices of the functions and regions with at least nine tenths of their body in this text.
 fn copied_in(bodies: &Bodies, text: &[u8]) -> BTreeSet<usize> {
     let mut hits: BTreeMap<(usize, usize), HashSet<usize>> = BTreeMap::new();
     bodies.hits(&CodeTokens::new(text), &mut |hit| {
@@ -194,7 +194,7 @@ fn own_names(loaded: &LoadedPaper) -> BTreeSet<String> {
             }
         }
     }
-    // Also add the names of the packages that contain masked functions, because a package need not have an
+    // Also add the names of the packages that contain masked functions: the loop above misses packages without an
     // `__init__.py`.
     for place in 0..loaded.paper.units.len() {
         let path = loaded.source(place).path();
@@ -213,7 +213,7 @@ fn own_names(loaded: &LoadedPaper) -> BTreeSet<String> {
         let named = text.lines().filter_map(|line| line.trim().strip_prefix("name")?.trim_start().strip_prefix('='));
         names.extend(named.map(|name| normalised(name.trim().trim_matches([',', '"', '\'']))));
     }
-    // Remove names that many repos use.
+    // Remove names that many repos use, because they do not identify the paper's own package.
     for common in ["setup", "conftest", "tests", "test", "main", "utils", "scripts", "examples", "--init--", ""] {
         names.remove(common);
     }

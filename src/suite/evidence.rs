@@ -50,8 +50,8 @@ pub struct FunctionEvidence {
     pub survivors: Vec<String>,
     /// Largest share of the function's body that is in one other place that agents see, 0 to 1, by 12-token shingles.
     pub containment: f64,
-    /// Place that contains the largest share of the body: the selector of a function if at least half of the share is
-    /// in that function, otherwise `file:line` or a file. Empty if `containment` is 0.
+    /// The place that contains the share `containment` of the body: the selector of a function if at least half of the
+    /// share is in that function, otherwise `file:line` or a file. Empty if `containment` is 0.
     pub contained_in: String,
 }
 
@@ -64,8 +64,9 @@ impl FunctionEvidence {
     }
 }
 
-/// Numbers of kinds of mutants that two early versions of the program knew. The first version knew only kinds that
-/// change tokens. The second also knew the mistakes of a careless reader of the paper.
+/// Numbers of kinds of mutants that two early versions of the program knew; their files do not state the number. The
+/// first version knew only kinds that change tokens. The second version also knew kinds that imitate the mistakes of a
+/// careless reader of the paper.
 const FIRST_KINDS: (usize, usize) = (11, 19);
 
 impl PaperEvidence {

@@ -81,8 +81,9 @@ impl GoldValues {
     #[must_use]
     pub fn hide(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        // Repeat this until nothing is found. Each replacement leaves fewer numbers in the text. With fewer numbers,
-        // chance may no longer explain why one of the remaining numbers agrees with a gold value.
+        // Repeat this until no gold value is found. Each replacement leaves fewer numbers in the text. With fewer
+        // numbers, it becomes less probable that one agrees with a gold value by chance, so numbers may be found that
+        // were not found before.
         loop {
             let numbers = written_numbers(&text, 3);
             let found = roundings(&numbers, &self.values, CHANCE_IN_PROSE);

@@ -32,11 +32,11 @@ pub struct LoadedPaper {
     pub repo_dir: PathBuf,
     /// The env's folder.
     pub env_dir: PathBuf,
-    /// Which maskable functions are nested in which; regions are left out.
+    /// Which maskable functions are nested in which. Regions (maskable groups of statements) are not included.
     pub nesting: Nesting,
-    /// Which maskable functions and regions (statements that can be masked on their own) are nested in which.
+    /// Which maskable parts of the code are nested in which: functions, and regions (maskable groups of statements).
     pub units: Nesting,
-    /// SHA-256 in hex of the manifest, the text, gold and the dependency matrix.
+    /// SHA-256 in hex of the manifest, the paper's text, gold and the dependency matrix.
     pub digest: String,
     sources: PaperSources,
 }
@@ -48,18 +48,21 @@ pub struct MaskedFile {
     pub path: PathBuf,
     /// The masked text.
     pub bytes: Vec<u8>,
-    /// For each function or region that is masked in this file, its index and the range of bytes that replaces it.
+    /// For each part of the code that is masked in this file, its index in the manifest, and the range of `bytes` that
+    /// replaces it.
     pub stand_ins: Vec<(usize, Range<usize>)>,
 }
 
-/// Size of one function or region.
+/// Size of one maskable part of the code: a function, or a region (a group of statements).
 #[derive(Debug, Clone, Serialize)]
 pub struct FunctionStatistics {
-    /// Selector of the function or region.
+    /// Name of the part, as in files and tables; a function is named by its selector.
     pub at: String,
-    /// Number of lines from `def` to the end of the last statement; from the first to the last statement of a region.
+    /// Number of lines: of a function, from its `def` to the end of its last statement; of a region (a group of
+    /// statements), from its first to its last statement.
     pub lines: usize,
-    /// Number of call expressions in a function's body. Always 0 for a region, whose calls are not counted.
+    /// Number of call expressions in a function's body. Always 0 for a region (a group of statements), whose calls are
+    /// not counted.
     pub calls: usize,
 }
 
@@ -68,8 +71,8 @@ impl LoadedPaper {
     ///
     /// # Errors
     /// Kind `Suite`: a broken manifest, gold file or dependency matrix, a missing repo, env or text, a selector that
-    /// matches no function or several, functions or regions that overlap in part, a source file with syntax errors.
-    /// Kind `Machine` if the manifest, gold file or dependency matrix cannot be read.
+    /// matches no function or several, maskable parts of the code that overlap in part or are the same lines, a source
+    /// file with syntax errors. Kind `Machine` if the manifest, gold file or dependency matrix cannot be read.
     pub fn load(suite: &Suite, id: &str) -> Result<Self> {
         let dir = suite.paper_dir(id);
         let manifest = dir.join("paper.toml");
@@ -132,7 +135,8 @@ impl LoadedPaper {
         self.tests(functions).into_iter().filter(is_shown).collect()
     }
 
-    /// Returns the functions and regions from which samples are drawn, and how they are nested.
+    /// Returns the maskable parts of the code from which samples are drawn, as indices in the manifest, and how they
+    /// are nested. `choice` selects functions, regions (groups of statements) or both.
     #[must_use]
     pub fn drawn(&self, choice: UnitChoice, is_wanted: impl Fn(usize) -> bool) -> (Vec<usize>, Nesting) {
         let (functions, all) = (self.paper.functions.len(), self.paper.units.len());
@@ -146,11 +150,11 @@ impl LoadedPaper {
         (places, nesting)
     }
 
-    /// Returns the index of a function or region, which is given by its number in the manifest (from 0), by its
-    /// selector, or by its name alone if no other has this name.
+    /// Returns the index of a maskable part of the code: a function, or a region (a group of statements). `function` is
+    /// the part's number in the manifest (from 0), its selector, or its name alone if no other part has this name.
     ///
     /// # Errors
-    /// Kind `Usage` if there is no such function or region, or several.
+    /// Kind `Usage` if there is no such part, or several.
     pub fn place(&self, function: &str) -> Result<usize> {
         let all = &self.paper.units;
         if let Ok(place) = function.parse::<usize>() {
@@ -171,7 +175,8 @@ impl LoadedPaper {
         }
     }
 
-    /// Refuses indices that the manifest does not have, and a function together with another function nested in it.
+    /// Refuses indices that the manifest does not have, and a maskable part of the code together with another that is
+    /// nested in it.
     ///
     /// # Errors
     /// Kind `Usage`.
@@ -190,11 +195,11 @@ impl LoadedPaper {
         Ok(())
     }
 
-    /// Returns the files of these functions and regions in masked form. Nothing is parsed again, because the positions
-    /// of all bodies are known.
+    /// Returns the files that contain these maskable parts of the code, with the parts masked. Nothing is parsed again,
+    /// because the positions of all parts are known.
     ///
     /// # Errors
-    /// Kind `Suite` for a function together with another function nested in it.
+    /// Kind `Suite` if one of these parts is nested in another.
     pub fn masked(&self, units: &[usize]) -> Result<Vec<MaskedFile>> {
         self.by_module(units)
             .into_iter()
@@ -226,7 +231,7 @@ impl LoadedPaper {
         Ok(())
     }
 
-    /// Masks one function or region alone and verifies the result by parsing it again.
+    /// Masks only this part of the code, and verifies the masked file by parsing it again.
     ///
     /// # Errors
     /// If the verification fails.
@@ -238,27 +243,27 @@ impl LoadedPaper {
         Ok(())
     }
 
-    /// Returns the files of these functions and regions, unchanged.
+    /// Returns the original files that contain these maskable parts of the code.
     #[must_use]
     pub fn originals(&self, units: &[usize]) -> Vec<(PathBuf, Vec<u8>)> {
         let modules = self.by_module(units).into_keys().map(|module| &self.sources.modules[module]);
         modules.map(|module| (module.path().to_owned(), module.source().to_vec())).collect()
     }
 
-    /// Returns the parsed file of a function or region.
+    /// Returns the parsed file that contains this maskable part of the code.
     #[must_use]
     pub fn source(&self, unit: usize) -> &Module {
         self.sources.unit(unit).0
     }
 
-    /// Returns the position of a function or region in its parsed file.
+    /// Returns the position of a maskable part of the code in its parsed file.
     #[must_use]
     pub fn piece(&self, unit: usize) -> &Piece {
         self.sources.unit(unit).1
     }
 
-    /// Returns the function `unit`, or the function around the region `unit`, as an index into its file's functions;
-    /// `None` for a region outside of functions.
+    /// Returns the function that contains a maskable part of the code or is this part, as an index into its file's
+    /// functions; `None` for statements outside of functions.
     #[must_use]
     pub fn function_of(&self, unit: usize) -> Option<usize> {
         match self.piece(unit) {
@@ -267,8 +272,8 @@ impl LoadedPaper {
         }
     }
 
-    /// Returns the range of bytes that is removed from a file when this function or region is masked, without
-    /// docstrings.
+    /// Returns the range of bytes that masking this part of the code removes from its file. Masking keeps docstrings,
+    /// so the range does not include them.
     #[must_use]
     pub fn code(&self, unit: usize) -> Range<usize> {
         let (module, piece) = self.sources.unit(unit);
@@ -284,8 +289,9 @@ impl LoadedPaper {
         units.iter().map(|&unit| self.source(unit).code_lines(&self.code(unit))).sum()
     }
 
-    /// Returns the mutants that change the code of this function or region. For a region, these are the mutants of the
-    /// function around it that change only code in the region; a region outside of functions has no mutants.
+    /// Returns the mutants that change this maskable part of the code. For a region (a group of statements), these are
+    /// the mutants of the function around it that change only code in the region. Statements outside of functions have
+    /// no mutants.
     ///
     /// # Errors
     /// Kind `Internal` if the file no longer parses.
@@ -297,7 +303,8 @@ impl LoadedPaper {
         Ok(mutants)
     }
 
-    /// Returns the sizes of all functions and regions, in the manifest's order.
+    /// Returns the sizes of all maskable parts of the code: first of the functions, then of the regions (groups of
+    /// statements).
     #[must_use]
     pub fn statistics(&self) -> Vec<FunctionStatistics> {
         let figures = |(place, unit): (usize, &super::Unit)| {
@@ -311,7 +318,7 @@ impl LoadedPaper {
         self.paper.units.iter().enumerate().map(figures).collect()
     }
 
-    /// Groups functions and regions by the index of their module. Each of them is paired with its own index.
+    /// Groups maskable parts of the code by the index of their module. Each part is paired with its own index.
     fn by_module(&self, units: &[usize]) -> BTreeMap<usize, Vec<(usize, MaskedPart<'_>)>> {
         let mut grouped: BTreeMap<usize, Vec<(usize, MaskedPart<'_>)>> = BTreeMap::new();
         for &unit in units {

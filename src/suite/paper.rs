@@ -92,7 +92,7 @@ pub struct ManifestFunction {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManifestRegion {
-    /// Short name, unique among the regions at this place.
+    /// Short name, unique among the regions with the same `at`.
     pub name: String,
     /// The function, as in [`ManifestFunction::at`]; or only a file, for statements outside of functions, and for tags.
     pub at: String,
@@ -105,7 +105,7 @@ pub struct ManifestRegion {
     /// Name in the comments around the region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Number of the match to use, from 1, if there are several.
+    /// If `first` or `tag` occurs several times, the number of the occurrence to use, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
     /// Description for the agent.
@@ -205,7 +205,7 @@ pub struct Parameters {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CurtailedEvidence {
-    /// The curtailed command that was measured.
+    /// The experiment's command with the curtailed (shorter) values that were measured.
     pub command: String,
     /// Number of solutions that were run under both protocols.
     pub attempts: usize,
@@ -352,7 +352,7 @@ impl ManifestRegion {
         format!("{}[{}]", self.at, self.name)
     }
 
-    /// Returns how to find the region in its function or file.
+    /// Returns what identifies the region in its function or file: a tag, or the beginnings of statements.
     #[must_use]
     pub fn bounds(&self) -> Bounds<'_> {
         match (&self.tag, &self.first) {

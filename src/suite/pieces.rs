@@ -1,4 +1,5 @@
-//! Finds a paper's functions and regions in its repo, and how they are nested.
+//! Finds the functions and regions that a paper's manifest names in the paper's repo, and how they are nested. A region
+//! consists of some statements of a function or file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -18,8 +19,8 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// Converts the part to a [`MaskedPart`] for [`Module::cut`]. `description` becomes the docstring of a function
-    /// that has none.
+    /// Returns the [`MaskedPart`] that tells [`Module::cut`] to mask this function or region. `description` becomes the
+    /// docstring of a function that has none.
     #[must_use]
     pub const fn cut<'text>(&'text self, description: Option<&'text str>) -> MaskedPart<'text> {
         match self {
@@ -40,7 +41,8 @@ pub(super) struct PaperSources {
 }
 
 impl PaperSources {
-    /// Returns the module of a function or region, and its position in that module.
+    /// Returns the module that contains a function or region, and its position in that module. `unit` is the index of
+    /// the function or region in the manifest.
     pub(super) fn unit(&self, unit: usize) -> (&Module, &Piece) {
         let (module, piece) = &self.places[unit];
         (&self.modules[*module], piece)
@@ -109,7 +111,8 @@ pub(super) fn find(paper: &Paper, repo: &Path, manifest: &Path) -> Result<PaperS
     Ok(sources)
 }
 
-/// Splits the manifest's field `at` into file and function. For a region outside of functions, the field names only a
+/// Splits the manifest's field `at` into file and function. `region` is whether the field belongs to a region (some
+/// statements of a file) instead of a function. If the statements are outside of functions, the field names only a
 /// file.
 fn place_of(at: &str, region: bool) -> Result<(PathBuf, Option<String>)> {
     if !region || at.contains("::") {

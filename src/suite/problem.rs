@@ -12,7 +12,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Creates a problem that makes results wrong.
+    /// Creates a fatal problem: one that makes results wrong.
     #[must_use]
     pub const fn error(error: Error) -> Self {
         Self { fatal: true, error }

@@ -18,8 +18,8 @@ pub(crate) const PYTHON: &str = include_str!("tolerance.py");
 
 /// Minimum number of stored repeats in the gold of a stochastic experiment. With 96 repeats, the test of a single
 /// reported result can refuse an invented number, because the smallest possible p-value is well below the test's
-/// significance level (docs/statistics.md). Also, for 95% of all golds, a right solution passes with a probability of
-/// at least 90%.
+/// significance level (docs/statistics.md). Also, a right solution passes with a probability of at least 90%, except if
+/// gold's repeats are among the least representative 5%.
 pub(crate) const FEWEST_REPEATS: usize = 96;
 
 /// Probability that another repeat of gold is inside the interval that serves as a tolerance.
@@ -88,7 +88,7 @@ impl ToleranceRule {
         matches!(self, Self::Named(NamedTolerance::Stochastic))
     }
 
-    /// Returns the relative tolerance if gold's repeats use up more than a fifth of it. `spread` is the largest
+    /// Returns the relative tolerance if gold's repeats differ by more than a fifth of it. `spread` is the largest
     /// relative difference between the repeats.
     pub(crate) fn nearly_exceeded_by(self, spread: f64) -> Option<f64> {
         match self {
@@ -187,9 +187,9 @@ impl Tolerance {
         Self { relative: f64::INFINITY, absolute: f64::INFINITY, counts: f64::INFINITY, repeats: Vec::new() }
     }
 
-    /// Compares a number with gold's number. `repeats` are the values at the same path in gold's repeats. If the
-    /// tolerance has repeats, the number must be within the 95% prediction interval of these values, as in CORE-Bench's
-    /// published rule.
+    /// Compares a number with gold's number. `repeats` are the values at the same path in gold's repeats. If the field
+    /// `repeats` is not empty, the number must be within the 95% prediction interval of these values, as in
+    /// CORE-Bench's published rule.
     pub(crate) fn compare(&self, gold: &Number, repeats: &[&Value], got: f64) -> NumberComparison {
         // Converting to a double never fails, because all of serde_json's numbers have 64 bits.
         let expected = gold.as_f64().unwrap_or(f64::NAN);
@@ -206,8 +206,8 @@ impl Tolerance {
         NumberComparison { error, fault }
     }
 
-    /// If the tolerance has repeats, returns the interval in which a number must be, or the reason why this interval
-    /// cannot be computed.
+    /// Returns the interval in which a number must be, or the reason why this interval cannot be computed; `None` if
+    /// the field `repeats` is empty, so that a number need not be in an interval.
     fn interval(&self, repeats: &[&Value]) -> Option<Result<Interval, String>> {
         if self.repeats.is_empty() {
             return None;
@@ -235,8 +235,9 @@ fn distance(gold: f64, got: f64, relative: f64, absolute: f64) -> (f64, bool) {
     }
 }
 
-/// Allowance for rounding: four units in the last place of a double. Rounding changes the difference of two decimals
-/// and its bound by at most this much.
+/// Allowance for rounding: four units in the last place of a double. Decimal numbers are rounded when they become
+/// doubles. This changes the difference of two numbers, and the maximum difference that is permitted, by at most this
+/// much.
 const SLACK: f64 = 4.0 * f64::EPSILON;
 
 /// Whether a number is inside an interval, bounds included, with the same allowance for rounding as for a tolerance.

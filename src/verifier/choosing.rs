@@ -64,8 +64,9 @@ pub async fn reach(verifiers: &[Arc<dyn Verifier>], known: Option<&dyn Model>) -
     Ok(probed)
 }
 
-/// Lets all verifiers choose, one after another. If a verifier reaches the cost limit or its model fails, the other
-/// verifiers still run, because some need no model; the error is returned at the end.
+/// Lets all verifiers choose among the attempts of each group, one verifier after another. If a verifier reaches the
+/// cost limit or its model fails, the other verifiers still run, because some need no model; the error is returned at
+/// the end.
 ///
 /// # Errors
 /// Returns the first of the verifiers' errors.

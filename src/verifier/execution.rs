@@ -43,8 +43,8 @@ impl Verifier for Execution {
         let running: Vec<Candidate> = places.iter().map(|&place| candidates[place].clone()).collect();
         let choice = self.then.choose(question, &running, votes).await?;
         Ok(VerifierChoice {
-            // The choice is an index into the running candidates. Convert it to an index into all candidates. An
-            // invalid index becomes `all`, which is invalid, too, so that the caller reports the error.
+            // `chosen` is an index into `running`, the candidates whose code runs. Convert it to an index into all
+            // candidates. An invalid index becomes `all`, which is invalid, too, so that the caller reports the error.
             chosen: choice.chosen.map(|chosen| places.get(chosen).copied().unwrap_or(all)),
             reason: format!("{left} of {all} run; {}", choice.reason),
             ..choice

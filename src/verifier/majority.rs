@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::score::score_experiment;
 
 /// Chooses the attempt with which most others agree, the first of them in a tie. Agreement within tolerances is not
-/// transitive, so this is the centre of the largest cluster rather than a member of an equivalence class.
+/// transitive, so the attempts that agree with the chosen one may not agree with each other.
 pub(super) struct Majority;
 
 #[async_trait]

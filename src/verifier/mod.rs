@@ -38,7 +38,7 @@ pub struct Candidate {
     /// Whether every experiment produced a result when the attempt's code was run again; `None` if it was not run
     /// again.
     pub runs: Option<bool>,
-    /// Whether the attempt passes. Only the oracle uses it.
+    /// Whether the attempt passes. Only the verifier `oracle` uses this field.
     pub pass: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Candidate {
 pub struct VerifierChoice {
     /// Index of the chosen candidate; `None` if the verifier chose none.
     pub chosen: Option<usize>,
-    /// Reason for the choice.
+    /// Why the verifier made this choice.
     pub reason: String,
     /// Tokens used.
     pub usage: Usage,
@@ -62,14 +62,14 @@ pub struct VerifierChoice {
 /// A method of choosing one of several attempts.
 #[async_trait]
 pub trait Verifier: Send + Sync {
-    /// Short name under which choices are stored, such as `majority`.
+    /// The verifier's short name, such as `majority`. The verifier's choices are stored under this name.
     fn name(&self) -> String;
     /// The model that the verifier asks, if any.
     fn model(&self) -> Option<&dyn Model> {
         None
     }
-    /// Chooses one of the candidates. There is at least one, and they are in the order of their attempts. Model calls
-    /// go through `votes`.
+    /// Chooses one of the candidates. There is at least one, and they are in the order of their attempts. `votes`
+    /// stores the replies of the verifier's model, and decides whether the model may be called again.
     ///
     /// # Errors
     /// Kind `Model` if a required model does not answer, and the errors of `votes`.

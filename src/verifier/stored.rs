@@ -55,7 +55,7 @@ const fn is_none(count: &u32) -> bool {
     *count == 0
 }
 
-/// A vote of a verifier's model, with the choice that it belongs to: verifier, agent, model, sample and attempts.
+/// A vote of a verifier's model. The fields besides `vote` identify the choice for which the model voted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct VoteRecord {
     verifier: String,
@@ -226,7 +226,8 @@ pub fn spent(store: &Store) -> Result<VerifierSpending> {
     let StoredRecords { records: votes, mut notes } = lines::<VoteRecord>(store, "votes.jsonl")?;
     let choices = choices(store)?;
     notes.extend(choices.notes);
-    // Add the cost of choices without stored votes, which earlier versions of this program made.
+    // Earlier versions of this program stored a verifier's choices, but not the votes for them. Add the cost of such
+    // choices.
     let unkept = choices.records.into_iter().filter(|choice| {
         !votes.iter().any(|vote| {
             (&vote.verifier, &vote.agent, &vote.model, &vote.sample, &vote.attempts)

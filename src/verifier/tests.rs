@@ -86,8 +86,9 @@ async fn the_verifier_oracle_picks_a_passing_candidate_and_the_verifier_none_pic
 async fn a_verifiers_model_votes_once_per_candidate_order_and_repeats_an_unreadable_vote() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("votes.jsonl");
-    // In order 0, the first reply is unreadable and the second one names A. In order 1, the first reply names B, so the
-    // model is not asked again.
+    // The model is shown the candidates in two orders. In the first order, its first reply is unreadable, so it is
+    // asked again, and the second reply names A. In the second order, its first reply names B, so it is not asked
+    // again.
     let lines = [r#"{"text": "the best is Z", "cost": 0.5}"#, r#"{"text": "{\"choice\": \"A\"}", "cost": 0.25}"#];
     let more = [r#"{"text": "{\"choice\": \"B\"}"}"#, r#"{"text": ""}"#];
     std::fs::write(&script, [lines, more].concat().join("\n")).unwrap();
@@ -97,10 +98,10 @@ async fn a_verifiers_model_votes_once_per_candidate_order_and_repeats_an_unreada
     let candidates = [candidate(0, Some(1.0), None, false), candidate(1, Some(2.0), None, false)];
     let choice = verifier.choose(&question(), &candidates, &NoVotes).await.unwrap();
     assert!((choice.cost - 0.75).abs() < 1e-12);
-    // The second order is the reverse of the first, so its B is the candidate that the first order calls A.
+    // The second order is the reverse of the first, so B in the second order is the candidate that is A in the first.
     assert!(choice.chosen.is_some() && choice.reason.starts_with("2 of 2 votes"), "{choice:?}");
-    // The verifier's name states the model and the number of orders, so that choices made with other models or numbers
-    // of orders have other names.
+    // The verifier's name contains the model and the number of orders in which the candidates are shown. So choices
+    // made with another model or another number of orders have another name.
     assert!(verifier.name().starts_with("model:") && verifier.name().ends_with("*2"), "{}", verifier.name());
     // Identical candidates need no vote and cost nothing.
     let same = [candidates[0].clone(), Candidate { attempt: 1, ..candidates[0].clone() }];
@@ -186,7 +187,8 @@ async fn a_refused_question_is_a_failed_vote_and_does_not_end_the_verifier() {
         assert!(choice.chosen.is_some() && choice.reason.starts_with("1 of 2 votes"), "{choice:?}");
         assert!((choice.cost - 0.75).abs() < 1e-12, "{choice:?}");
         assert_eq!((kept.len(), &kept[0].named, &kept[0].said), (2, &VoteOutcome::Failed, &said));
-        // With a single order, the only call fails, so there is no vote. The reason of the choice says so.
+        // If the candidates are shown in only one order, the only call fails, so there is no vote. The reason of the
+        // choice says so.
         let (choice, kept) = choose(FailingAt(0, error), 1).await;
         let choice = choice.unwrap();
         assert_eq!((choice.chosen, choice.reason), (Some(0), format!("no vote ({said}); chose the first attempt")));

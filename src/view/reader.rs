@@ -130,7 +130,7 @@ impl RunReader {
     /// read when its sample is shown.
     ///
     /// # Errors
-    /// Kind `Store` if no run can be read, `Usage` if the labels don't fit the runs.
+    /// Kind `Store` if no run can be read, `Usage` if [`Labels::fit`] rejects the labels.
     pub fn gather(&mut self) -> Result<GatheredRuns> {
         let mut gathered = GatheredRuns {
             material: Material::default(),
@@ -245,8 +245,8 @@ impl RunReader {
         let material = &mut gathered.material;
         if !is_known {
             let units = family.withheld(sample).map(|withheld| withheld.units).unwrap_or_default();
-            // Look up names only if a unit (such as a function) of this sample has no name yet. The first few samples
-            // usually cover all units of an item.
+            // Ask the item for names only if a unit (such as a function) that this sample withholds has no name yet.
+            // The first few samples usually cover all units of an item.
             let names = material.units.entry(item.clone()).or_default();
             if let Ok(known) = known
                 && units.iter().any(|place| !names.contains_key(place))

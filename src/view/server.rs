@@ -1,4 +1,5 @@
-//! Serves the page in a browser while runs continue: on this machine only, to whoever has the address, and read-only.
+//! Serves the report of runs as a page for a browser, while the runs continue. The page changes nothing, and only users
+//! of this machine who know its address can open it.
 //!
 //! The address contains a random token; without it every request is refused, so that other users of the machine and
 //! pages of other sites see nothing. The request's host must be a local name, which prevents access through a foreign
@@ -156,8 +157,8 @@ impl ViewState {
                 let mut gathered = known.gathered;
                 reader.read_on(&mut gathered).is_ok_and(|is_all| is_all).then_some(gathered)
             });
-            // The old data have been dropped already, because the memory might not suffice for the old and the new data
-            // together.
+            // If new records cannot be added to the known data, read everything again. The known data have already been
+            // dropped, because the memory might not suffice for both.
             let gathered = read_on.map_or_else(|| reader.gather(), Ok)?;
             *latest = Some(LatestRuns::new(stamp, gathered));
         }

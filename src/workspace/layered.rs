@@ -122,8 +122,9 @@ impl Workspace {
         self.snapshot.products().iter().map(String::as_str)
     }
 
-    /// Returns the changes since the workspace was created. Call it after the sandbox has been destroyed: if the tree
-    /// changes meanwhile, the result is inconsistent, although the host is safe.
+    /// Returns the changes since the workspace was created. Call this method after the sandbox has been destroyed: if a
+    /// process still changes the files, the result is inconsistent. Even then, no symbolic link is followed, so the
+    /// host is safe.
     ///
     /// # Errors
     /// Kind `Machine` if the tree cannot be read.
@@ -138,7 +139,8 @@ impl Workspace {
         self.dir.join("look")
     }
 
-    /// Returns the changes in the copy of the sandbox's upper layer at [`aside`](Self::aside), and removes the copy.
+    /// Returns the changes since the workspace was created, according to the copy of the sandbox's upper layer at
+    /// [`aside`](Self::aside). Removes the copy.
     ///
     /// # Errors
     /// Same as [`Workspace::changes`].
@@ -184,7 +186,7 @@ impl Workspace {
             .collect();
         for change in accepted.iter().filter(|change| change.kind == ChangeKind::Removed) {
             let replaced = Path::new(&change.path).ancestors().skip(1).filter_map(Path::to_str);
-            // Skip files in a folder that a file replaces: they are removed when that file is written.
+            // Skip a removed file whose folder became a file: writing that file removes the folder with its contents.
             if !replaced.into_iter().any(|above| written.contains_key(above)) {
                 self.take_away(&change.path)?;
             }

@@ -62,8 +62,8 @@ pub enum Layers {
         tree: PathBuf,
         /// The snapshot's digest, which identifies its image.
         digest: String,
-        /// A folder in the format of an overlay's upper layer. It contains the masked files at first, and the attempt's
-        /// changes after its sandbox was destroyed.
+        /// A folder in the format of an overlay's upper layer. At first it contains the masked files. The attempt's
+        /// changes are copied into it when its sandbox is destroyed.
         upper: PathBuf,
     },
 }
@@ -109,7 +109,7 @@ pub struct Changes {
     pub unlisted: u64,
 }
 
-/// Limits on the changes of an attempt that are kept.
+/// Limits on the number and the size of an attempt's changes that are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeLimits {
     /// Maximum bytes of one file. A longer file becomes [`ChangeKind::Skipped`].

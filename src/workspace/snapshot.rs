@@ -155,7 +155,7 @@ impl Snapshot {
         &self.products
     }
 
-    /// Returns the folder that contains the copy.
+    /// Returns the folder in the cache that contains the copy of the repo.
     pub fn tree(&self) -> &Path {
         &self.tree
     }
@@ -177,8 +177,8 @@ fn examine(repo: &Path) -> Result<(PathBuf, TreeManifest, String)> {
     Ok((repo, manifest, digest))
 }
 
-/// Returns the folder in the cache that contains the copy with this digest; makes the copy if necessary. `root`
-/// returns, for a path, the folder from which to copy it.
+/// Returns the folder in the cache that contains the copy of the repo with this digest, and makes the copy if it does
+/// not exist. For each path in the repo, `root` returns the folder from which to copy it.
 fn copied<'a>(
     manifest: &TreeManifest,
     root: &impl Fn(&str) -> &'a Path,

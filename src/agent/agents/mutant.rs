@@ -1,6 +1,6 @@
 //! `mutant:P`: restores each masked function correctly with probability 1-P, and otherwise with one small change (a
-//! mutant). If the experiments notice every mutant, the agent's pass rate at n functions is (1-P)^n. This known value
-//! is used to check the statistics from end to end.
+//! mutant). If the experiments notice every mutant, the agent's pass rate with n masked functions is (1-P)^n. This
+//! known value is used to check the statistics from end to end.
 
 use std::path::PathBuf;
 

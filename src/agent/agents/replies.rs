@@ -15,7 +15,7 @@ use crate::files::json_lines;
 use crate::model::Role;
 use crate::sample::MASKED;
 
-/// A stored reply, a line of the file.
+/// A stored reply: one line of the file that the agent `replies:FILE` reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredReply {

@@ -13,10 +13,10 @@ use crate::model::{Model, ModelError, QueryFailed, Quote, Reply, Request};
 /// Who calls the model. Only a call of the agent counts as a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Asker<'a> {
-    /// The agent. Its call is a step.
+    /// The agent itself. Such a call is a step.
     Agent,
-    /// A tool of this name, or a part of the agent that is recorded like a tool. Its call is charged, but is not a
-    /// step.
+    /// The tool with this name, or a part of the agent that is recorded like a tool. Such a call is charged, but is not
+    /// a step.
     Tool(&'a str),
 }
 

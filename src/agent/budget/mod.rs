@@ -43,8 +43,8 @@ pub fn command_limit(limits: &Limits) -> Duration {
 #[derive(Debug, Clone)]
 pub struct Budget {
     limits: Limits,
-    /// Totals of steps, time, money and tokens at which the current share of the limits is used up. Equal to `limits`
-    /// unless [`Self::share`] was called.
+    /// Totals of steps, time, money and tokens that the attempt may reach at present. Equal to `limits` unless
+    /// [`Self::share`] has allowed only a share of the limits.
     until: Limits,
     /// Steps so far.
     pub steps: u32,
@@ -131,8 +131,8 @@ impl Budget {
         &self.limits
     }
 
-    /// Starts a new share of `1 / parts` of the limits and returns its size. What earlier shares did not spend is not
-    /// carried over; the limits of the whole attempt still hold.
+    /// Allows only `1 / parts` of the attempt's limits to be used from now on, and returns this share. What was left of
+    /// an earlier share is not added. The limits of the whole attempt still hold.
     pub fn share(&mut self, parts: u32) -> Limits {
         let parts = parts.max(1);
         let whole = self.limits;

@@ -1,4 +1,4 @@
-//! Prompts of the `fixed` agent, and the retrieved material that is shown with the task of any agent.
+//! Prompts of the `fixed` agent, and the message in which `react` shows retrieved passages and snippets.
 
 use minijinja::{Value, context};
 

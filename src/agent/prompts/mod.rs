@@ -54,7 +54,7 @@ const TEMPLATES: [(&str, &str); 32] = [
     ("external_task", include_str!("external_task.md")),
 ];
 
-/// Prompts for families that define no prompts of their own.
+/// Prompts for kinds of tasks that define no prompts of their own.
 const GENERAL: [(&str, &str); 8] = [
     ("general_system", include_str!("general_system.md")),
     ("general_task", include_str!("general_task.md")),
@@ -87,13 +87,13 @@ pub fn digest() -> String {
     digest_of(TEMPLATES.iter())
 }
 
-/// Returns the digest of all prompts for families that define no prompts of their own.
+/// Returns the digest of all prompts for kinds of tasks that define no prompts of their own.
 #[must_use]
 pub fn general_digest() -> String {
     digest_of(TEMPLATES.iter().chain(&GENERAL))
 }
 
-/// Returns the digest of a preset's prompt, which is the template of this name.
+/// Returns the digest of a preset's prompt. `template` is the name of the prompt in [`PRESETS`].
 #[must_use]
 pub(super) fn preset_digest(template: &str) -> String {
     digest_of(PRESETS.iter().filter(|(name, _)| *name == template))

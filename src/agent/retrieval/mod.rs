@@ -192,7 +192,7 @@ impl Retriever {
     }
 }
 
-/// Returns the share of the headings in `oracle` that these passages cover; 1 if `oracle` is empty.
+/// Returns the share of the headings in `oracle` under which a passage was found; 1 if `oracle` is empty.
 #[must_use]
 pub fn recall<'a>(oracle: &[String], found: impl IntoIterator<Item = &'a Passage>) -> f64 {
     let wanted: BTreeSet<&str> = oracle.iter().map(String::as_str).collect();

@@ -31,8 +31,8 @@ pub struct Task {
 }
 
 impl Task {
-    /// Returns the data for agents that are made for the task's family. `T` is the type of such data in one family;
-    /// `None` if the task belongs to another family.
+    /// Returns the data for agents that are made for the task's family. Each family has its own type of such data.
+    /// Returns `None` if `T` is not the type of the task's family.
     #[must_use]
     pub fn part<T: Any>(&self) -> Option<&T> {
         self.part.as_deref()?.downcast_ref()

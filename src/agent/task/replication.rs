@@ -1,6 +1,6 @@
-//! The part of a task that is specific to masked replication: the paper, the masked functions, the experiments. In this
-//! family, function bodies of a paper's repo are removed (masked), and the agent writes them again and runs the
-//! experiments.
+//! The part of a task that is specific to masked replication: the paper, the masked functions, the experiments. In
+//! masked replication, function bodies of a paper's repo are removed (masked), and the agent writes them again and runs
+//! the experiments.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ impl TaskFunction {
     }
 }
 
-/// A sample of masked replication: data for agents that use papers and functions.
+/// A sample of masked replication, with the data about paper, functions and experiments that agents need.
 #[derive(Debug, Clone)]
 pub struct Replication {
     /// The paper's manifest.
@@ -154,8 +154,8 @@ impl Replication {
         self.experiments.iter().map(TaskExperiment::check).collect()
     }
 
-    /// Returns the end of an attempt in which an agent that supports only masked replication got a sample of another
-    /// family. A run rejects such a combination before its first attempt.
+    /// Returns how an attempt ends if its agent supports only masked replication but got a sample of another family
+    /// (kind of task). A run rejects such a combination before its first attempt.
     #[must_use]
     pub fn missing(agent: &str) -> AttemptEnd {
         End::GaveUp.because(format!("`{agent}` attempts masked replication only"))

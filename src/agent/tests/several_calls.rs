@@ -1,5 +1,5 @@
 //! Tests of several tool calls in one reply, and of the setting `one-call`. With this setting, only the first call of a
-//! reply is run, as in the original benchmark.
+//! reply is run, as in the original AutoExperiment benchmark.
 
 use serde_json::{Value, json};
 

@@ -124,7 +124,7 @@ struct RandomSandbox {
 impl RandomSandbox {
     fn draw(&mut self) -> u8 {
         self.asked += 1;
-        // Vary the result even if there are few random draws.
+        // Add the number of calls, so that the result varies even if `draws` has few elements.
         self.draws.get(self.asked % self.draws.len().max(1)).copied().unwrap_or(0).wrapping_add(self.asked as u8)
     }
 

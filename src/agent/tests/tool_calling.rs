@@ -1,4 +1,4 @@
-//! Tests of prompts, and of calls by the text protocol.
+//! Tests of prompts, and of tool calls that the model writes as text.
 
 use serde_json::json;
 

@@ -42,7 +42,8 @@ impl TypedTool for ChangeDirectory {
             return Err(ToolFailure::Refused(format!("cannot change to `{path}`: no such folder, or no way into it")));
         }
         let printed = String::from_utf8_lossy(&exec.stdout).into_owned();
-        // The printed dot separates line breaks at the end of the folder's name from the shell's own line break.
+        // The script prints a dot after the folder. So line breaks at the end of the folder's name are not taken for
+        // the line break that the shell prints.
         let directory = printed.strip_suffix("\n.\n").unwrap_or(&printed);
         session.directory = directory.into();
         Ok(ToolOutput::Observation(format!("the current directory is now {directory}")))

@@ -383,7 +383,8 @@ pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Contex
     match context.ask(model, Asker::Tool(name), &mut request).await {
         Ok(reply) => Ok(reply.text),
         Err(Unanswered::NotAsked(refused)) => Err(ToolFailure::Refused(format!("`{name}` was not run: {refused}"))),
-        // The tool's question is a separate conversation, so the agent's own conversation can continue.
+        // Do not end the attempt: only the tool's question, a separate conversation, is too long. The agent's own
+        // conversation can continue.
         Err(Unanswered::Failed(ModelError::ContextLength(detail))) => {
             Err(ToolFailure::Refused(format!("the file is too long for the model: {detail}")))
         }

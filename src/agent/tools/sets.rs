@@ -41,14 +41,14 @@ pub enum AnswerMethod {
 pub struct ToolSet {
     choice: ToolChoice,
     tools: &'static [&'static dyn AnyTool],
-    /// Descriptions for the model; their schemas are built once per process.
+    /// Descriptions of the tools for the model, with JSON schemas. They are built once per process.
     shown: &'static [model::Tool],
     answering: AnswerMethod,
     shell: Option<&'static str>,
     python: Option<&'static str>,
     /// An example call as JSON. It is harmless and even useful if a small model copies it.
     first: &'static str,
-    /// An example call as a code fence that contains the call's long argument verbatim.
+    /// An example call, written as a code fence that contains the longest argument, such as a script, unchanged.
     example: &'static str,
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Debug for ToolSet {
     }
 }
 
-/// The tools of the original benchmark (Table 2 and appendix of its paper), and `read_file`.
+/// The tools of the original AutoExperiment benchmark (Table 2 and appendix of its paper), and `read_file`.
 static AUTOEXPERIMENT: &[&dyn AnyTool] = &[
     &command_line::CommandLine,
     &list_files::ListFiles,
@@ -159,7 +159,7 @@ impl ToolSet {
         }
     }
 
-    /// Returns the tools of the original benchmark.
+    /// Returns the tools of [`ToolChoice::Autoexperiment`].
     #[must_use]
     pub fn autoexperiment() -> Self {
         Self::from_choice(ToolChoice::Autoexperiment)
@@ -207,7 +207,7 @@ impl ToolSet {
         self.first
     }
 
-    /// An example call as a code fence that contains the call's long argument verbatim.
+    /// An example call, written as a code fence that contains the longest argument, such as a script, unchanged.
     #[must_use]
     pub const fn example(&self) -> &'static str {
         self.example

@@ -8,7 +8,7 @@ use crate::agent::tests::support::{Attempt, AttemptFixture, call, sh, submit, te
 use crate::agent::{End, Limits};
 use crate::model::Reply;
 
-/// Runs these calls in a workspace with these files.
+/// Runs an attempt in a workspace with `files`. The model gives `replies`, and then submits an answer.
 async fn observe(files: &[(&str, &[u8])], replies: Vec<Reply>) -> Attempt {
     let world = AttemptFixture::new(replies.into_iter().chain([submit()]).collect()).await;
     for (path, bytes) in files {

@@ -48,18 +48,18 @@ pub struct RecentTokens {
 #[derive(Debug, Clone)]
 struct RecentCall {
     step: u32,
-    /// Ids of the prompt, followed by ids of the reply.
+    /// Token ids of the prompt, followed by those of the reply.
     ids: Vec<u32>,
-    /// For each id, whether the model wrote it (otherwise it was part of a prompt).
+    /// For each token in `ids`, whether the model wrote it (otherwise it comes from a prompt).
     written: Vec<bool>,
 }
 
 /// The whole prompt of a call, including the tokens that the recorded form leaves out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WholeTokens {
-    /// Ids of the prompt; empty if they are unknown.
+    /// Token ids of the prompt; empty if they are unknown.
     pub prompt: Vec<u32>,
-    /// For each of the prompt's ids, whether the model wrote it in an earlier call.
+    /// For each token of the prompt, whether the model wrote it in an earlier call.
     pub written: Vec<bool>,
 }
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{Event, TimedEvent};
 use crate::model::{Message, Role, Thought, ToolCall};
 
-/// Maximum characters kept of a call's arguments if they are text that is not a JSON object. An object that contains
-/// this text is sent back to the provider instead, because providers reject other arguments.
+/// Maximum number of characters kept of a call's arguments if they are a text instead of a JSON object. The text is
+/// sent back to the provider inside an object, because providers reject arguments that are not an object.
 const MALFORMED_KEPT: usize = 1000;
 
 /// Applies an event to the conversation. Most events change nothing, because the model is not shown them.

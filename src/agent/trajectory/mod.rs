@@ -323,7 +323,8 @@ impl Trajectory {
         self.failed = self.file.append(&TimedEventLine { at: round(self.begun.elapsed()), event }).err();
     }
 
-    /// The error of a failed write, if any. After such an error, nothing more should be paid for.
+    /// The error of a failed write, if any. After such an error, the attempt should make no more model calls, because
+    /// their cost would be wasted.
     #[must_use]
     pub const fn failed(&self) -> Option<&std::io::Error> {
         self.failed.as_ref()

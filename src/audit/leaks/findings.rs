@@ -72,9 +72,9 @@ pub(super) fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     )
 }
 
-/// Reports compiled code that the manifest lists as harmless, although it is that of a file with maskable functions.
-/// Either Python would import it instead of the file, or it names the file as its source, as the products of Cython and
-/// mypyc do.
+/// Reports compiled code that the manifest lists as harmless, although it belongs to a Python file with maskable
+/// functions. This is so if Python would import the compiled code instead of the file, or if the compiled code contains
+/// the file's path, as the products of Cython and mypyc do.
 pub(super) fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     let name = relative.file_name()?.to_str()?.split('.').next()?;
     let module = relative.with_file_name(format!("{name}.py"));
@@ -109,7 +109,8 @@ pub(super) fn of_folder(path: &Path) -> Option<LeakFinding> {
 fn is_compiled(path: &Path, bytes: &[u8]) -> bool {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     let by_name = ending.is_some_and(|it| ["pyc", "pyo", "so", "pyd", "dll", "dylib"].contains(&it.as_str()));
-    // Python's magic number (which grows with each version, 3.0 to 3.15 so far), a carriage return, a line feed.
+    // Compiled Python begins with a two-byte version number, a carriage return and a line feed. The second byte of the
+    // number grows with the versions of Python; it is from 0x0c to 0x0f in versions 3.0 to 3.15.
     let python = bytes.len() > 16 && bytes[2..4] == *b"\r\n" && (0x0c..=0x0f).contains(&bytes[1]);
     by_name || python || bytes.starts_with(b"\x7fELF")
 }

@@ -2,9 +2,9 @@
 //!
 //! Agents get the repo without what snapshots leave out (version control, caches, compiled Python), with the sample's
 //! functions masked, and the paper's text and descriptions. [`measure`] reads all of that and runs nothing. For each
-//! maskable function, it measures the share of the body that is in any single other file
-//! ([`crate::code::containment`]). It compares names once unchanged and once as if all names were equal, and uses the
-//! larger share. It also lists files that cannot be compared but may reveal code anyway.
+//! maskable function, it measures the share of the body that is in any single file ([`crate::code::containment`]). It
+//! compares names once unchanged and once as if all names were equal, and uses the larger share. It also lists files
+//! that cannot be compared but may reveal code anyway.
 //!
 //! A masked body is not visible in its own place. So the search for a function leaves its body, and everything nested
 //! in it, out of the function's file. The docstring stays, as in the masked file.
@@ -37,7 +37,7 @@ pub struct LeakReport {
     pub functions: Vec<FunctionLeak>,
     /// Pairs of maskable functions with similar bodies.
     pub pairs: Vec<SimilarPair>,
-    /// Everything else that may reveal something.
+    /// Everything else that reveals, or might reveal, code or results.
     pub findings: Vec<LeakFinding>,
 }
 
@@ -46,14 +46,15 @@ pub struct LeakReport {
 pub struct FunctionLeak {
     /// Selector of the function.
     pub at: String,
-    /// Largest share of the body found in one other file, 0 to 1: the larger of `kept` and `normalised`.
+    /// Largest share of the body, 0 to 1, found in a single file or text that agents see, which may be the rest of the
+    /// function's own file. The larger of `kept` and `normalised`.
     pub containment: f64,
     /// Place that contains the largest share of the body: the selector of a function if at least half of the share is
     /// in that function, otherwise `file:line` or a file. Empty if `containment` is 0.
     pub place: String,
-    /// Largest share of the body found in one other file if names are compared unchanged.
+    /// Largest share of the body found in a single file if names are compared as they are written.
     pub kept: f64,
-    /// Largest share of the body found in one other file if all names are treated as equal.
+    /// Largest share of the body found in a single file if all names are treated as equal.
     pub normalised: f64,
 }
 
@@ -64,7 +65,7 @@ pub struct SimilarPair {
     pub functions: (usize, usize),
     /// Selectors of the functions, in the order of `functions`.
     pub at: (String, String),
-    /// Share of the first function in the second, and of the second in the first.
+    /// Share of the first function's body that is in the second function, and share of the second's body in the first.
     pub containment: (f64, f64),
 }
 

@@ -15,7 +15,7 @@ use crate::suite::{Bodies, LoadedPaper, Piece, ShingleOccurrence};
 pub struct Visible<'a> {
     name: String,
     bytes: Cow<'a, [u8]>,
-    /// Path in the repo, for a Python file.
+    /// Path in the repo if the text is that of a Python file; otherwise `None`.
     python: Option<&'a Path>,
     ending: String,
 }
@@ -26,7 +26,8 @@ impl<'a> Visible<'a> {
         Self { name: name.to_owned(), bytes: bytes.into(), python: None, ending: String::new() }
     }
 
-    /// Creates a file of the repo from its path there and its bytes. The caller decompresses those of a `.gz` file.
+    /// Creates the text of a file of the repo. `path` is the file's path in the repo, and `bytes` are its contents,
+    /// which the caller must decompress for a `.gz` file.
     pub fn file(path: &'a Path, bytes: &'a [u8]) -> Self {
         let ending = |path: &Path| path.extension().map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
         let mut own = ending(path);
@@ -60,9 +61,9 @@ pub(super) struct LeakSearch<'a> {
 /// A maskable function, or a region of code that the paper marks as maskable, to search for.
 struct SearchedUnit {
     leak: FunctionLeak,
-    /// The file that contains the function or region. The next fields are its index among that file's functions (`None`
-    /// for a region), its body, and its docstring. A hit in the body itself does not count, but a hit in the docstring
-    /// does.
+    /// The file that contains the function or region. The fields below are the function's index in that file (`None`
+    /// for a region), and the positions of the body and of the docstring. Code that is found in the body itself does
+    /// not count as a leak, because masking removes it; code in the docstring counts.
     path: PathBuf,
     index: Option<usize>,
     body: Range<usize>,
@@ -154,7 +155,7 @@ impl<'a> LeakSearch<'a> {
 }
 
 impl SearchedUnit {
-    /// Whether masking the function removes the bytes `at` of this file.
+    /// Whether masking the function or region removes the bytes `at` of the file with this path.
     fn hides(&self, path: Option<&Path>, at: &Range<usize>) -> bool {
         let overlaps = at.start < self.body.end && self.body.start < at.end;
         let in_docstring = self.docstring.start <= at.start && at.end <= self.docstring.end;

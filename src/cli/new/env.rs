@@ -81,8 +81,9 @@ impl Arguments {
         }
     }
 
-    /// Returns the text of the environment file that the user names or, without `--requirements`, of the repository's
-    /// `environment.yml`; `None` if there is no such file.
+    /// Returns the text of the environment file that the user names. If the user names neither this file nor
+    /// `--requirements`, returns the text of the repository's `environment.yml`. Returns `None` if there is no such
+    /// file.
     fn written_yml(&self) -> Result<Option<String>> {
         let own = self.repo.join("environment.yml");
         let path = match &self.environment {

@@ -365,7 +365,8 @@ impl Arguments {
         }
         for leak in verified.leaks.errors() {
             let leak = leak.to_string();
-            // Skip a leak that `todo` already contains: `check` finds gold values in texts, too.
+            // Skip a leak that `todo` already contains as a finding of `check`, which also searches texts for gold
+            // values.
             if !todo.iter().any(|item| item.ends_with(&leak)) {
                 todo.push(format!("gives something away: {leak}"));
             }

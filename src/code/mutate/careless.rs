@@ -142,7 +142,7 @@ impl<'source> MutationWalk<'source> {
         self.of_ties(node, &body, values);
     }
 
-    /// Adds a mutant that sorts stably, but puts the last of several equal values first.
+    /// Adds a mutant of a stable `argsort` in which equal values come in reverse order.
     fn last_of_equals(&mut self, node: Node<'_>, values: Node<'_>, keywords: &[(&str, &str)]) {
         let stable = |value: &str| matches!(value, "\"stable\"" | "'stable'");
         let axis = match keywords {

@@ -1,5 +1,5 @@
-//! Mutants with mistakes that are hard to see in working code: an ignored argument or option, changes in place of the
-//! caller's data, formulas that fail for large or small numbers, a greedy choice instead of the best one.
+//! Mutants with mistakes that are hard to see in working code: an ignored argument or option, a function that modifies
+//! its caller's data, formulas that fail for large or small numbers, a greedy choice instead of the best one.
 //!
 //! Experiments notice such a mistake only if they use the option, use the inputs again, or reach extreme values.
 

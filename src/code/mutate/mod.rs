@@ -44,7 +44,7 @@ pub enum MutantKind {
     Operator,
     /// A comparison replaced by another one: `<` by `<=`, which includes the boundary, or by the opposite, `>=`.
     Compare,
-    /// A sign, `not` or `~` left out.
+    /// A minus sign, `not` or `~` left out.
     Unary,
     /// A number replaced by another one, or `True` by `False`.
     Constant,
@@ -137,9 +137,9 @@ pub struct Mutant {
     pub before: String,
     /// The new text.
     pub after: String,
-    /// Whether the mutant tells little about the experiments, so that it is chosen last. Either every run of the
-    /// function notices it, as when the only definition of a name is left out, or hardly any input shows it, as with
-    /// sums in single precision.
+    /// Whether the mutant says little about the quality of the experiments, so that it is chosen last. Either every run
+    /// of the function detects the mutant, for example because the only definition of a name is left out, or hardly any
+    /// run does, for example because a sum is computed in single precision.
     pub trivial: bool,
     /// The bytes of the file that are replaced.
     #[serde(skip)]
@@ -153,7 +153,7 @@ impl Module {
     /// into [`Module::functions`].
     ///
     /// # Errors
-    /// Returns an error of kind `Internal` if the file does not parse as before.
+    /// Kind `Internal` if the file, which was parsed before, cannot be parsed again in the same way.
     pub fn mutants(&self, function: usize) -> Result<Vec<Mutant>> {
         let readable = self.encoding.readable(self.source());
         let failed = || {

@@ -11,8 +11,8 @@ pub(super) struct FunctionNames<'source> {
     pub changed: HashSet<&'source str>,
     /// Names of variables that hold a largest or smallest value.
     pub extremes: HashSet<&'source str>,
-    /// Literal defaults of attributes of `self`, by the attribute's name. Such a default is the default of a parameter
-    /// that `__init__` stores, or a value that the class's body assigns.
+    /// Literal defaults of attributes of `self`, by the attribute's name. Such a default is either the default of the
+    /// `__init__` parameter that is stored in the attribute, or the value that the class's body assigns to it.
     pub options: HashMap<&'source str, &'source str>,
     /// Whether the function calls `exp`.
     pub exponentials: bool,

@@ -173,7 +173,7 @@ pub(super) fn integers(text: &str) -> Vec<String> {
 }
 
 /// Returns wrong numbers to replace a float literal. A number below 1e-6 is a tolerance or a guard against a division
-/// by zero; no experiment could distinguish it from twice its value, so it is replaced by a number of usual size.
+/// by zero; no experiment could distinguish it from twice its value, so it is replaced by 0.1.
 pub(super) fn floats(text: &str) -> Vec<String> {
     let Ok(number) = text.replace('_', "").parse::<f64>() else { return Vec::new() };
     let written = |number: f64| format!("{number:?}");

@@ -1,4 +1,4 @@
-//! Tests of mutation: one test per rule.
+//! Tests of the mutants that are made, and of the choice among them.
 
 use std::collections::HashSet;
 

@@ -76,7 +76,7 @@ pub enum Bounds<'text> {
     Tag {
         /// The region's name, such as `loss`.
         name: &'text str,
-        /// Number (from 1) among the regions of that name; `None` if there is only one.
+        /// Number (from 1) of the region among all regions of this name; `None` if there is only one.
         number: Option<usize>,
     },
 }
@@ -260,11 +260,11 @@ impl<'a> Finder<'a> {
         self.between(pair)
     }
 
-    /// Returns the region of the statements between two tags.
+    /// Returns the region that consists of the statements between the two comments of `pair`.
     fn between(&self, pair: &tags::TagPair) -> Result<Region> {
         let (from, to) = (pair.open.end, pair.close.start);
         let all = blocks(self.tree.root_node(), &|_| true);
-        // Use the outermost block that has a statement between the tags.
+        // Use the outermost block that has a statement between the two comments.
         let inside = |node: &Node<'_>| from <= node.start_byte() && last_token(*node) <= to;
         let found = all.iter().find_map(|block| {
             let first = block.statements.iter().position(inside)?;
@@ -389,7 +389,7 @@ impl<'a> Finder<'a> {
         start..extent::end_of_line(source, end)
     }
 
-    /// Returns the function that contains a statement; `None` if there is a class in between.
+    /// Returns the innermost function or class around a statement if it is a function, otherwise `None`.
     fn innermost(&self, node: Node<'_>) -> Option<usize> {
         let mut around = node.parent();
         while let Some(it) = around {

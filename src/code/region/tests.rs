@@ -1,4 +1,4 @@
-//! Tests of regions: one test per rule, comparing exact bytes.
+//! Tests of masking and finding regions. They compare the exact bytes of the masked files.
 
 use super::*;
 use crate::code::{MaskTarget, MaskedPart};

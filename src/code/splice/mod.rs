@@ -462,7 +462,8 @@ fn body_lines<'a>(taken: &'a FunctionFromReply, code: &Range<usize>, base: &str)
     found
 }
 
-/// Returns the lines of a range that begins at a line or a statement. The indentation `base` is removed from each line.
+/// Returns the lines in `range`, which must begin at the start of a line or of a statement. The indentation `base` is
+/// removed from each line that does not begin inside a string.
 fn lines<'a>(taken: &'a FunctionFromReply, range: &Range<usize>, base: &str) -> Vec<CodeLine<'a>> {
     let strings = strings(&taken.tree, range);
     let mut at = range.start;

@@ -49,7 +49,8 @@ pub(super) fn mentioned(tree: &Tree, source: &str, range: &Range<usize>) -> BTre
 /// Returns the names that a module binds at its top level, including bindings inside `if`, `try` and `with`.
 pub(super) fn bound(tree: &Tree, source: &[u8]) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(source);
-    // The tree's offsets are valid in the decoded text only if decoding has not changed the length.
+    // The tree's offsets are those of `source`. They are valid in the decoded text only if decoding has not changed the
+    // length. Otherwise, replace every non-ASCII byte by one ASCII character.
     let text = if text.len() == source.len() { text } else { source.iter().map(|&byte| ascii(byte)).collect() };
     bindings(tree, &text).into_iter().map(|binding| binding.name).collect()
 }

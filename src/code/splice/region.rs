@@ -1,4 +1,4 @@
-//! Takes statements from a model's reply and puts them in place of a region.
+//! Takes statements from a model's reply and puts them in place of a region (consecutive statements that were masked).
 //!
 //! The reply may contain only the statements, the whole function, or its body. If the function in the reply is
 //! unchanged before and after the region, only the part in between is used. Otherwise the whole function is replaced.

@@ -34,8 +34,8 @@ pub(super) async fn activate(
 ) -> Result<BTreeMap<String, String>> {
     let activator = Activator::from_path(prefix, Bash::default(), platform)
         .map_err(|error| Error::machine("failed to read the env's activation scripts").because(error))?;
-    // Set the variables in the environment of the shell. The activator would write them into a shell script, where the
-    // shell would expand their values.
+    // Set the variables of the `environment.yml` in the environment in which the shell starts. The activator would
+    // write them into a shell script, where the shell would expand their values.
     let fixed = [("PATH", SYSTEM_PATH), ("HOME", "/nonexistent"), ("LC_ALL", "C.UTF-8")];
     let given = variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let start: EnvironmentSnapshot =

@@ -69,7 +69,7 @@ pub(super) fn apply(layers: &Path, key: &str, prefix: &Path) -> Result<bool> {
     match applied {
         Ok(()) => Ok(true),
         Err(error) => {
-            // Remove the layer, because it would fail again.
+            // Remove the layer, because the next use of it would fail too.
             let _ = remove_tree(&home);
             Err(Error::machine("failed to use the cached packages of the env")
                 .because(error)
@@ -173,7 +173,7 @@ fn bytes(path: &Path) -> &[u8] {
 }
 
 fn find(content: &[u8], wanted: &[u8]) -> Option<usize> {
-    // To be fast, search for the first byte before comparing the rest.
+    // To be fast, search for the first byte of `wanted` before comparing the rest.
     let mut from = 0;
     while let Some(place) = content.get(from..)?.iter().position(|byte| *byte == wanted[0]) {
         let start = from + place;

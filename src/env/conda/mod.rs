@@ -75,8 +75,8 @@ impl Conda {
             let path = CondaLock::path(folder);
             let channels = names.into_iter().map(|name| Some(self.settings.locate_one(name, &path).ok()?.urls));
             let mut channels = channels.collect::<Option<Vec<_>>>()?;
-            // Add the channels whose addresses are in the lock, because the `environment.yml` gives addresses in place
-            // of names.
+            // If the `environment.yml` gives a channel's address and not its name, the lock contains the address. Add
+            // these channels, too.
             let given: BTreeSet<String> = section.records.iter().filter_map(lock::channel_address).collect();
             for address in given {
                 channels.push(vec![address.parse::<reqwest::Url>().ok()?.into()]);
@@ -224,8 +224,8 @@ impl EnvBackend for Conda {
     }
 
     /// Solves for this machine's platform only. If the env has packages for pip, conda's packages are installed into a
-    /// temporary folder and pip solves there, so that it finds the same packages as at installation. Sections of other
-    /// platforms are kept if they were made from the same `environment.yml`.
+    /// temporary folder and pip solves there, so that it finds the same packages as at installation. The lock file's
+    /// sections for other platforms are kept if they were made from the same `environment.yml`.
     async fn lock(&self, folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
         self.warn(on_progress);
         let source = EnvironmentFile::read(folder)?;

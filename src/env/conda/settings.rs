@@ -69,7 +69,8 @@ impl CondaSettings {
         Self::read(&CondarcLocations::here(), alias)
     }
 
-    /// Loads the settings from these files and variables.
+    /// Loads the settings from the configuration files and environment variables in `places`. `alias` takes precedence
+    /// over both.
     pub(in crate::env) fn read(places: &CondarcLocations, alias: Option<&str>) -> Result<Self> {
         let mut settings = Self::default();
         // Sources come in ascending order of precedence. Their lists are concatenated, with later sources first; in

@@ -248,7 +248,8 @@ fn write_task(
     Ok(folder.to_owned())
 }
 
-/// Converts globs to regular expressions over bytes that Python interprets in the same way.
+/// Converts globs to regular expressions. If Python matches them against the bytes of a path, the result is that of the
+/// globs.
 fn expressions(globs: &[String]) -> Vec<String> {
     let globs = globs.iter().filter_map(|glob| globset::Glob::new(glob).ok());
     // Python's byte patterns neither need nor accept this flag.
@@ -371,8 +372,8 @@ mod tests {
     use crate::masked::guard::tests::{KEPT_OUT, PROTECTED, TAKEN, example};
     use crate::score::{Expected, Rule, Tolerance, score_answer, score_experiment, score_results};
 
-    /// Runs Python code that has imported the verifier, with `asked` as JSON input, and returns the JSON that it
-    /// prints.
+    /// Evaluates the Python expression `code`, which can use the verifier (module `verify`) and the variable `asked`.
+    /// Returns its value.
     fn run(code: &str, asked: &Value) -> Value {
         let mut child = std::process::Command::new("/usr/bin/python3")
             .args(["-c", &format!("import json, sys, verify\nasked = json.load(sys.stdin)\nprint(json.dumps({code}))")])

@@ -72,7 +72,7 @@ struct LoggedToolCall<'a> {
 }
 
 impl<'a> MessagePool<'a> {
-    /// Creates an empty pool for the attempt with this id.
+    /// Creates the list of messages, which is empty at first, of the attempt with this id.
     pub fn new(uuid: &'a str, model: Option<&'a str>) -> Self {
         Self { uuid, model, said: Vec::new(), live: Vec::new(), places: Vec::new(), fixed: 0 }
     }
@@ -221,7 +221,7 @@ impl<'a> MessagePool<'a> {
         (0..self.said.len()).map(|index| self.message(index)).collect()
     }
 
-    /// Returns each message once, in its original version.
+    /// Returns the messages in their original versions, without the changed versions that were stored later.
     pub fn messages(&self) -> Vec<ChatMessage<'_>> {
         (0..self.said.len()).filter(|&index| !self.said[index].is_rest).map(|index| self.message(index)).collect()
     }
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Contents of the messages that a call would include now.
+    /// Returns the contents of the messages that a model call at this point would include.
     fn visible_contents(pool: &mut MessagePool<'_>) -> Vec<String> {
         let indices = pool.included_ranges().into_iter().flat_map(|(from, to)| from..to);
         indices.map(|index| pool.said[index].message.content.clone()).collect()

@@ -49,7 +49,7 @@ pub struct Log<'a> {
 }
 
 /// Writes a run's logs: into the file `path` if it ends in `.eval`, otherwise into the folder `path`, under the names
-/// that Inspect would use. Attempts that failing infrastructure ended become samples with an error.
+/// that Inspect would use. An attempt that ended because infrastructure failed becomes a sample with an error.
 ///
 /// # Errors
 /// Kind `Usage` for a single file if the run has several agents or models; kind `Store` if a record is gone; kind

@@ -81,8 +81,8 @@ pub struct EvalSampleSummary {
     message_count: usize,
 }
 
-/// Passes an attempt, as a sample of Inspect, to `write`, and returns its summary. If no model was asked, `sentence` is
-/// the description of the task in the sample.
+/// Passes an attempt, as a sample of Inspect, to `write`, and returns the sample's summary. `sentence` describes the
+/// task. It becomes the sample's input if no model was asked.
 ///
 /// # Errors
 /// Returns the errors of `write`.
@@ -197,7 +197,7 @@ fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
             _ => (!record.results.is_empty()).then(|| Value::Object(record.results.clone()).to_string()),
         };
         let mut metadata = json!({ "experiments": verdict.experiments, "warnings": verdict.warnings });
-        // Only families with partial credit set `score` and `measures`.
+        // Only kinds of tasks with partial credit set `score` and `measures`.
         if let Some(score) = verdict.score {
             metadata["score"] = score.into();
         }

@@ -29,10 +29,11 @@ FEW_VALUES = 2
 # number of calls of its mutants. Unless calls take long, `MOST_TRIED` and `MOST_MUTANT_CALLS` are reached before the
 # time limits.
 CALLS_SECONDS, MUTANT_SECONDS, MOST_MUTANT_CALLS = 3.0, 3.0, 20000
-# Maximum number of each function's recorded calls that are repeated after new calls of any function, to check that the
-# new calls have not changed the outcomes of other calls.
+# After new calls of any function, some recorded calls of each function are repeated, to check that the new calls have
+# not changed their outcomes. This is the maximum number of repeated calls of one function.
 MOST_COMPARED = 3
-# Maximum length of an example's line in characters, and maximum number of calls from which examples are chosen.
+# Maximum length in characters of a line that shows an example, and maximum number of a function's calls from which its
+# examples are chosen.
 LONGEST_EXAMPLE, MOST_ABLE = 700, 200
 # Tests do not expect these exceptions, because functions that are not implemented may raise them, too.
 VAGUE_ERRORS = {"NotImplementedError", "RuntimeError", "Exception", "BaseException", "AssertionError"}
@@ -96,8 +97,8 @@ def share_options(functions):
 
 # Value of `FreeChange.place` for a call whose arguments have types that no recorded call has.
 UNUSUAL_TYPES = "unusual types"
-# A change of an argument that disregards the values in recorded calls. `place` is the argument's position or name.
-# `is_foreign` is whether the argument is now a text unlike all recorded texts, see `Changes.changed`.
+# A free change, which may give an argument a value unlike those in recorded calls. `place` is the argument's position
+# or name. `is_foreign` is whether the argument is now a text unlike all recorded texts, see `Changes.changed`.
 FreeChange = collections.namedtuple("FreeChange", "place is_foreign")
 
 
@@ -117,8 +118,9 @@ class Inputs:
     def __init__(self, wanted, module, calls):
         self.called = function(module, wanted[1])
         self.calls, self.pools = calls, {}
-        # `failed` is whether the last call raised an exception. `mixed` contains the types of objects in the last call
-        # that had both positive and negative numbers as attributes; and the function itself, if its arguments did.
+        # `failed` is whether the last call raised an exception. `mixed` contains the types of those arguments and
+        # results of the last call that have both positive and negative numbers as attributes. If there are positive and
+        # negative numbers among the arguments themselves, `mixed` also contains the function.
         self.failed, self.mixed = False, set()
         # The outcome of each call that the method `kept` returns.
         self.expected = {}
@@ -278,8 +280,8 @@ class Inputs:
             outcomes.setdefault(made, set()).add(found)
         for call, (made, found) in zip(calls, shown):
             line = f"{made} {found}"
-            # Examples show objects only in part, so two calls may be written in the same way but have different
-            # outcomes. Such calls do not become examples.
+            # Examples show objects only in part, so two different calls may look the same as examples but have
+            # different outcomes. Such calls do not become examples.
             is_clear = made and len(outcomes[made]) == 1 and is_lasting(line, [made])
             if is_clear and len(line) <= LONGEST_EXAMPLE and not re.search(r"[\n`]|<lambda>", line):
                 call["example"], call["words"] = line, sorted(words_in(found) & source)
@@ -333,8 +335,8 @@ class Inputs:
             for place in chance.sample(list(arguments), min(len(arguments), chance.choice((0, 1, 1, 2)))):
                 value, is_free = value_of(arguments[place]), chance.random() < 0.3
                 times = chance.choice((1, 1, 2))
-                # This may raise any exception: methods of the package's objects may fail, and some changed texts cannot
-                # be encoded as bytes.
+                # Changing a value may raise any exception: methods of the package's objects may fail, and some changed
+                # texts cannot be encoded as bytes.
                 try:
                     value, is_foreign = self.changes.changed(value, self.values[self.pool_key(place)], is_free, times)
                     source = source_of(value)

@@ -26,15 +26,15 @@ MOST_CONSTANTS = 40
 LONGEST_PIECE, LONGEST_TEXT = 8, 400
 # The words of a text, and what is between them.
 WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-# Letters that recorded texts often do not contain. A text with such a letter is unlike all recorded texts (foreign, see
-# `changed`).
+# Letters that recorded texts often do not contain. A text that gets such a letter counts as unlike all recorded texts
+# (foreign, see `changed`).
 OTHER_LETTERS = "bgkqxzBGKQXZ"
 # Numbers at which rules about digits, times, years and bytes often change.
 SPECIAL_NUMBERS = (0, 1, 2, 7, 10, 11, 12, 19, 20, 21, 23, 24, 31, 59, 60, 99, 100, 101, 110, 200, 255, 256, 365, 366, 999)
 SPECIAL_NUMBERS += (1000, 1001, 1024, 1100, 1900, 2000, 2001, 2024, 2100, 2400, 9999, 10000, 65536, 100000, 999999, 1000000)
-# Numbers up to this one may have a fixed bound, as months, percentages, bytes and degrees have. So unless a change is
-# free (see `FreeChange`), a new number lies beyond the smallest or the largest recorded number only if that recorded
-# number is above this one, and then by at most a tenth.
+# Whole numbers up to this one may be quantities with a fixed maximum, such as months, percentages, bytes or degrees. So
+# if the smallest or largest recorded number is at most this one, only free changes (see `FreeChange`) go beyond it.
+# Other changes go beyond larger recorded numbers by at most a tenth.
 LARGEST_BOUND = 366
 SPECIAL_YEARS = (1900, 1996, 2000, 2023, 2024, 2100)
 
@@ -70,7 +70,7 @@ class Changes:
     """Changes values of the arguments of one function."""
 
     def __init__(self, called, chance):
-        # `is_foreign` is whether the current changes have made a text unlike all recorded texts, see `changed`.
+        # `is_foreign` says whether the latest call of `changed` has made a text that is unlike all recorded texts.
         self.chance, self.is_foreign = chance, False
         numbers, texts = constants_of(called)
         # The function's behaviour may change at the numbers that it uses, or directly below or above them.
@@ -263,8 +263,8 @@ class Changes:
         place = self.chance.randrange(len(value))
         inner = self.changed_once(value[place], members, is_free)
         changes = [value[:place] + [inner] + value[place + 1 :]] * 3
-        # If all recorded lists have the same length, members at different places may mean different things. So only
-        # changes without regard to recorded values (`is_free`) move, add or remove members of such lists.
+        # If all recorded lists have the same length, each position may have a meaning of its own, as in `[x, y]`. So
+        # only changes that disregard the recorded values (`is_free`) move, add or remove members of such lists.
         if is_free or len(set(map(len, alike))) > 1:
             changes += [
                 value + other,

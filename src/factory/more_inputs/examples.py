@@ -48,7 +48,8 @@ def example(called, positional, named):
         if is_new and type(positional[0]).__qualname__ == owner:
             made = f"{owner}({', '.join(shown)})"
         else:
-            # For an object of a subclass, show `__init__` itself: the subclass may take other arguments.
+            # If the new object is of a subclass, show a call of `__init__`, because a call of the subclass may take
+            # other arguments.
             first = [f"self: {type(positional[0]).__qualname__}"] if is_new else []
             made = f"{name}({', '.join(first + shown)})"
         with one_call():

@@ -80,7 +80,7 @@ class Recorder:
         if is_new or count <= MOST_RECORDED // 2 or count & (count - 1) == 0 or count % 97 == 0:
             calls = self.calls.setdefault(wanted, {})
             if len(calls) < MOST_RECORDED or is_new:
-                # Writing an object as a source may run code of the package, which may raise any exception.
+                # Writing an object as source code may run code of the package, which may raise any exception.
                 with contextlib.suppress(Exception):
                     calls.setdefault(arguments_of(frame, source_of))
 
@@ -167,8 +167,9 @@ class Recorder:
             yield self.without(wanted, ENDED if is_ended else NOTHING if inputs.calls else UNWRITTEN)
             return
         calls, longer = calls or [], longer or []
-        # If the new calls and sequences together change outcomes of recorded calls, often only the calls or only the
-        # sequences do so. So try both together, then the calls alone, then the sequences alone.
+        # `calls` are the new calls, and `longer` the new sequences of calls. If both together change outcomes of
+        # recorded calls, often only one of the two does so. So try both together, then the calls alone, then the
+        # sequences alone.
         parts = [(calls, longer), (calls, []), ([], longer)] if calls and longer else [(calls, longer)]
         for kept, many in parts:
             yield None

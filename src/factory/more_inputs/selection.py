@@ -6,8 +6,8 @@ import re
 from .limits import time_limit
 from .sources import digest
 
-# Maximum numbers for one function: of calls that become tests, of sequences of calls that become tests, and of such
-# sequences that detect no mutant.
+# Maximum numbers of tests for one function: tests that make a single call, tests that make a sequence of calls, and
+# tests that make a sequence of calls and detect no mutant.
 MOST_KEPT, MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT = 120, 40, 16
 # Maximum length of all examples of a function together, in characters. A function gets at most one example for every
 # `CALLS_PER_EXAMPLE` calls of it.
@@ -36,7 +36,7 @@ def noticing(calls, mutants, notices, chance, most, seconds):
                     found.setdefault(call, [0, 0])[turn] += 1
                     break
             else:
-                # No (second) call detects this mutant.
+                # In this turn, no call detects the mutant. Continue with the next mutant.
                 break
     return found
 

@@ -49,14 +49,15 @@ class Recording:
     the name of the type that it makes. An argument that an earlier step has made is written `made[0]`."""
 
     def __init__(self, folder, names):
-        # `names` has the results of the method `name` for the functions that earlier tests called.
+        # `names` is a cache of the results of the method `name`, which the recordings of all tests share.
         self.folder, self.names = folder, names
         self.done = []
         self.begin()
 
     def begin(self):
-        # `places` has the index of the step that made each object, by the object's address. `kept` has these objects
-        # and the frames of the calls, because Python may give the address of a deleted object to a new one.
+        # `places` maps the address of each object to the index of the step that made the object. `kept` holds these
+        # objects and the frames of the calls, so that Python does not delete them and give their addresses to new
+        # objects.
         self.steps, self.places, self.kept = [], {}, []
         # For each wanted function, the indices of the steps in which the function is entered.
         self.entered = {}
@@ -97,8 +98,8 @@ class Recording:
         file = os.path.abspath(code.co_filename)
         if not file.startswith(self.folder) or file in SURROUNDINGS.test_files:
             return None
-        # Python reports a call each time that a generator is resumed. The frame is known then, and this is not a new
-        # call.
+        # Python also reports a call each time that a generator is resumed. The generator's frame is then already in
+        # `kept`; do not record a new call.
         if any(frame is one for one in self.kept):
             return None
         self.kept.append(frame)
@@ -135,7 +136,8 @@ class Recording:
             self.places[id(first)] = place
             self.kept.append(first)
             return None
-        # A replay turns generators and other iterators into lists, so later steps cannot use them as objects.
+        # When a sequence is executed again, the call's result is a list instead of the generator, so later steps cannot
+        # use the generator.
         if code.co_flags & inspect.CO_GENERATOR:
             return None
         frame.f_trace_lines = False
@@ -172,7 +174,8 @@ class Recording:
             kinds = (first if isinstance(first, type) else type(first)).__mro__
             able = [(module, getattr(code, "co_qualname", code.co_name))]
             able += [(kind.__module__, f"{kind.__qualname__}.{code.co_name}") for kind in kinds]
-            # Store the code, too: while it exists, no other code can get its address.
+            # Store the code object, too: as long as it exists, no other code object can get its address, which is the
+            # key.
             self.names[id(code)] = next((one for one in able if is_code(code, *one)), None), code
         return self.names[id(code)][0]
 
@@ -219,9 +222,9 @@ class Sequences:
     sequences."""
 
     def __init__(self, inputs, recorded, steps):
-        # `failed` says whether a call of the sequence that was replayed last raised an exception. `mixed` has the types
-        # of the sequence's objects that had numbers of both signs. It also has the module and name of each step whose
-        # arguments had both signs.
+        # `failed` says whether a call raised an exception in the sequence that was executed last. `mixed` has the types
+        # of that sequence's objects whose attributes had both positive and negative numbers. It also has the module and
+        # name of each step whose arguments had both.
         self.failed, self.mixed = False, set()
         self.inputs, self.called, self.chance = inputs, inputs.called, inputs.chance
         self.recorded, self.steps = self.of_all_kinds(recorded), steps
@@ -397,7 +400,7 @@ class Sequences:
                 is_free = type(value) is str and self.chance.random() < 0.5
                 value, is_foreign = self.inputs.changes.changed(value, values, is_free)
                 new = source_of(value)
-            # Objects of the package may fail in any way.
+            # Code of the package may raise any exception while its objects are changed or converted to source text.
             except Exception:
                 return source
             free.extend([FreeChange(key, is_foreign)] if is_free and is_short(new) else [])

@@ -24,7 +24,8 @@ from . import helpers
 # Maximum characters of an argument's source: without and with a pickled object. A source with a pickled object may be
 # longer, because the tests of a file share pickled objects.
 LONGEST_ARGUMENT, LONGEST_PICKLE = 3000, 8000
-# Maximum characters of a call's outcome that a test contains as a literal, and of one whose digest it contains.
+# Maximum characters of a call's outcome: of an outcome that a test contains as a literal, and of an outcome whose
+# digest a test contains.
 LONGEST_LITERAL, LONGEST_OUTCOME = 1500, 30000
 # Flags of the code of coroutines and asynchronous generators.
 ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

@@ -1,6 +1,6 @@
-//! Scores stored results of other benchmarks again: SUPER's attempts, ML-Bench's rows and replies, ResearchCodeBench's
-//! snippets, CORE-Bench's gold. All files except CORE-Bench's are JSON lines as written by Python, and are read line by
-//! line.
+//! Scores stored results of other benchmarks again: SUPER's attempts, ML-Bench's gold programs and replies, and
+//! ResearchCodeBench's completions. Also derives the accepted answers of CORE-Bench's tasks from their gold. All files
+//! except CORE-Bench's are JSON lines as written by Python, and are read line by line.
 
 mod core_bench;
 mod ml_bench;

@@ -39,7 +39,7 @@ pub struct RescoredMeans {
     pub script: Option<f64>,
     /// Tasks with a stored value that differs from the one computed by the published rule; each task once, in order.
     pub differs: Vec<String>,
-    /// How many stored values were computed again.
+    /// Number of stored values that were computed again.
     #[serde(skip)]
     pub checked: RecomputedValues,
     /// Descriptions of the differing values.
@@ -54,9 +54,9 @@ pub struct RecomputedValues {
     pub submitted: usize,
     /// Number of accuracies that were computed from gold and a submission.
     pub accuracy: usize,
-    /// Number of accuracies that are 0 without regard to gold, because the attempt submitted nothing.
+    /// Number of accuracies that were computed without gold: they are 0, because the attempt submitted nothing.
     pub nothing: usize,
-    /// Number of script results that were computed.
+    /// Number of stored values of `script` that were computed again.
     pub script: usize,
 }
 

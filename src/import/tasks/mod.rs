@@ -38,11 +38,11 @@ pub struct ImportedTasks {
 pub struct ImportedTask {
     /// The paper's id.
     pub paper: String,
-    /// Names of the marked regions of the paper's code, in the manifest's order.
+    /// Names of the regions of the paper's code that tags mark, in the manifest's order.
     pub regions: Vec<String>,
-    /// Number of marked regions that are inside another one.
+    /// Number of regions that are inside another region.
     pub nested: usize,
-    /// Number of lines of code in the marked regions. Lines in nested regions are counted once.
+    /// Number of lines of code in all regions. A line that is in several nested regions is counted once.
     pub lines: usize,
     /// Files that are hidden from agents.
     pub hidden: Vec<String>,

@@ -33,7 +33,7 @@ pub trait Embedder: Send + Sync {
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String>;
 }
 
-/// Whether a folder contains a static model.
+/// Whether a folder contains the files of a static embedding model, which has one fixed vector per token.
 #[must_use]
 pub fn is_model(folder: &Path) -> bool {
     ["tokenizer.json", "model.safetensors", "config.json"].iter().all(|file| folder.join(file).is_file())

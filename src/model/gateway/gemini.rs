@@ -285,8 +285,8 @@ impl EventWriter for GeminiChunks {
     }
 }
 
-/// Writes the reply's tool calls. The signature of the first call is a placeholder text for the reply's thoughts (see
-/// [`thoughts`]).
+/// Writes the reply's tool calls. If the reply has thoughts, the `thoughtSignature` of the first call is a placeholder
+/// text that represents them (see [`thoughts`]).
 fn calls(head: &CallContext, reply: &Reply) -> Vec<Value> {
     let part = |(place, call): (usize, &ToolCall)| {
         let args = if call.arguments.is_object() {

@@ -69,7 +69,7 @@ pub struct AgentCall {
 pub struct AnsweredCall {
     /// The reply.
     pub reply: Reply,
-    /// The bound on the reply in tokens, which may be lower than the agent asked for.
+    /// Maximum number of tokens of the reply, which may be lower than the agent asked for.
     pub most: Option<u32>,
     /// The text with which the model or its provider declined to answer.
     pub refusal: Option<String>,

@@ -80,7 +80,7 @@ impl RequestReader {
         }
     }
 
-    /// Stores that the gateway cannot pass on a part of this kind, and returns a note to put in the part's place.
+    /// Calls [`Self::leave_out`] for a part of this kind, and returns a note to put in the part's place.
     pub(super) fn missing(&mut self, kind: &str) -> String {
         let kind: String = kind.chars().take(SHOWN).collect();
         self.leave_out(format!("a `{kind}` in the conversation"));

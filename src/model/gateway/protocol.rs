@@ -54,7 +54,7 @@ impl WireProtocol {
         }
     }
 
-    /// Writes a refusal as a body.
+    /// Returns the body of the HTTP answer to a refused request.
     pub(super) fn error(self, refusal: &Refusal) -> Value {
         match self {
             Self::Chat | Self::Responses => openai::error(refusal),

@@ -119,8 +119,8 @@ struct OpenLedger {
 }
 
 impl Ledger {
-    /// Opens a new or existing ledger. A torn last line is removed: the process was killed before it made the call of
-    /// this line, or before it used the reply.
+    /// Opens a new or existing ledger. An incomplete last line is removed: it announces a call that was not made, or
+    /// states the cost of a reply that was not used, because the process was killed first.
     ///
     /// # Errors
     /// If the file cannot be opened or read.
@@ -180,7 +180,7 @@ impl OpenLedger {
     }
 }
 
-/// A ledger, and the payer whose calls are written to it.
+/// A ledger, and the attempt or verifier that pays for the calls written to it.
 #[derive(Debug, Clone)]
 pub struct PayerLedger {
     ledger: Arc<Ledger>,
@@ -196,7 +196,7 @@ pub struct Reservation {
 }
 
 impl PayerLedger {
-    /// Creates the ledger of one payer.
+    /// Combines a ledger with the attempt or verifier that pays for the calls.
     #[must_use]
     pub const fn new(ledger: Arc<Ledger>, payer: Payer) -> Self {
         Self { ledger, payer }

@@ -69,7 +69,7 @@ fn key(parts: &[Value]) -> String {
     json!(parts).to_string()
 }
 
-/// Removes a block's cache mark; also returns whether it had one.
+/// Removes the field `cache_control` of a content block. Also returns whether the block had this field.
 fn unmarked(block: &Value) -> (Value, bool) {
     let mut block = block.clone();
     let marked = block.as_object_mut().is_some_and(|block| block.remove("cache_control").is_some());

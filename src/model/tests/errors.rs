@@ -120,7 +120,8 @@ async fn failed_tries_that_the_provider_charged_are_counted() {
 #[tokio::test]
 async fn a_failed_call_is_charged_for_the_tries_that_the_provider_charged() {
     let charged = json!({"choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 7}});
-    // First, three tries that are charged; then a charged try followed by a permanent failure.
+    // In the first call, all three tries are charged. In the second call, a charged try is followed by a permanent
+    // failure.
     let (answer, _server) = ask(vec![CannedAnswer::ok(charged.clone())]).await;
     let failed = answer.unwrap_err();
     assert!(matches!(failed.error, ModelError::Unavailable(_)), "{failed}");

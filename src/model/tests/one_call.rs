@@ -94,7 +94,8 @@ async fn an_effort_is_sent_in_each_providers_own_field() {
         asked.sampling.effort = Some(effort);
         asked
     };
-    // The effort is also sent for a model that this program does not know, and together with the limit of one call.
+    // The effort is also sent for a model that this program does not know, and together with the limit of one call per
+    // reply.
     for spec in ["openai:gpt-5", "next-months-model"] {
         let both = Request { one_call: true, ..with(Effort::High) };
         let asked = sent(spec, openai_text("ok"), &both).await;

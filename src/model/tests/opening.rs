@@ -95,7 +95,8 @@ fn provider_options_are_refused_for_models_that_read_their_replies_from_a_file()
 
 #[test]
 fn list_prices_count_cached_tokens_at_their_own_rates() {
-    // Claude Sonnet 4.5, dollars per million tokens: 3 read, 0.30 from the cache, 3.75 to the cache, 15 written.
+    // Claude Sonnet 4.5 costs, in dollars per million tokens: 3 for input, 0.30 for input read from the cache, 3.75 for
+    // input written to the cache, and 15 for output.
     let price = Price::listed("anthropic", "claude-sonnet-4-5").unwrap();
     let usage = Usage { input: 100_000, cached: 60_000, cache_written: 30_000, output: 10_000, reasoning: 0 };
     let expected = (10_000.0 * 3.0 + 60_000.0 * 0.3 + 30_000.0 * 3.75 + 10_000.0 * 15.0) / 1e6;

@@ -70,7 +70,7 @@ pub struct Series {
 }
 
 impl Chart {
-    /// Returns the index of the colour, marker and dashes of the series at this place.
+    /// Returns the index of the colour, marker and dashes of the series with the index `place`.
     fn style(&self, place: usize) -> usize {
         self.series[place].style.unwrap_or(place)
     }

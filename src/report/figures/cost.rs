@@ -11,7 +11,7 @@ pub const COST: &str = "cost-accuracy";
 /// The axis is logarithmic if the ratio of the highest to the lowest cost is above this.
 const ORDERS: f64 = 20.0;
 
-/// Draws pass@1 over dollars per attempt, one point per contender, and the Pareto front.
+/// Draws pass@1 over dollars per attempt, one point per pair of agent and model, and the Pareto front.
 pub(super) fn cost(source: &FigureInput<'_>) -> Figure {
     let places = leaderboard(source.summary, &[]);
     let known: Vec<(&LeaderboardRow, f64, f64)> =

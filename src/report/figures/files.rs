@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// Resolution of a PNG in pixels per inch.
 const DPI: f32 = 300.0;
 
-/// Units per inch of [`Canvas::PRINT`].
+/// Number of units per inch in a drawing on [`Canvas::PRINT`].
 const UNITS: f32 = 384.0;
 
 /// Draws a chart 5.5 inches wide and converts it to all formats.

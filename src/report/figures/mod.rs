@@ -128,9 +128,9 @@ impl Condition {
 pub struct FigureInput<'a> {
     /// All attempts, with the agents' labels used in the rows.
     pub records: &'a [Outcome],
-    /// The summary's rows, including those of verifiers.
+    /// Pass rates of each agent and model, and of the attempts that verifiers chose.
     pub summary: &'a Summary,
-    /// Conditions by the agent's label.
+    /// For each agent's label, the settings that decide where the agent's results appear in the figures.
     pub conditions: &'a BTreeMap<String, Condition>,
     /// Method of the intervals.
     pub intervals: Intervals,

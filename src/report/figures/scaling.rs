@@ -57,7 +57,8 @@ struct Scaling {
     nothing: &'static str,
     spent: fn(&Outcome) -> u64,
     limit: fn(&Condition) -> Option<u64>,
-    /// Returns an agent's settings without the limit. Agents with the same result differ only in the limit.
+    /// Returns an agent's settings without the limit that this figure varies: its label and its other limit. Agents
+    /// with the same result differ only in the limit.
     same: fn(&Condition) -> (String, u64),
 }
 
@@ -113,8 +114,9 @@ impl Scaling {
     }
 }
 
-/// Returns the attempts that used a model and were not lost to infrastructure: of each attempt, the one record that
-/// counts (see [`counting`]). Agents without a model are left out, because their steps are not interactions.
+/// Returns the records of attempts that used a model and were not lost to infrastructure. If an attempt has several
+/// records, returns only the one that pass rates use (see [`counting`]). Agents without a model are left out, because
+/// their steps are not interactions.
 fn scored<'a>(source: &FigureInput<'a>) -> impl Iterator<Item = &'a Outcome> + use<'a> {
     let records = source.records;
     records
@@ -124,7 +126,7 @@ fn scored<'a>(source: &FigureInput<'a>) -> impl Iterator<Item = &'a Outcome> + u
         .map(|it| it.0)
 }
 
-/// One curve per contender, over the same thresholds for all.
+/// Returns one curve per pair of agent and model, over the same thresholds for all.
 fn curves(source: &FigureInput<'_>, what: &str, spent: fn(&Outcome) -> u64) -> (Vec<Series>, NumberTable) {
     /// Attempts by sample.
     type Attempts<'a> = BTreeMap<&'a str, Vec<&'a Outcome>>;
@@ -145,8 +147,8 @@ fn curves(source: &FigureInput<'_>, what: &str, spent: fn(&Outcome) -> u64) -> (
         let count = samples.len() as f64;
         let trials = samples.values().map(Vec::len).sum::<usize>() as f64 / count;
         for (place, &most) in thresholds.iter().enumerate() {
-            // If the maximum is smaller than the number of thresholds, the last thresholds are equal. Draw only one of
-            // them.
+            // If the maximum is smaller than the number of thresholds, the last thresholds all equal the maximum. Draw
+            // only one of them.
             if place > 0 && thresholds[place - 1] == most {
                 break;
             }

@@ -14,7 +14,7 @@ use crate::report::summary::PassAt;
 use crate::run::{Outcome, scored};
 use crate::stats::{Intervals, Population, SampleValue, rate_interval};
 
-/// Maximum number of contenders with a column of their own.
+/// Maximum number of agents (each with its model) that have a column of their own.
 const MOST_COLUMNS: usize = 5;
 
 /// A table whose rows link to other pages or sections.
@@ -24,7 +24,7 @@ pub(super) struct LinkedTable {
     table: NumberTable,
     /// Link target of each row's first cell.
     hrefs: Vec<String>,
-    /// Number of contenders without a column.
+    /// Number of agents (each with its model) that have no column.
     left_out: usize,
 }
 
@@ -35,7 +35,7 @@ impl LinkedTable {
     }
 }
 
-/// One row per contender.
+/// Returns the leaderboard, with one row for each agent and model.
 pub(super) fn board(places: &[LeaderboardRow]) -> NumberTable {
     let k_of =
         |of: fn(&LeaderboardRow) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max().unwrap_or(1);
@@ -76,7 +76,7 @@ pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -
         let rate = place.pass.map_or_else(|| "–".to_owned(), percent);
         cells.entry((agent(place), model(place))).or_default().push(rate);
     }
-    // The names of the best contenders come first.
+    // `places` is sorted by pass rate, so the names of the best agents and models come first.
     let agents: Vec<String> = places.iter().map(agent).unique().collect();
     let models: Vec<String> = places.iter().map(model).unique().collect();
     if agents.len() < 2 || models.len() < 2 {
@@ -99,7 +99,7 @@ pub(super) fn agents_by_models(material: &Material, places: &[LeaderboardRow]) -
 }
 
 /// By sample: its n (the number of masked functions), the number of passed attempts, and the number of all attempts
-/// that were not lost.
+/// that were not lost to infrastructure failures.
 type Samples<'a> = BTreeMap<&'a str, (usize, [usize; 2])>;
 /// (paper, agent, model).
 type ContenderOnPaper<'a> = (&'a str, &'a str, Option<&'a str>);
@@ -115,7 +115,7 @@ fn of_place<'a>(
 /// pass@1 by paper, with a column for each of the first contenders (agent and model) of the leaderboard.
 pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> LinkedTable {
     let mut found: BTreeMap<ContenderOnPaper<'_>, Samples<'_>> = BTreeMap::new();
-    // Numbers of passed and of all attempts, over all contenders together.
+    // For each paper, the numbers of passed and of all attempts, over all agents and models together.
     let mut totals: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for record in scored(&material.records) {
         let Outcome { paper, agent, model, sample, n, pass, .. } = record;

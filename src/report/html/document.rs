@@ -60,7 +60,7 @@ impl PageChunks {
         if self.is_beside || self.bytes > most { self.put_beside(beside) } else { Ok(()) }
     }
 
-    /// Writes all kept chunks next to the page; chunks that are added later are written there too.
+    /// Writes all chunks in `kept` to files next to the page. Chunks that are added later are written to files, too.
     fn put_beside(&mut self, beside: &WriteFileBeside<'_>) -> Result<()> {
         self.is_beside = true;
         for Chunk { name, packed } in self.kept.drain(..) {

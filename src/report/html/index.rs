@@ -55,7 +55,7 @@ pub struct SampleEntry {
     pub paper: String,
     /// The sample's n, such as the number of masked functions.
     pub n: usize,
-    /// Attempts by agent and number.
+    /// Attempts, sorted by agent and then by number.
     pub attempts: Vec<AttemptEntry>,
 }
 
@@ -171,7 +171,8 @@ pub fn samples(material: &Material) -> Vec<SampleEntry> {
         .collect()
 }
 
-/// Returns the cluster (paper or repo) and n of a sample that already has a record.
+/// Returns the paper or repo of a sample that already has a record, and the number n of units (such as functions) that
+/// the sample withholds.
 fn known<'a>(material: &'a Material, sample: &str) -> Option<(&'a str, usize)> {
     let record = material.records.iter().find(|record| &*record.sample == sample)?;
     Some((&record.paper, record.n))
@@ -186,14 +187,14 @@ pub fn papers_text(material: &Material, place: usize) -> Option<Value> {
 /// Outcomes of attempts; the index stores positions in this list.
 const STATES: [&str; 5] = ["pass", "fail", "unsupported", "lost", "begun"];
 
-/// Name that is shown as the end of an attempt without a record.
+/// Text that the page shows in place of the reason why an attempt ended, if the attempt has no record.
 const UNENDED: &str = "not_finished";
 
 /// Data that the page's script has from the start.
 #[derive(Debug, Serialize)]
 pub struct Index {
     states: [&'static str; 5],
-    /// Ends of attempts; [`UNENDED`] for attempts without a record.
+    /// Reasons why attempts ended; [`UNENDED`] for attempts without a record.
     ends: Vec<String>,
     contenders: Vec<Value>,
     samples: Vec<IndexedSample>,
@@ -215,11 +216,12 @@ struct IndexedSample {
     item: String,
     n: usize,
     extent: String,
-    /// Indexes of the units (such as functions) that the sample withholds. The facts of the item in `papers` contain
-    /// their names.
+    /// Indexes of the units (such as functions) that the sample withholds. The units' names are in [`Index`]'s field
+    /// `papers`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     units: Vec<usize>,
-    /// Agent and model (an index), number, index in `states` and index in `ends` of each attempt, as one flat list.
+    /// Four numbers for each attempt, in one flat list: index of the agent and model, number of the attempt, index in
+    /// `states`, index in `ends`.
     tries: Vec<usize>,
 }
 

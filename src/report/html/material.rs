@@ -1,4 +1,4 @@
-//! The input of a page.
+//! The data that an HTML page about runs shows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The page's section on the measures that families define for attempts, by n, and what the values of n mean.
+//! The page's section on the measures that each kind of task defines for its attempts. It shows the measures by n (such
+//! as the number of masked functions), and explains the values of n.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,8 +75,8 @@ pub(super) fn measures(material: &Material, summary: &Summary, places: &[Leaderb
     }
 }
 
-/// One row per measure and contender, the contenders in the order of the leaderboard; a column for all n and one for
-/// each n.
+/// Makes a table with one row per measure and contender, the contenders in the order of the leaderboard. It has one
+/// column for each n (such as the number of masked functions) and one for all n.
 fn table(
     rows: &[SummaryRow],
     places: &[LeaderboardRow],
@@ -83,8 +84,8 @@ fn table(
     cell: impl Fn(&SummaryRow, &str) -> String,
 ) -> NumberTable {
     let mut ns: Vec<Option<usize>> = rows.iter().map(|row| row.n).collect::<BTreeSet<_>>().into_iter().collect();
-    // `None` means all n and is sorted first, so with two entries there is a single n, whose column would repeat the
-    // one for all n.
+    // `None` stands for all n and is sorted first. With two entries there is only one n, and the column for all n would
+    // repeat the column of this n.
     if ns.len() == 2 && ns[0].is_none() {
         ns.remove(0);
     }
@@ -108,8 +109,8 @@ fn table(
     table.without_empty_columns()
 }
 
-/// The descriptions of the values of n, such as "nothing is masked: reproduction" for 0. Leaves out descriptions that
-/// only contain the number, such as "3 masked functions".
+/// The descriptions of the values of n (such as the number of masked functions): for 0, for example, "nothing is
+/// masked: reproduction". Leaves out descriptions that only contain the number, such as "3 masked functions".
 pub(super) fn meanings_of_n(material: &Material) -> Vec<(usize, String)> {
     let mut found: BTreeMap<usize, BTreeSet<&str>> = BTreeMap::new();
     for facts in material.samples.values() {

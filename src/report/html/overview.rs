@@ -133,19 +133,19 @@ fn n_of(n: Option<usize>) -> String {
     n.map_or_else(|| "all".to_owned(), |n| n.to_string())
 }
 
-/// Cells that identify a row: agent, model and n.
+/// Cells that identify a row: agent, model and n (such as the number of masked functions).
 fn key(row: &SummaryRow) -> Vec<String> {
     vec![row.agent.clone(), row.model.clone().unwrap_or_else(|| "–".to_owned()), n_of(row.n)]
 }
 
-/// Returns the rows, those of the best contender first. The rows of one contender are sorted by n.
+/// Returns the rows, those of the best contender first. Rows of the same contender keep their order.
 fn best_first<'a>(rows: &'a [SummaryRow], places: &[LeaderboardRow]) -> Vec<&'a SummaryRow> {
     let mut sorted: Vec<&SummaryRow> = rows.iter().collect();
     sorted.sort_by_key(|row| places.iter().position(|place| place.agent == row.agent && place.model == row.model));
     sorted
 }
 
-/// Rates with their sample sizes: one row for each agent, model and n.
+/// Rates with their sample sizes: one row for each agent, model and n (such as the number of masked functions).
 fn results(rows: &[&SummaryRow]) -> NumberTable {
     let mut columns = cells(["agent", "model", "n"]);
     let ks: Vec<usize> = rows.first().map(|row| row.pass_at.iter().map(|at| at.k).collect()).unwrap_or_default();

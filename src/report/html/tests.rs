@@ -301,8 +301,8 @@ fn the_measures_of_a_family_are_shown_with_intervals_by_n_and_with_their_meaning
     let html = overview(&material).unwrap();
     let section = section_of(&html, "measures");
     let rows: Vec<&str> = section.split("<tr>").filter(|row| row.contains("<td")).collect();
-    // The rows begin with the score, a measure that the family describes, and a measure that it does not describe. Of
-    // each of them, the better contender's row comes first.
+    // The first rows show the score, then a measure that the family describes, then a measure that it does not
+    // describe. If two agents have a measure, the better agent's row comes first.
     let names = ["credit", "credit", "verified_<wbr>landmarks", "verified_<wbr>landmarks", "verified_<wbr>novel"];
     assert!(rows.iter().zip(names).all(|(row, name)| row.contains(&format!(">{name}<"))), "{rows:?}");
     assert!(rows[2].contains(">strong<") && rows[2].contains("<td>87.5 [") && rows[3].contains(">weak<"), "{rows:?}");

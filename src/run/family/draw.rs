@@ -7,8 +7,9 @@ use crate::error::{Error, Result};
 use crate::run::configuration::SampleDraw;
 use crate::sample::{Sample, UnitChoice};
 
-/// Returns the samples of a run: the requested ones, or those drawn from its items. Drawn samples are sorted by n
-/// across all items, so that in a table with a row for each n, the first rows are complete early.
+/// Returns the samples of a run: the requested ones, or those drawn from its items. Drawn samples of all items are
+/// sorted together by n (number of masked functions), so that in a table with a row for each n, the first rows are
+/// complete early.
 ///
 /// # Errors
 /// Kind `Usage` for a sample that does not exist, and if there are no samples.
@@ -31,7 +32,8 @@ pub fn samples(family: &dyn Family, items: &[Arc<dyn Item>], asked: &SampleDraw,
     if samples.is_empty() { Err(nothing_drawn(family, items, asked, seed)) } else { Ok(samples) }
 }
 
-/// If no sample was drawn, the program tries to draw a sample of each n up to this one, to find the reason.
+/// If no sample was drawn, the program tries to draw a sample of each n (number of masked functions) up to this one, to
+/// find the reason.
 const LARGEST_N: usize = 64;
 
 /// The error if no sample was drawn, with the reason.
@@ -64,8 +66,8 @@ pub fn nothing_drawn(family: &dyn Family, items: &[Arc<dyn Item>], asked: &Sampl
     }
 }
 
-/// A warning that for some of the requested values of n, no sample was drawn; `None` if there are no such values, or if
-/// the samples were requested by name.
+/// Returns a warning if no sample was drawn for some of the requested n (numbers of masked functions). Returns `None`
+/// if there are no such n, or if the samples were requested by name.
 #[must_use]
 pub fn beyond(family: &dyn Family, asked: &SampleDraw, samples: &[Sample]) -> Option<String> {
     let missing: Vec<usize> = asked.n.iter().copied().filter(|&n| samples.iter().all(|one| one.n() != n)).collect();

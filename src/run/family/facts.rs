@@ -8,11 +8,11 @@ use crate::suite::PartialDate;
 /// A family's names for things: singular words whose plural ends in `s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Words {
-    /// An item: "paper", "task".
+    /// Word for an item, such as "paper" or "task".
     pub item: &'static str,
-    /// A group of samples in reports: "paper", "repo".
+    /// Word for a group of samples in reports, such as "paper" or "repo".
     pub group: &'static str,
-    /// A part of the repo that samples withhold from agents: "function", "block".
+    /// Word for a part of the repo that samples withhold from agents, such as "function" or "block".
     pub unit: &'static str,
 }
 

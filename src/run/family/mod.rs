@@ -96,7 +96,7 @@ pub trait Family: Send + Sync {
 /// The basis of scoring: which experiments are run and how their values are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScoringBasis {
-    /// Curtailed or full experiments.
+    /// Whether experiments use the parameters of the curtailed or of the full version.
     pub protocol: Protocol,
     /// How values are compared.
     pub rule: Rule,
@@ -147,7 +147,8 @@ pub trait Item: Send + Sync {
     fn seconds(&self, _sample: Option<&Sample>) -> Option<f64> {
         None
     }
-    /// Number of the item's samples of this n; `None` if the number is too large to count.
+    /// Number of the item's samples with this n (such as the number of masked functions); `None` if there are too many
+    /// to count.
     fn count(&self, n: usize) -> Option<u128>;
     /// Date at which the oldest part of the code or text that a sample withholds became public.
     fn since(&self, _sample: &Sample) -> Option<PartialDate> {
@@ -212,7 +213,7 @@ pub trait Item: Send + Sync {
     fn lines(&self, _sample: &Sample) -> Option<usize> {
         None
     }
-    /// Names of a sample's units and checks, for listings.
+    /// Names of the parts that a sample withholds, and of its checks, for listings.
     ///
     /// # Errors
     /// Same as [`Item::require`].

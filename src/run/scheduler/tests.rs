@@ -187,7 +187,7 @@ async fn a_lost_attempt_is_tried_again_until_its_tries_are_used_up() {
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Lost(vec!["try 3".to_owned()]));
     assert_eq!(attempts.lock_seen().begun, [2, 3]);
-    // Every try is recorded with its cost; each attempt is reported as finished once.
+    // An attempt may need several tries. Every try is recorded, but the attempt is reported as finished only once.
     assert_eq!((ran.kept.len(), ran.events.retried(), ran.events.finished()), (5, 3, 2));
 }
 
@@ -271,7 +271,7 @@ async fn a_provider_that_refuses_everything_stops_the_run_early() {
     let error = ran.outcome.unwrap_err();
     assert_eq!((error.kind, ran.kept.len()), (FailureKind::Machine, 5));
     assert!(error.message.contains("failed in all 5 attempts so far before"), "{}", error.message);
-    // A single attempt with another end shows that the provider works.
+    // A single attempt that ends without a refusal shows that the provider works.
     let tries = (0..20).map(|place| if place == 3 { vec![PlannedTry::new(1, 0.0, End::GaveUp)] } else { refused() });
     let ran = run(&ScriptedTries::new(0.0, tries.collect()), TERMS, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);

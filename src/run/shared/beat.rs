@@ -118,7 +118,7 @@ fn write(path: &Path, count: u64, state: &str) -> io::Result<()> {
 /// Whether a process is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
-    /// No reason to consider it dead.
+    /// There is no reason to consider the process dead.
     Alive,
     /// No sign of life for too long.
     Dead,
@@ -138,8 +138,8 @@ pub(super) struct PeerWatch {
 struct PeerBeat {
     text: Vec<u8>,
     looked: Instant,
-    /// Time for which the file's text has not changed. The time between two reads of the file counts as at most
-    /// `timeout / LOOKS`.
+    /// Time for which the file's text has not changed. At most `timeout / LOOKS` is counted for the time between two
+    /// reads.
     unchanged: Duration,
     /// Whether the file's text has ever changed. It never changes if the process died before the first look.
     has_changed: bool,
@@ -219,7 +219,7 @@ mod tests {
             watch.looked("a", text.as_bytes().to_vec(), begun + Duration::from_secs(seconds))
         };
         assert_eq!(look(0, "1 running\n"), Liveness::Alive);
-        // The file server was unavailable for an hour.
+        // An hour passes without a read, as if the file server were unavailable. The process still counts as alive.
         assert_eq!(look(3600, "1 running\n"), Liveness::Alive);
         assert_eq!(look(3605, "2 running\n"), Liveness::Alive);
         for seconds in (3610..3665).step_by(5) {

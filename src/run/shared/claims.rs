@@ -55,7 +55,7 @@ impl Claims {
         write_once(&self.path(what, generation), self.holder.as_bytes(), false)
     }
 
-    /// Whether another process has taken over the claim on `what` that has this generation.
+    /// Whether another process has taken over generation `generation` of the claim on `what`.
     #[must_use]
     pub fn is_taken_over(&self, what: &str, generation: u32) -> bool {
         self.path(what, generation + 1).exists()

@@ -29,7 +29,7 @@ pub struct Member {
     pub ledger: Arc<Ledger>,
     /// Shows the run's other processes that this process is alive.
     pub beat: Heartbeat,
-    /// Facts about this process's session.
+    /// Start, program version, sandbox and other facts about this process's session.
     facts: SessionFacts,
 }
 

@@ -56,13 +56,13 @@ impl Purse {
         self.last.get(&self.writer).map_or(0.0, |entry| entry.dollars)
     }
 
-    /// Dollars that other shards have spent or may spend, according to the entries read so far.
+    /// Dollars that other shards have spent or may still spend, according to the entry files that were read so far.
     #[must_use]
     pub fn others(&self) -> f64 {
         self.last.values().filter(|entry| entry.writer != self.writer).map(|entry| entry.dollars).sum()
     }
 
-    /// Other shards that may have unspent money, according to the entries read so far.
+    /// Other shards that may have unspent money, according to the entry files that were read so far.
     pub fn busy(&self) -> impl Iterator<Item = &str> {
         self.last.values().filter(|entry| entry.writer != self.writer && !entry.idle).map(|entry| entry.writer.as_str())
     }
@@ -118,7 +118,7 @@ impl Purse {
         self.folder.join(self.next.to_string())
     }
 
-    /// Reads entries created by other processes.
+    /// Reads the entry files that other processes have created since the last call.
     fn catch_up(&mut self) -> io::Result<()> {
         loop {
             match std::fs::read(self.path()) {

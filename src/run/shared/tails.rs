@@ -28,7 +28,7 @@ pub struct RecordedEnd<'a> {
     /// Details of the end.
     #[serde(default)]
     pub end_detail: Option<String>,
-    /// Whether only verification was lost.
+    /// Whether the agent had finished and only the verification was lost to infrastructure.
     #[serde(default)]
     pub verification_lost: bool,
 }

@@ -46,7 +46,7 @@ pub struct SharedQueue<'a> {
     /// Attempts that no process had started when the claims were last read, in the order in which this process tries to
     /// claim them.
     free: VecDeque<usize>,
-    /// Whether `free` also contains attempts of other shards.
+    /// Whether `free` also contains attempts of other processes' shares of the plan (shards).
     of_others: bool,
     /// Attempts that other processes have claimed and not finished, with the number of times that each claim was taken
     /// over (its generation).
@@ -105,8 +105,8 @@ impl<'a> SharedQueue<'a> {
             places,
         };
         part.read_on()?;
-        // Attempts that were lost to infrastructure before this process started are tried again, so earlier losses do
-        // not count.
+        // Attempts that were lost to infrastructure before this process started are tried again. So do not count those
+        // losses as tries.
         part.lost.clear();
         part.find_free(false)?;
         Ok(part)
@@ -259,8 +259,8 @@ impl<'a> SharedQueue<'a> {
             None => 0,
             Some(claim) if claim.holder == self.member.name => return Ok(false),
             Some(claim) => match self.watch.look(&claim.holder) {
-                // End only if the counter of the process that stays has changed recently. Otherwise that process may be
-                // dead.
+                // Another process stays until the end. Leave only if its counter, which shows that it is alive, has
+                // changed recently.
                 Liveness::Alive => return Ok(self.watch.is_well(&claim.holder)),
                 Liveness::Dead | Liveness::Ended => claim.generation + 1,
             },
@@ -337,7 +337,8 @@ impl<'a> SharedQueue<'a> {
         self.looked = Some(Instant::now());
         Ok(match self.take_over()? {
             Ok(job) => {
-                // Dead processes may have left more attempts, so let the next call look for them without a pause.
+                // Dead processes may have left more attempts. Forget the time of this search, so that the next call
+                // searches without a pause.
                 self.looked = None;
                 NextJob::Job(job)
             }

@@ -35,8 +35,8 @@ const SETUP: Duration = Duration::from_mins(1);
 const REMOVAL: Duration = Duration::from_secs(20);
 /// Maximum number of processes in all of podman's containers together.
 const PROCESSES: u64 = 32_768;
-/// Maximum bytes of a list of all files in the workspace: the size at which the init cuts such a list, and room for the
-/// last entry and the mark at the list's end.
+/// Maximum bytes of a list of all files in the workspace. The init cuts the list at `tree::LISTING` bytes; the rest is
+/// room for the last entry and for the mark at the list's end.
 const SURVEY: u64 = (tree::LISTING + 2 * tree::ENTRY) as u64;
 /// Maximum bytes of standard error that are kept from a container whose init fails.
 const LAST_WORDS: usize = 2000;
@@ -190,9 +190,9 @@ fn body(
     let mut ulimits =
         vec![same("core", 0), same("nofile", 4096), same("fsize", limits.file_size), same("memlock", 8 << 20)];
     if engine.kind == EngineKind::Podman {
-        // If podman itself runs confined, it is not allowed to set its own default for `nproc`, so request a value that
-        // is allowed. `nproc` counts the processes of all containers together; what limits one container is
-        // `pids_limit` below.
+        // If podman itself may have only few processes, it is not allowed to give a container its own larger default
+        // for `nproc`. So request a value that is allowed. `nproc` limits the processes of all containers together;
+        // `pids_limit` below limits the processes of one container.
         let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NPROC)
             .map_or(PROCESSES, |limit| limit.1);
         ulimits.push(same("nproc", most.min(PROCESSES)));
@@ -370,7 +370,8 @@ impl Removal {
 
     fn begin(&mut self) -> Option<tokio::task::JoinHandle<()>> {
         let id = self.id.take()?;
-        // Without a runtime, nothing can be sent to the engine; closing the streams ends the container.
+        // Outside of a Tokio runtime, no request can be sent to the engine. The container then ends when its streams
+        // are closed.
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let engine = self.engine.clone();
         engine.removals.begin(&id);

@@ -1,4 +1,4 @@
-//! Finds a container engine, connects to it, and labels everything that this program makes there.
+//! Finds a container engine, connects to it, and labels everything that this program creates in the engine.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -70,7 +70,8 @@ impl EngineImages {
         Ok(names)
     }
 
-    /// Makes or finds the base image. Each source image gets a base of its own.
+    /// Makes or finds the base image. If the user names a source image from which to make it, the base image's name
+    /// depends on that name.
     pub(super) async fn base(&self) -> Result<String> {
         let named = base::named().map(|source| pack::short(Sha256::new_with_prefix(source)));
         let name = format!("{PREFIX}/base:{FORMAT}{}", named.map(|digest| format!("-{digest}")).unwrap_or_default());
@@ -104,9 +105,9 @@ impl EngineImages {
         Ok(left_out)
     }
 
-    /// Makes or finds the image of an env. It contains the base image, these folders of the host at the same paths, and
-    /// the libraries that programs in the folders need. Each folder is a layer. Interpreters come first, so that envs
-    /// with the same interpreter share its layer.
+    /// Makes or finds the image of an env. It contains the base image, the host's folders `read_only` at the same
+    /// paths, and the libraries that programs in these folders need. Each folder is a layer. Interpreters come first,
+    /// so that envs with the same interpreter share its layer.
     pub(super) async fn env(&self, (read_only, hidden): ShownFolders<'_>) -> Result<String> {
         let base = self.base().await?;
         let mut folders: Vec<PathBuf> = read_only.to_vec();

@@ -213,8 +213,8 @@ impl Backend for ContainerBackend {
                     self.images.forget();
                     *self.tools.lock().await = None;
                     if self.engine.docker.ping().await.is_err() {
-                        // The engine does not answer, perhaps because it restarts. Waiting for it does not use up the
-                        // second try.
+                        // The engine does not answer, perhaps because it restarts, so wait. Only failures while the
+                        // engine answers are limited to two.
                         tokio::time::sleep(Duration::from_millis(500)).await;
                     } else if std::mem::replace(&mut again, true) {
                         return Err(error);

@@ -178,7 +178,8 @@ fn inner(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
 }
 
-/// Adds a tree or file to a digest: paths, kinds, execute permissions and bytes. `is_left_out` gets host paths.
+/// Adds a file, or a folder and everything in it, to a digest: the path of each entry, whether it is a file, a folder
+/// or a link, whether it is executable, and its contents. `is_left_out` gets host paths.
 pub(super) fn digest_tree(hasher: &mut Sha256, from: &Path, is_left_out: &dyn Fn(&Path) -> bool) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 17];
     let head = |hasher: &mut Sha256, kind: u8, name: &[u8], length: u64| {

@@ -93,7 +93,7 @@ impl EngineStore {
     }
 
     /// Pushes an image to a registry with the credentials that the engine's own command-line program has stored.
-    /// Returns its name there.
+    /// Returns the image's name in the registry.
     ///
     /// # Errors
     /// Returns an error of kind `Infrastructure` if the engine or the registry refuses.
@@ -162,7 +162,8 @@ pub(super) async fn sweep(engine: &Engine) -> Result<SweepResult> {
     Ok(swept)
 }
 
-/// Removes a container that did not end normally. Also ends processes of the container that the engine no longer knows.
+/// Removes a container that did not end normally. Also ends those of its processes that still run although the engine
+/// no longer knows the container.
 async fn remove_all(engine: &Engine, id: &str) -> Result<()> {
     remove(engine, id).await?;
     forgotten::end(id).await;

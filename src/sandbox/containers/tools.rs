@@ -32,7 +32,7 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Finds or makes the volume.
+    /// Finds the volume with the init, or makes it.
     pub(super) async fn install(engine: &Engine, base: &str) -> Result<Self> {
         let (needed, digest) = tokio::task::spawn_blocking(examine)
             .await

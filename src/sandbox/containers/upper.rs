@@ -17,7 +17,7 @@ use autoexperiment_init::tree::{NodeType, PreparedEntry, Surveyed};
 /// Size in bytes from which a file is copied back without its content, because the list of changes skips files that are
 /// larger than `ChangeLimits::file`.
 const FILE: u64 = (16 << 20) + 1;
-/// Maximum number of bytes to copy back in all.
+/// Maximum number of bytes of all files together whose contents are copied back.
 const TOTAL: u64 = 80 << 20;
 /// Maximum number of new files to copy back. This is twice `ChangeLimits::files`, the number of changes that are listed
 /// by name, so that further changes can still be counted.
@@ -65,7 +65,7 @@ fn is_whiteout(about: &fs::Metadata) -> bool {
     about.file_type().is_char_device() && about.rdev() == 0
 }
 
-/// An entry of the tree that the attempt was given.
+/// An entry of the snapshot, which is the lower layer of the attempt's workspace.
 enum LowerEntry {
     Folder,
     File { executable: bool, size: u64 },
@@ -77,15 +77,18 @@ pub(super) struct TreeDifferences {
     /// Files whose contents must be copied back, with their sizes.
     pub(super) wanted: Vec<(Vec<u8>, u64)>,
     modes: BTreeMap<Vec<u8>, bool>,
-    /// Entries that are copied back without contents: files that are too large, links and others.
+    /// Entries that are copied back without contents: files beyond the limits [`FILE`] and [`TOTAL`], links, and other
+    /// entries such as pipes.
     named: Vec<Surveyed>,
-    /// Paths of the snapshot that the attempt removed.
+    /// Paths of the snapshot that the attempt removed or replaced by folders.
     gone: Vec<PathBuf>,
-    /// Files of the upper layer that the attempt removed.
+    /// Paths of files that were in the upper layer before the attempt and that the attempt removed or replaced by
+    /// folders.
     lifted: Vec<PathBuf>,
 }
 
-/// Returns all paths of the tree that an attempt is given: the snapshot's `tree` and the upper layer.
+/// Returns all paths that are in the workspace before the attempt: those of the snapshot's `tree` and of the upper
+/// layer.
 pub(super) fn known(tree: &Path, upper: &Path) -> io::Result<BTreeSet<Vec<u8>>> {
     let (given, over) = before(tree, upper)?;
     Ok(given.into_keys().chain(over).collect())
@@ -201,7 +204,8 @@ pub(super) fn write_back(upper: &Path, left: &TreeDifferences, contents: &[&[u8]
     }
     for entry in &left.named {
         match &entry.sort {
-            // Write a sparse file of the same size, without the content.
+            // Write a sparse file of the same size. The list of changes names this file, but does not show its
+            // contents.
             NodeType::File { executable, size, .. } => {
                 write(upper, &to_path(&entry.path), *executable, |file| file.set_len(*size))?;
             }

@@ -85,8 +85,8 @@ impl Parents {
         format!("memory: {memory}, processes: {processes}, cpu: {cpu}")
     }
 
-    /// Makes a sandbox's groups. The processes of the init enter the groups, too, so the groups allow `own` processes
-    /// in addition to the commands' limit.
+    /// Makes a sandbox's groups. The sandbox's init is in these groups, too, so the groups allow its `own` processes in
+    /// addition to the limit on the commands' processes.
     pub(super) fn create(&self, limits: &SandboxLimits, own: u64) -> io::Result<Cgroup> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let harness = std::process::id();
@@ -134,7 +134,7 @@ impl Cgroup {
         kill_all(&self.folders);
     }
 
-    /// The files through which the init, which has a single thread, moves itself into the groups.
+    /// The files through which the sandbox's init, which has a single thread, moves itself into the groups.
     ///
     /// If a process moves another process, or has several threads, the kernel waits until no process is forking, which
     /// takes 20 ms. A process with a single thread that moves itself is moved at once. Both versions of control groups
@@ -143,7 +143,8 @@ impl Cgroup {
         &self.procs_files
     }
 
-    /// Whether the groups count the processes of the sandbox that the kernel kills for lack of memory.
+    /// Whether [`Self::oom_kill`] can show that the kernel killed a process for lack of memory. This needs a group that
+    /// limits memory.
     pub(super) fn counts_oom_kills(&self) -> bool {
         self.memory.is_some()
     }

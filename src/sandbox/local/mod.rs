@@ -42,11 +42,11 @@ const CANARY: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfinementMode {
-    /// Separate namespaces, with an overlay as the workspace.
+    /// Separate namespaces. The workspace is an overlay over the repo.
     Overlay,
-    /// Separate namespaces, with a full copy as the workspace.
+    /// Separate namespaces. The workspace is a full copy of the repo.
     Namespaces,
-    /// Landlock and seccomp alone, in the host's file system, with a full copy as the workspace.
+    /// Landlock and seccomp alone, in the host's file system. The workspace is a full copy of the repo.
     Landlock,
 }
 

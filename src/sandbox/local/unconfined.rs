@@ -141,7 +141,8 @@ mod tests {
         command.variables.insert("WHO".into(), "background".into());
         let done = sandbox.exec(&command, &limits(5000)).await.unwrap();
         assert_eq!(done.stdout, b"started\n");
-        // A forked process cannot be found by the command's environment variables until it executes its program.
+        // While a process begins to execute a program, its environment variables cannot be read for a moment. So try
+        // several times.
         let mut waits = 0;
         while processes::marked("WHO=background").is_empty() {
             waits += 1;

@@ -15,8 +15,8 @@ pub(super) enum RestoreChances {
     /// Each function has its own probability between 1 - P and 1, which all runs share: some functions are harder than
     /// others.
     Uneven(f64),
-    /// The papers differ between runs: for each paper of each run, a draw decides whether all its functions have the
-    /// probability 1 - P or all have 1 - P / 4.
+    /// For each paper of each run, a random draw decides whether all its functions have the probability 1 - P or all
+    /// have 1 - P / 4. So the papers differ between runs.
     NewPapers(f64),
 }
 
@@ -49,8 +49,8 @@ fn rate_of_all_samples(chances: &[f64], n: usize) -> f64 {
 }
 
 impl Baseline {
-    /// Returns the probabilities with which the functions of each of a run's papers are restored, and the true pass
-    /// rate, which the run's confidence interval should cover.
+    /// Returns, for each paper of a run, the probabilities with which its functions are restored. Also returns the true
+    /// pass rate, which the run's confidence interval should cover.
     fn papers(&self, uniform: &mut Uniform) -> (Vec<Vec<f64>>, f64) {
         let mean = |papers: &[Vec<f64>]| {
             papers.iter().map(|chances| rate_of_all_samples(chances, self.n)).sum::<f64>() / papers.len() as f64

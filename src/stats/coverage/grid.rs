@@ -118,8 +118,8 @@ pub(super) enum Estimand {
     /// pass@1 of a second contender, whose pass probabilities have this distribution, minus pass@1 of the first
     /// contender.
     Difference(Chances, Pairing),
-    /// Same as [`Estimand::Difference`], averaged over the population of papers. Each contender's mean probabilities
-    /// are drawn as for [`Estimand::Papers`], with this number.
+    /// Same as [`Estimand::Difference`], averaged over the population of papers. For each contender, the papers' mean
+    /// probabilities have a beta distribution whose parameters sum to the number, as in [`Estimand::Papers`].
     PapersDifference(f64, Chances),
     /// The share of the gap between pass@1 and pass@k that a verifier closes. The verifier finds a passing attempt with
     /// this probability if there is one, and otherwise chooses at random.

@@ -48,7 +48,7 @@ impl Uniform {
 /// Counts over the intervals of many simulated runs.
 #[derive(Debug, Clone, Copy, Default)]
 struct IntervalCounts {
-    /// Runs in which there was something to estimate.
+    /// Runs in which the quantity can be estimated. A slope, for example, cannot be estimated if all attempts pass.
     runs: usize,
     /// Runs that gave an interval.
     with_interval: usize,

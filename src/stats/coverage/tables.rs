@@ -17,13 +17,14 @@ struct Measure {
     name: &'static str,
     columns: Vec<CoverageColumn>,
     ks: Vec<usize>,
-    /// Minimum number of papers.
+    /// The measure is simulated only for runs with at least this number of papers.
     papers: usize,
 }
 
-/// Returns named distributions of the samples' pass probabilities: equal and varying ones with the means `means`, beta
-/// distributions with the parameters `further`, and ones in which the shares `always` of the samples always pass and
-/// the other samples never pass.
+/// Returns named distributions of the samples' pass probabilities. For each of `means`, there is one in which all
+/// samples have this probability, and one in which the probabilities vary around it. For each of `further`, there is
+/// the beta distribution with these parameters. For each of `always`, this share of the samples always passes, and the
+/// other samples never pass.
 fn chances(means: &[f64], further: &[(f64, f64)], always: &[f64]) -> Vec<(String, Chances)> {
     let same = means.iter().map(|&mean| (format!("{mean}"), Chances::Same(mean)));
     let varying = means.iter().map(|&mean| (format!("~{mean}"), Chances::varying(mean)));
@@ -32,7 +33,8 @@ fn chances(means: &[f64], further: &[(f64, f64)], always: &[f64]) -> Vec<(String
     same.chain(varying).chain(further).chain(always).collect()
 }
 
-/// Returns the measures. Each number in `alike` says how similar papers are, as in [`Estimand::Papers`].
+/// Returns all measures except [`slopes`]. The numbers in `alike` say how similar papers are (see
+/// [`Estimand::Papers`]).
 fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Measure> {
     let several: Vec<usize> = ks.iter().copied().filter(|&k| k > 1).collect();
     let each = |asked: &dyn Fn(Chances) -> Vec<(String, Estimand)>| -> Vec<CoverageColumn> {
@@ -112,8 +114,7 @@ fn measures(kinds: &[(String, Chances)], ks: &[usize], alike: &[f64]) -> Vec<Mea
 }
 
 /// Returns the simulations for the slope of the log-odds over n, the number of masked functions. A fit for each
-/// simulated run is slow, so there are fewer cells (cases) than for other measures. It matters mainly for k above 1
-/// whether samples have different pass probabilities.
+/// simulated run is slow, so there are fewer cells (cases) than for other measures.
 fn slopes(name: &'static str, k: usize) -> Measure {
     let kinds = [
         ("0.1", Chances::Same(0.1)),
@@ -152,7 +153,8 @@ fn cells(measure: &Measure, shape: Shape, runs: usize) -> Vec<SimulatedCell> {
 }
 
 /// Prints, for each shape (numbers of papers and samples) and measure, the minimum, median and maximum coverage over
-/// all cases. Then prints, for each measure, how many cases have a low, good or high coverage, and the lowest ones.
+/// all cases. Then prints, for each measure, how many cases have a low, good or high coverage, and the three cases with
+/// the lowest coverage.
 fn print(title: &str, measures: &[Measure], shapes: &[Shape], runs: usize) {
     let names: Vec<&str> = measures.iter().map(|measure| measure.name).collect();
     println!("\n{title}\n\n| papers x samples | {} |\n|{}", names.join(" | "), "---|".repeat(names.len() + 1));
@@ -281,8 +283,8 @@ fn print_exact() {
     }
 }
 
-/// Prints how often the interval of a difference and its p-value contradict each other: for Student's interval, and for
-/// the interval that reports show.
+/// Prints how often the interval and the p-value of a difference between two pass rates contradict each other: for
+/// Student's interval, and for the interval that reports show.
 fn print_agreement(runs: usize) {
     println!("\nIntervals that exclude 0 at p >= 0.05, and that contain it at p < 0.05, in percent; coverage; width\n");
     for samples in [8, 48] {

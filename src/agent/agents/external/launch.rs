@@ -24,8 +24,9 @@ const SCRATCH: &str = "/tmp/agent";
 const UNNAMED: &str = "gateway";
 /// API key given to the agent if no other process can connect to the gateway. The real key never enters a sandbox.
 const KEY: &str = "sandbox";
-/// Maximum bytes that are read from each output stream of the program. `ANSWER` is the maximum for the answer file.
+/// Maximum bytes that are read from each output stream of the program.
 const OUTPUT: usize = 4 << 20;
+/// Maximum bytes of the answer file.
 const ANSWER: u64 = 4 << 20;
 /// Maximum characters recorded of each output stream.
 const RECORDED: usize = 20_000;

@@ -39,7 +39,7 @@ const SIDE_BY_SIDE: usize = 8;
 /// Maximum number of unreadable requests that are recorded. No other limit bounds them, because they cost nothing.
 const UNREADABLE: u32 = 50;
 
-/// Maximum number of request features that are recorded as not passed on to the model.
+/// Maximum number of different parts of requests, such as options, that are recorded as not passed on to the model.
 const NOT_PASSED: usize = 100;
 
 /// A finished call.
@@ -64,7 +64,7 @@ pub(super) struct Meter<'a> {
     waiting: Option<Instant>,
     /// Calls that wait for other calls to finish, because money is short or too many calls are in progress.
     queue: VecDeque<AgentCall>,
-    /// Names of request features that were not passed on to the model.
+    /// Descriptions of the parts of requests, such as options, that were not passed on to the model.
     not_passed: HashSet<String>,
     /// Reasoning of earlier replies with tool calls. If the program leaves the reasoning out of a later request, it is
     /// put back from here. Each reply is stored twice, under the id of its first tool call and under the contents of
@@ -349,7 +349,7 @@ impl<'a> Meter<'a> {
         if !goes_on || self.failures >= FAILURES {
             self.stop(ended);
         }
-        // Agents look for these words to recognise that the conversation is too long.
+        // By these words in the error message, agents recognise that the conversation is too long.
         let prefix = if why == RefusalKind::ContextLength {
             "maximum context length exceeded, prompt is too long: "
         } else {

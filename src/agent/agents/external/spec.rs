@@ -22,9 +22,9 @@ impl ExternalAgentSpec {
         self.which.contains('/').then(|| Path::new(&self.which))
     }
 
-    /// Returns a copy of this agent. If the agent is given as a folder, `here` makes the folder's path absolute. If it
-    /// is given by a name that no bundled agent has, and `others` contains a folder of this name, the copy names that
-    /// folder by its absolute path.
+    /// Returns a copy of this agent that contains the absolute path of the agent's folder; `here` makes a path
+    /// absolute. If the user gave a name that no bundled agent has, the folder is `others/NAME`. If there is no such
+    /// folder, or if the agent is bundled, the copy is unchanged.
     ///
     /// # Errors
     /// Returns the errors of `here`.

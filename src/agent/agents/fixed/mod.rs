@@ -180,8 +180,8 @@ impl Fixed {
     ) -> Result<(), NoReply> {
         let function = &work.task.functions[place];
         if function.region.is_some() && work.filled.region(place).is_none() {
-            // When another region of this function was requested, the model wrote the whole function, including this
-            // region.
+            // This region (group of statements) is already written: when the model was asked for another region of the
+            // same function, it wrote the whole function.
             return Ok(());
         }
         if self.settings.preset == Preset::Researchcodebench {
@@ -194,7 +194,7 @@ impl Fixed {
         let missing = |what: String| NoReply::End(End::GaveUp.because(format!("`{}`: {what}", function.at)));
         let wanted = RetrievalQuery::new(function, code).map_err(missing)?;
         let module = code.modules.get(&wanted.file).ok_or_else(|| missing("its file is gone".into()))?;
-        // Always take the stub from the masked repo, because in the filled repo the function may already be written.
+        // Always take the stub from the masked repo, because the function may already be written in `work.filled`.
         let stub = stub(function, &work.masked).map_err(missing)?;
         let name = order::last(&function.at).to_owned();
         let mut missing_one = described(&name, module, wanted.function, &function.description);
@@ -346,7 +346,7 @@ async fn write(
     reply
 }
 
-/// Reports the results as the answer and returns the attempt's end.
+/// Reports the experiments' results as the agent's answer, and returns why the attempt ends.
 fn finish(
     limit: Option<End>,
     outcome: ReplicationOutcome,

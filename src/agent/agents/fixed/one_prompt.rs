@@ -28,10 +28,11 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
         .hint("leave these options out, or the preset; `paper=none` leaves out the paper"))
 }
 
-/// Returns the message that asks for one missing part.
+/// Returns the message that asks the model for the code of one masked function or region.
 ///
 /// # Errors
-/// An error message if the part's file, or the place of the part in it, no longer exists.
+/// Returns an error message if the file no longer exists or no longer contains the statement that stands in for the
+/// masked code.
 pub(super) fn ask(place: usize, settings: &Settings, work: &FixedAttempt<'_>) -> Result<String, String> {
     let function = &work.task.functions[place];
     let (code, region) = match settings.fill {
@@ -56,7 +57,7 @@ pub(super) fn ask(place: usize, settings: &Settings, work: &FixedAttempt<'_>) ->
     Ok(one_prompt(paper, &files))
 }
 
-/// Returns the file of a missing part, and the range of the statement that replaces the part in the masked file.
+/// Returns the file of a masked function or region, and the range of the statement that stands in for the masked code.
 fn stand_in(
     function: &TaskFunction,
     region: Option<&Range<usize>>,

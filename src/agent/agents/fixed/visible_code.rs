@@ -119,10 +119,10 @@ pub(super) fn visible_code(module: &Module, function: usize, choice: CodeChoice)
     (unmasked(&part), Vec::new())
 }
 
-/// Returns the file's text without its other functions, and their signatures with the first lines of their docstrings.
-/// Other functions are removed completely: a small model that sees functions without bodies writes its own function
-/// without a body. Methods that show an object's attributes are kept: constructors, and short methods that set
-/// attributes, in the function's class and its bases.
+/// Returns the file's text without its other functions, and the signatures of the removed functions with the first
+/// lines of their docstrings. Other functions are removed completely: a small model that sees functions without bodies
+/// writes its own function without a body. Methods that show an object's attributes are kept: constructors, and short
+/// methods that set attributes, in the function's class and its bases.
 fn outline(module: &Module, function: usize) -> (String, Vec<String>) {
     let (functions, source) = (module.functions(), module.source());
     let target = &functions[function];

@@ -284,7 +284,7 @@ impl FunctionExchange {
     }
 }
 
-/// Result of a request: a text for the record, and the value for the function.
+/// Result of a request: the text that the trajectory records, and the value that the function gets.
 type CallResult = Result<(String, Value), Fault>;
 
 async fn exec(

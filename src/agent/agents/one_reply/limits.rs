@@ -21,7 +21,7 @@ pub struct MlAgentLimits {
 }
 
 impl Default for MlAgentLimits {
-    /// Returns the default limits: five repos, as published.
+    /// Returns the default limits. ML-Bench's own agent considers five repos, too.
     fn default() -> Self {
         Self { words: 8, repos: 5, replies: 8, docs: 12_000, file: 8000 }
     }

@@ -23,8 +23,8 @@ pub struct OneReply {
 }
 
 impl OneReply {
-    /// Returns the task's data and the model, or the attempt's end if either is missing. The end's message names the
-    /// `agent`.
+    /// Returns the task's data and the model. If either is missing, returns the reason why the attempt ends, in a
+    /// message that names the `agent`.
     pub(super) fn given<'a, 'b>(
         agent: &str,
         task: &'a Task,

@@ -1,5 +1,6 @@
 //! `react`: the model decides step by step: it thinks, calls tools and sees their results (Yao et al., 2023), like the
-//! main agent of the original benchmark. Prompt, history, tools and the protocol of tool calls are settings.
+//! main agent of the original AutoExperiment benchmark. Prompt, history, tools and the protocol of tool calls are
+//! settings.
 
 mod material;
 mod memory;
@@ -87,8 +88,8 @@ impl React {
             let limits = context.budget.share(tries);
             let mut work = ReactTry { limits, lesson: lesson.take(), request: Request::default(), session };
             let ended = self.work(task, model, &mut work, context).await;
-            // The try is over, so the limit to its share of the budget ends. Evaluating the try and planning the next
-            // one may use all of the remaining budget.
+            // The try could use only its share of the budget. Remove this limit: the evaluation of the try and the plan
+            // for the next one may use all of the remaining budget.
             context.budget.share(1);
             if ended.end.is_infrastructure() {
                 return ended;
@@ -243,8 +244,8 @@ impl Agent for React {
         true
     }
 
-    /// Retrieval needs masked functions, and feedback needs experiments. Only the family masked replication has them,
-    /// so an agent with one of these settings cannot attempt samples of other families.
+    /// An agent with retrieval or feedback can attempt only masked replication: retrieval needs masked functions,
+    /// feedback needs experiments, and no other family (kind of task) has them.
     fn only(&self) -> Option<&'static str> {
         let by_code = !matches!(self.retriever.code, CodeChoice::Agent | CodeChoice::None);
         (self.retriever.paper != PaperChoice::None || by_code || self.settings.feedback.is_some()).then_some(MASKED)

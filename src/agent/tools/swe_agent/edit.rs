@@ -64,7 +64,7 @@ impl TypedTool for SweEdit {
         }
         context.write(&window.path, after.as_bytes()).await?;
         let total = after.lines().count();
-        // Move the window only if the change is outside of the window.
+        // Move the shown part of the file only if it does not contain the whole change.
         if start_line - 1 < window.top || end > window.top + LINES {
             window.center(start_line - 1, total);
         }

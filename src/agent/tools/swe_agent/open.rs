@@ -1,4 +1,4 @@
-//! `open`: opens a file in the window.
+//! `open`: opens a file and shows a window of its lines.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;

@@ -16,13 +16,13 @@ use crate::error::{Error, Result};
 /// name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::env) enum Priority {
-    /// No packages: each package is taken from the highest-priority channel that has a package of its name.
+    /// Each package is taken from the highest-priority channel that has a package of its name.
     Strict,
-    /// All packages: the order of channels is ignored.
+    /// Each package may be taken from any channel.
     Disabled,
 }
 
-/// The settings in one source.
+/// The settings of a single `.condarc` file, or of the `CONDA_*` variables.
 #[derive(Debug, Default)]
 pub(super) struct Condarc {
     pub(super) given: CondarcValues,

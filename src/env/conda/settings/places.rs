@@ -19,7 +19,7 @@ pub(in crate::env) struct CondarcLocations {
 const NAMES: [&str; 3] = [".condarc", "condarc", "condarc.d"];
 
 impl CondarcLocations {
-    /// Returns the places of conda's configuration files for a process with the environment variables of this one.
+    /// Returns the locations for this process: the real root folder and this process's environment variables.
     pub(in crate::env) fn here() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))

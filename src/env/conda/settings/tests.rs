@@ -25,8 +25,8 @@ impl SettingsFixture {
         self.0.path().join(path)
     }
 
-    /// Returns the locations in the fixture's folder, with these environment variables. In their values, `LAB` stands
-    /// for the fixture's folder.
+    /// Returns where conda's settings come from: the files in the fixture's folder and these environment variables. In
+    /// the variables' values, `LAB` stands for the fixture's folder.
     fn places(&self, variables: &[(&str, &str)]) -> CondarcLocations {
         let lab = self.0.path().display().to_string();
         let home = [("HOME", "LAB/home")];

@@ -23,8 +23,8 @@ fn thinking() -> Reply {
     }
 }
 
-/// Sends a request. Returns the body of the answer, the request that reached the model, and the names of the parts that
-/// were left out.
+/// Sends a request. Returns the body of the answer, the request that reached the model, and descriptions of the parts
+/// that the gateway did not pass on to the model.
 async fn send_request(path: &str, streams: bool, more: Value) -> (String, Request, Vec<String>) {
     let kept = Arc::new(Mutex::new(None));
     let keeps = kept.clone();
@@ -99,9 +99,9 @@ async fn replies_contain_the_models_thoughts_and_a_token_for_them_if_the_protoco
         for streams in [false, true] {
             let (body, ..) = send_request(path, streams, wants(path)).await;
             assert!(body.contains("Hm."), "{path}: {body}");
-            // The answer contains a token that the agent sends back, by which the harness then finds the model's
-            // thoughts. Only chat completions have no field for this token: there, the harness finds the thoughts by
-            // the id of a tool call.
+            // The answer contains a token, which the agent sends back in its next request. By this token, the harness
+            // finds the model's thoughts again. Only chat completions have no field for such a token: there, the
+            // harness finds the thoughts by the id of a tool call.
             assert_eq!(body.contains("autoexperiment-thoughts-0"), path != PATHS[0], "{path} {streams}: {body}");
         }
     }

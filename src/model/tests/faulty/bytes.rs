@@ -10,7 +10,7 @@ fn behind(headers: &str, body: impl AsRef<[u8]>) -> CannedAnswer {
     CannedAnswer::Raw([head.as_bytes(), body.as_ref()].concat())
 }
 
-/// Returns a complete stream with this text as its contents.
+/// Returns an answer whose body is a stream of server-sent events with this text.
 pub(super) fn events(written: &str) -> CannedAnswer {
     behind("content-type: text/event-stream\r\n", written)
 }

@@ -145,7 +145,7 @@ impl ProtocolCase {
     }
 }
 
-/// Maximum cost of one call at the tests' prices, in dollars: a million tokens written, and a short question read.
+/// Maximum dollars that a call in these tests may cost: 10 for a million written tokens, up to 0.5 for the question.
 const MOST: f64 = 10.5;
 
 /// Describes the defect of an outcome, if any.

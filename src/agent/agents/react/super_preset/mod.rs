@@ -22,7 +22,7 @@ const TOP_P: f64 = 0.5;
 const MOST_TOKENS: u32 = 1500;
 /// Number of consecutive unusable replies after which an attempt ends. It is four, because SUPER retries three times.
 const FORMAT_ERRORS_IN_A_ROW: u32 = 4;
-/// Maximum characters of the message that tells the model what is wrong with its reply.
+/// Maximum characters of the message to the model about a faulty reply.
 const FAULT: usize = 2000;
 
 /// Runs one attempt or, with the setting `reflexion`, one of the tries within an attempt. `lesson` is a text about the
