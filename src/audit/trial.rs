@@ -82,7 +82,7 @@ pub(super) struct TrialWithFiles {
     pub files: Vec<(String, String)>,
 }
 
-/// Runs the trials of one paper: in parallel, and each only once.
+/// Runs the trials of one paper (runs of its experiments with changed code): in parallel, and each only once.
 pub struct Bench {
     ready: ReadyPaper,
     machine: Arc<Machine>,

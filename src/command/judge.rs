@@ -231,6 +231,7 @@ impl InstructionJudge<'_> {
 
     fn arguments(&self, observed: &ProgramRecord, text: &[bool], is_outcome: bool) -> Arguments {
         let gold = self.gold;
+        let requires_calls = gold.functions.iter().any(|one| one.is_required(self.leeway()));
         if !gold.calls.is_empty() {
             let is_asked = |call: &&ParserCall| gold.calls.iter().any(|right| right.file == call.file);
             let asked: Vec<&ParserCall> = observed.calls.iter().filter(is_asked).collect();
@@ -242,7 +243,7 @@ impl InstructionJudge<'_> {
             if !others.is_empty() {
                 return self.by_namespace(observed, &others.iter().collect::<Vec<_>>(), text);
             }
-        } else if gold.functions.iter().any(|one| one.is_required(self.leeway())) {
+        } else if requires_calls {
             if let Some(found) = self.by_calls(observed, text) {
                 return found;
             }
@@ -250,9 +251,9 @@ impl InstructionJudge<'_> {
             return self.by_programs(observed, text);
         }
         let all = text.iter().all(|hit| *hit);
-        // Whether the record shows that the program made none of the calls that the right program makes. Records of
-        // earlier versions cannot show this, because they do not contain the program's calls of functions.
-        let unasked = observed.functions.is_some() && !(gold.calls.is_empty() && gold.functions.is_empty());
+        // Whether the record shows that the program made none of the calls that every right program has to make. Records
+        // of earlier versions cannot show this, because they do not contain the program's calls of functions.
+        let unasked = observed.functions.is_some() && (requires_calls || !gold.calls.is_empty());
         let (basis, pass, reason) = match (self.instruction.expect.outcome, unasked) {
             (true, true) => {
                 (ArgumentSource::Outcome, false, "the program made none of the calls that the gold program makes")

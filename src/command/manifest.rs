@@ -57,7 +57,7 @@ pub struct CommandSet {
     pub instructions: Vec<Instruction>,
 }
 
-/// One instruction.
+/// One instruction: a task for an agent, to write a program or command, with the right program.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instruction {

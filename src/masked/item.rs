@@ -218,7 +218,7 @@ pub struct ReadyItem {
 }
 
 impl ReadyItem {
-    /// Combines a paper's item with the prepared paper.
+    /// Combines the samples and scores of a paper (`item`) with its repo and env, which are ready on this machine.
     #[must_use]
     pub fn new(item: Arc<PaperItem>, paper: ReadyPaper) -> Self {
         let guard = paper.guard();

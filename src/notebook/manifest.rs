@@ -267,7 +267,10 @@ impl TaskManifest {
         for landmark in &self.landmarks {
             let id = landmark.id.as_str();
             if !blocks.contains(landmark.block.as_str()) {
-                faults.push((id, format!("landmark `{id}` is of `{}`, which is not a block", landmark.block)));
+                faults.push((
+                    id,
+                    format!("landmark `{id}` names the block `{}`, which the task does not have", landmark.block),
+                ));
             }
             if !seen.insert(id) {
                 faults.push((id, format!("landmark `{id}` is listed twice")));

@@ -24,7 +24,7 @@ pub enum Aspect {
 pub struct Parity {
     /// Samples with an attempt in every run of both sides.
     pub samples: usize,
-    /// Other samples, which are left out.
+    /// Samples that are left out, because a run of one side has no attempt at them.
     pub unmatched: usize,
     /// For each side and each of its runs, the mean over the samples.
     pub runs: [Vec<f64>; 2],

@@ -225,7 +225,7 @@ mod tests {
     use crate::sample::masked;
 
     #[test]
-    fn a_verifiers_row_for_one_n_has_the_cost_and_attempts_of_samples_with_that_n() {
+    fn a_verifiers_row_for_n_masked_functions_has_the_cost_and_attempts_of_samples_with_n_masked_functions() {
         let (mut records, mut choices) = (Vec::new(), Vec::new());
         for (id, attempts, cost) in [("x_0", 2, 0.25), ("x_1", 2, 0.25), ("x_0,1", 3, 1.0)] {
             let sample = masked(id);

@@ -11,9 +11,9 @@ use crate::sample::Sample;
 pub struct RunPlan {
     /// The word for an item of this kind of task, such as "paper".
     pub item: &'static str,
-    /// Number of samples by item and n (such as the number of masked functions).
+    /// Number of samples by item and by n, the number of masked parts.
     pub samples: BTreeMap<(String, usize), usize>,
-    /// Numbers of attempts by agent and n.
+    /// Numbers of attempts by agent and by n, the number of masked parts.
     pub planned: Vec<PlannedAttempts>,
     /// Number of parallel attempts.
     pub jobs: usize,

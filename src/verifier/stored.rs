@@ -55,7 +55,7 @@ const fn is_none(count: &u32) -> bool {
     *count == 0
 }
 
-/// A vote of a verifier's model. The fields besides `vote` identify the choice for which the model voted.
+/// A vote of a verifier's model. The fields besides `vote` say which decision between attempts the vote belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct VoteRecord {
     verifier: String,

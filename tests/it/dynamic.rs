@@ -56,7 +56,7 @@ fn super_bench_agents_keep_one_python_session_between_calls() {
 
 #[test]
 #[ignore = "needs root to map all users into a namespace, and a Python that every user may use"]
-fn the_python_session_of_the_super_tools_works_in_a_sandbox_that_only_uses_landlock() {
+fn the_python_session_of_the_tools_for_super_works_in_a_sandbox_that_only_uses_landlock() {
     let lab = Lab::new();
     let start = |arguments: &[&str]| -> Ran {
         let own = lab.command(arguments);

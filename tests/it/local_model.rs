@@ -181,7 +181,7 @@ fn react_attempts_with_a_real_model_end_as_recorded_and_reported() {
 /// scored.
 #[test]
 #[ignore = "downloads 500 MB and runs a small language model"]
-fn fixed_attempts_with_a_real_model_end_and_are_scored() {
+fn attempts_of_the_fixed_agent_with_a_real_model_end_and_are_scored() {
     let server = LocalModel::start();
     let lab = Lab::new();
     let agents = ["--agent", "fixed", "--agent", "fixed:paper=oracle,repair=1,reasoning=60"];

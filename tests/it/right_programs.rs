@@ -32,6 +32,24 @@ arguments = { count = 3, seed = 5, limit = 80 }
 outcome = true
 
 [[instruction]]
+id = "p3"
+kind = "python"
+text = "Add 7 to the floor of a picker with any limit, and print one line of JSON with the key sum."
+oracle = { file = "README.md", heading = "Picking" }
+gold = '''
+import json
+
+from picker import Picker
+
+print(json.dumps({"sum": Picker(limit=80).floor + 7}))
+'''
+arguments = { added = 7 }
+
+[instruction.expect]
+outcome = true
+free = { limit = "any limit" }
+
+[[instruction]]
 id = "p2"
 kind = "bash"
 text = "Sort the file words.txt by the field 2 into sorted.txt."
@@ -138,6 +156,17 @@ fn calls_are_compared_by_their_arguments_however_they_are_written() {
         assert_eq!(record["pass"], json!(place < right.len()), "{}\n{record:#}", programs[place]);
     }
     assert_eq!(records[0]["verified"]["measures"]["by_calls"], json!(1.0));
+}
+
+#[test]
+fn a_program_passes_by_its_result_if_all_arguments_of_the_gold_programs_calls_are_free() {
+    let lab = ready();
+    let head = "import json\nfrom picker import Picker\nshow = lambda sum: print(json.dumps({'sum': sum}))\n";
+    let ends = ["show(Picker(limit=80).floor + 7)", "show(7 + Picker().floor)", "show(Picker(limit=5).floor + 8)"];
+    let programs = ends.map(|end| format!("{head}{end}\n"));
+    let records = judged(&lab, "picker.p3", "r", &programs.each_ref().map(String::as_str));
+    let passed: Vec<&Value> = records.iter().map(|record| &record["pass"]).collect();
+    assert_eq!(passed, [true, true, false], "{records:#?}");
 }
 
 #[test]

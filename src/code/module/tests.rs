@@ -39,7 +39,7 @@ fn a_plain_name_of_several_functions_is_ambiguous() {
     assert_eq!(error.message, "`f` matches 2 functions");
     assert_eq!(error.hint.unwrap(), "use `f#1` (line 1) or `f#2` (line 2)");
     assert_eq!((module.find("f#1").unwrap(), module.find("f#2").unwrap()), (0, 1));
-    assert_eq!(module.find("f#3").unwrap_err().message, "there is no `f#3`, only 2 of that name");
+    assert_eq!(module.find("f#3").unwrap_err().message, "there is no `f#3`, because the file has only 2 functions `f`");
 }
 
 #[test]

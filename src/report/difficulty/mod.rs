@@ -47,7 +47,7 @@ pub struct Decline {
     pub agent: String,
     /// The model's name.
     pub model: Option<String>,
-    /// The pass rates, one point for each n.
+    /// The pass rates, one point for each number n of masked functions.
     pub points: Vec<DifficultyPoint>,
     /// Log-odds of passing a typical paper at n = 0.
     pub intercept: f64,
