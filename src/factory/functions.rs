@@ -118,6 +118,8 @@ pub(super) struct Candidate {
     pub(super) lines: usize,
     /// Description for the agent: one line, and examples of calls after it.
     pub(super) description: String,
+    /// Whether the description says more than the signature: by a docstring, calls in the package, or examples.
+    pub(super) is_described: bool,
     /// Ids of the tests that run the function, without the doctest in its own docstring.
     pub(super) tests: BTreeSet<String>,
     /// Whether the package was compared with an older version that does not have the function.
@@ -128,12 +130,21 @@ impl Candidate {
     /// Adds `lines` to the description as examples. Each line shows a call and its outcome.
     pub(super) fn add_examples(&mut self, lines: &[String]) {
         if !lines.is_empty() {
+            self.is_described = true;
             self.description.push_str("\n\nExamples:");
         }
         for line in lines {
             self.description.push_str("\n    ");
             self.description.push_str(line);
         }
+    }
+
+    /// Whether nothing but the signature says what the function does: the description does not, and `text` does not
+    /// name the function.
+    pub(super) fn is_unexplained(&self, text: &str) -> bool {
+        let name = self.name().rsplit(['.', ':']).next().unwrap_or_default();
+        let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        !self.is_described && !words.any(|word| word == name)
     }
 
     /// The selector without its number (`#2`): `path.py::Class.method`. Several functions of the file may share this
@@ -203,18 +214,22 @@ pub(super) fn examine(
                 found.refused.entry("without a docstring".to_owned()).or_default().push(at);
                 continue;
             }
-            let description =
-                module.docstring(place).and_then(|literal| first_sentence(&literal)).unwrap_or_else(|| {
+            let documented = module.docstring(place).and_then(|literal| first_sentence(&literal));
+            let (description, is_described) = documented.map_or_else(
+                || {
                     let own_name = last_part(&function.name);
                     // A constructor is called by the name of its class, so its own name need not be unique.
                     let is_unique = own_name == "__init__" || names.get(own_name) == Some(&1);
                     described(module, place, if is_unique { &sources } else { &[] })
-                });
+                },
+                |sentence| (sentence, true),
+            );
             found.candidates.push(Candidate {
                 at,
                 file: module.path().to_owned(),
                 lines: lines(module, place),
                 description: one_spaced(&description),
+                is_described,
                 tests: tests.iter().filter(|id| !is_own_doctest(id, &name)).cloned().collect(),
                 is_fresh: earlier.is_some_and(|earlier| !earlier.has(module, place)),
             });
@@ -304,8 +319,9 @@ fn short_body(module: &Module, place: usize) -> Option<u64> {
     whole.then(|| tokens.shingles(tokens.len(), Identifiers::Normalised).next())?.map(|(hash, _)| hash)
 }
 
-/// Describes an undocumented function by its signature and by how it is called in `sources`, without its body.
-fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> String {
+/// Describes an undocumented function by its signature and by how it is called in `sources`, without its body. Also
+/// returns whether the description shows calls.
+fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> (String, bool) {
     let function = &module.functions()[place];
     let name = last_part(&function.name);
     let header = one_spaced(&module.header(place));
@@ -349,7 +365,7 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> St
     let words = name.trim_matches('_').replace('_', " ");
     let calls = if shown.is_empty() { String::new() } else { format!(" Called as {}.", shown.join("; ")) };
     let header = header.trim_end_matches(':').replace('`', "'");
-    format!("The {kind} \"{words}\"{owner}, without documentation. Signature: `{header}`.{calls}")
+    (format!("The {kind} \"{words}\"{owner}, without documentation. Signature: `{header}`.{calls}"), !shown.is_empty())
 }
 
 /// Orders candidates so that any number of them, taken from the beginning, are spread over files and over lengths of
@@ -448,6 +464,7 @@ mod tests {
         let found = examined_code(&code, &["A.reach", "Bc.grow"], false);
         let described: Vec<bool> = found.candidates.iter().map(|one| one.description.contains("Called as")).collect();
         assert_eq!(described, [true, false], "{found:#?}");
+        assert_eq!(found.candidates.iter().map(|one| one.is_described).collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]
@@ -461,6 +478,15 @@ mod tests {
             "{told}"
         );
         assert!(!told.contains("append"));
+    }
+
+    #[test]
+    fn a_function_is_unexplained_if_neither_its_description_nor_the_text_says_what_it_does() {
+        let mut candidate = Candidate { is_described: false, ..examined().candidates[0].clone() };
+        assert!(candidate.is_unexplained("The meaning of x.mean_of."));
+        assert!(!candidate.is_unexplained("`mean(values)` returns the mean."));
+        candidate.add_examples(&["mean([1.5]) returns 1.5".to_owned()]);
+        assert!(!candidate.is_unexplained(""));
     }
 
     #[test]
@@ -483,6 +509,7 @@ mod tests {
             file: file.into(),
             lines: 10,
             description: String::new(),
+            is_described: true,
             tests: BTreeSet::new(),
             is_fresh: false,
         };

@@ -230,6 +230,9 @@ impl Gates {
         if ids.is_empty() {
             return dropped("no kept test enters it");
         }
+        if candidate.is_unexplained(self.visible.get(Path::new("")).map_or("", String::as_str)) {
+            return dropped("nothing but its signature says what it does");
+        }
         let module = self.bench.loaded().source(unit);
         // For the variants of the body, run more tests than those in `ids`. Any further test may be the one that needs
         // a detail of the body, runs one of its cases (such as a branch), or fails with the body of a similar function.

@@ -1227,11 +1227,13 @@ class Summary:
                 # attributes.
                 self.add(plain, depth + 1)
                 break
-        # Describe a collection by its members, not by the private attributes that store them: a correct solution may
-        # store the members in another way.
         is_collection = self.members(value, kind, depth)
+        # A correct solution may store what it needs in other private attributes, unless the class declares them. It may
+        # store the members of a collection in another way in any case.
+        all_count = not is_collection and is_fixed(kind)
+        declared = () if is_collection else declared_names(kind)
         for name, part in sorted(attributes(value, kind).items()):
-            if is_collection and isinstance(name, str) and name.startswith("_"):
+            if isinstance(name, str) and name.startswith("_") and not all_count and name not in declared:
                 continue
             if isinstance(name, str) and not UNSTABLE_ATTRIBUTE.search(name) and not name.startswith("__"):
                 self.mark("attribute", name)
@@ -1378,6 +1380,27 @@ def attributes(value, kind):
             if type(stored) is dict or isinstance(stored, dict):
                 found.update(dict.items(stored))
             break
+    return found
+
+
+def is_fixed(kind):
+    """Whether nobody masks the code that sets the attributes of a class's objects: enums and classes of libraries."""
+    enum = sys.modules.get("enum")
+    if enum is not None and issubclass(kind, enum.Enum):
+        return True
+    file = getattr(sys.modules.get(module_of(kind)), "__file__", None)
+    return type(file) is str and file.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep))
+
+
+def declared_names(kind):
+    """The attributes that the bodies of a class and its bases declare: slots and fields of dataclasses."""
+    found = set()
+    for base in type.__dict__["__mro__"].__get__(kind):
+        for name, member in list(type.__dict__["__dict__"].__get__(base).items()):
+            if type(member).__name__ == "member_descriptor":
+                found.add(name)
+            elif name == "__dataclass_fields__" and type(member) is dict:
+                found.update(one for one in member if type(one) is str)
     return found
 
 

@@ -1,6 +1,8 @@
 """Checks the digests of values: `python tests/factory/values.py` (uses numpy if it is installed)."""
 
+import calendar
 import collections.abc
+import dataclasses
 import datetime
 import decimal
 import enum
@@ -59,6 +61,28 @@ class Queue(collections.abc.Sequence):
 
     def __getitem__(self, place):
         return (self._front + self._back[::-1])[place]
+
+
+class Span:
+    """Its private attributes may have any names."""
+
+    def __init__(self, length, **private):
+        self.length = length
+        self.__dict__.update(private)
+
+
+@dataclasses.dataclass
+class Unit:
+    """Its private attribute is declared."""
+
+    _name: str
+
+
+class Slotted:
+    __slots__ = ("_size",)
+
+    def __init__(self, size):
+        self._size = size
 
 
 class Colour(enum.Enum):
@@ -131,6 +155,10 @@ def main():
     # A collection's digest depends on its members and public attributes, however it holds them.
     assert digest(Queue([1], [3, 2])) == digest(Queue([1, 2, 3], [])) != digest(Queue([1, 2], []))
     assert digest(Queue([1], [2], limit=2)) != digest(Queue([1], [2]))
+    assert digest(Span(1, _start=2)) == digest(Span(1, _begin=3, _Span__end=4)) != digest(Span(2))
+    assert digest(Unit("m")) != digest(Unit("s")) and digest(Slotted(1)) != digest(Slotted(2))
+    # Nobody masks the code of libraries, so their private attributes count.
+    assert digest(calendar.Calendar(1)) != digest(calendar.Calendar(2))
     # Functions inside of a function may have other names; those of a module may not.
     assert digest(add_to(1)) == digest(lambda other: other) != digest(add_to) != digest(digest)
     assert digest({"x", "y", "z"}) == digest({"z", "y", "x"})
