@@ -104,6 +104,7 @@ def faded(values, rounded):
 
 
 def joined(values, start):
+    """One number of several digits."""
     found = start()
     if len(values) > 3:
         raise OverflowError
@@ -113,6 +114,7 @@ def joined(values, start):
 
 
 def least(values, is_less):
+    """The least value."""
     found = None
     for value in values:
         if found is None or is_less(value, found):
@@ -410,10 +412,13 @@ fn factory_reports_a_packages_fault_in_one_line_and_continues_with_the_other_pac
     // 200 processes behind also passes if the machine is fast enough.
     for (package, tests) in [("hostile", 20..=21), ("autoexperiment-means", 19..=19)] {
         let entry = entry(&made, package);
-        assert!(entry["funnel"]["kept"].as_u64().unwrap() >= 2, "{entry:#}");
+        assert!(entry["funnel"]["kept"].as_u64().unwrap() >= 1, "{entry:#}");
         let kept = entry["funnel"]["tests_kept"].as_u64().unwrap();
         assert!(tests.contains(&kept), "{:#}", entry["funnel"]);
     }
+    // No calls of its functions could be tried, so `clip`, which has no docstring, has no examples either.
+    let unexplained = &entry(&made, "hostile")["funnel"]["dropped"]["nothing but its signature says what it does"];
+    assert_eq!(unexplained[0], "src/means/__init__.py::clip");
     assert_eq!(entry(&made, "autoexperiment-means")["source"]["package"], "autoexperiment-means==1.5");
     assert!(lab.read("tasks/factory.html").contains("its sources have no tests"));
     let error = lab.fails(3, &["factory", "untested", "-o", "nothing"]);

@@ -164,7 +164,7 @@ fn a_program_passes_by_its_result_if_all_arguments_of_the_gold_programs_calls_ar
     let head = "import json\nfrom picker import Picker\nshow = lambda sum: print(json.dumps({'sum': sum}))\n";
     let ends = ["show(Picker(limit=80).floor + 7)", "show(7 + Picker().floor)", "show(Picker(limit=5).floor + 8)"];
     let programs = ends.map(|end| format!("{head}{end}\n"));
-    let records = judged(&lab, "picker.p3", "r", &programs.each_ref().map(String::as_str));
+    let records = judged(&lab, "picker.p3_3", "r", &programs.each_ref().map(String::as_str));
     let passed: Vec<&Value> = records.iter().map(|record| &record["pass"]).collect();
     assert_eq!(passed, [true, true, false], "{records:#?}");
 }
