@@ -49,6 +49,7 @@ import builtins
 import collections.abc
 import configparser
 import contextlib
+import enum
 import fnmatch
 import gc
 import hashlib
@@ -1385,8 +1386,7 @@ def attributes(value, kind):
 
 def is_fixed(kind):
     """Whether nobody masks the code that sets the attributes of a class's objects: enums and classes of libraries."""
-    enum = sys.modules.get("enum")
-    if enum is not None and issubclass(kind, enum.Enum):
+    if issubclass(kind, enum.Enum):
         return True
     file = getattr(sys.modules.get(module_of(kind)), "__file__", None)
     return type(file) is str and file.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep))
