@@ -142,7 +142,7 @@ impl Candidate {
     /// Whether nothing but the signature says what the function does: the description does not, and `text` does not
     /// name the function.
     pub(super) fn is_unexplained(&self, text: &str) -> bool {
-        let name = self.name().rsplit(['.', ':']).next().unwrap_or_default();
+        let name = own_name(&self.at);
         let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         !self.is_described && !words.any(|word| word == name)
     }
@@ -152,6 +152,11 @@ impl Candidate {
     pub(super) fn name(&self) -> &str {
         self.at.split('#').next().unwrap_or_default()
     }
+}
+
+/// Returns the last part of a selector's name, without its number: `method` of `path.py::Class.method#2`.
+pub(super) fn own_name(at: &str) -> &str {
+    at.rsplit(['.', ':']).next().unwrap_or(at).split('#').next().unwrap_or_default()
 }
 
 /// The functions of a package.
@@ -214,16 +219,15 @@ pub(super) fn examine(
                 found.refused.entry("without a docstring".to_owned()).or_default().push(at);
                 continue;
             }
-            let documented = module.docstring(place).and_then(|literal| first_sentence(&literal));
-            let (description, is_described) = documented.map_or_else(
-                || {
-                    let own_name = last_part(&function.name);
-                    // A constructor is called by the name of its class, so its own name need not be unique.
-                    let is_unique = own_name == "__init__" || names.get(own_name) == Some(&1);
-                    described(module, place, if is_unique { &sources } else { &[] })
-                },
-                |sentence| (sentence, true),
-            );
+            let sentence = module.docstring(place).and_then(|literal| first_sentence(&literal));
+            let (description, is_described) = if let Some(sentence) = sentence {
+                (sentence, true)
+            } else {
+                let own_name = last_part(&function.name);
+                // A constructor is called by the name of its class, so its own name need not be unique.
+                let is_unique = own_name == "__init__" || names.get(own_name) == Some(&1);
+                described(module, place, if is_unique { &sources } else { &[] })
+            };
             found.candidates.push(Candidate {
                 at,
                 file: module.path().to_owned(),

@@ -1231,10 +1231,8 @@ class Summary:
         is_collection = self.members(value, kind, depth)
         # A correct solution may store what it needs in other private attributes, unless the class declares them. It may
         # store the members of a collection in another way in any case.
-        all_count = not is_collection and is_fixed(kind)
-        declared = () if is_collection else declared_names(kind)
         for name, part in sorted(attributes(value, kind).items()):
-            if isinstance(name, str) and name.startswith("_") and not all_count and name not in declared:
+            if isinstance(name, str) and name.startswith("_") and (is_collection or not is_declared(name, kind)):
                 continue
             if isinstance(name, str) and not UNSTABLE_ATTRIBUTE.search(name) and not name.startswith("__"):
                 self.mark("attribute", name)
@@ -1384,24 +1382,24 @@ def attributes(value, kind):
     return found
 
 
-def is_fixed(kind):
-    """Whether nobody masks the code that sets the attributes of a class's objects: enums and classes of libraries."""
+# Folders of Python and of installed packages.
+LIBRARIES = (sys.prefix + os.sep, sys.base_prefix + os.sep)
+
+
+def is_declared(name, kind):
+    """Whether the body of a class or of its bases declares an attribute, as a slot or a field of a dataclass. True for all
+    attributes of enums and of classes of libraries, because nobody masks the code that sets them."""
     if issubclass(kind, enum.Enum):
         return True
     file = getattr(sys.modules.get(module_of(kind)), "__file__", None)
-    return type(file) is str and file.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep))
-
-
-def declared_names(kind):
-    """The attributes that the bodies of a class and its bases declare: slots and fields of dataclasses."""
-    found = set()
+    if type(file) is str and file.startswith(LIBRARIES):
+        return True
     for base in type.__dict__["__mro__"].__get__(kind):
-        for name, member in list(type.__dict__["__dict__"].__get__(base).items()):
-            if type(member).__name__ == "member_descriptor":
-                found.add(name)
-            elif name == "__dataclass_fields__" and type(member) is dict:
-                found.update(one for one in member if type(one) is str)
-    return found
+        own = type.__dict__["__dict__"].__get__(base)
+        fields = own.get("__dataclass_fields__")
+        if type(own.get(name)).__name__ == "member_descriptor" or type(fields) is dict and name in fields:
+            return True
+    return False
 
 
 # The forked process that runs tests.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use regex::Regex;
 
 use super::documentation;
+use super::functions::own_name;
 use super::gates::Passed;
 use super::list::{ListedFunction, Measured, PackageEntry};
 use super::manifest::PackageManifest;
@@ -109,7 +110,7 @@ impl Workshop {
         let headings: Vec<&str> =
             text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim()).collect();
         let named = |function: &ListedFunction| -> Vec<String> {
-            let name = function.at.rsplit(['.', ':']).next().unwrap_or_default().split('#').next().unwrap_or_default();
+            let name = own_name(&function.at);
             if name.len() < 4 || name.starts_with("__") {
                 return Vec::new();
             }

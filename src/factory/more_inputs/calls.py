@@ -16,7 +16,7 @@ from .helpers import equal, function, is_container, observed, outcome, plain, re
 from .limits import one_call, time_limit
 from .mutants import mutants_of
 from .selection import MOST_KEPT, apart, chosen, noticing
-from .signs import has_both_signs, types_with_both_signs
+from .signs import mixed_signs, types_with_both_signs
 from .sources import NoSource, by_place, is_lasting, is_short, source_of, type_of, value_of
 
 # For one function: the maximum number of calls that are tried, and the maximum number of them that are kept to choose
@@ -374,7 +374,7 @@ class Inputs:
         except Exception:
             return None
         given = [*positional, *named.values()]
-        self.mixed = types_with_both_signs(given) | ({self.called} if has_both_signs(given) else set())
+        self.mixed = mixed_signs(self.called, given)
         try:
             with one_call(seed):
                 sys.settrace(traced_lines(code, lines))

@@ -13,7 +13,7 @@ from .helpers import Made, equal, function
 from .limits import one_call, time_limit
 from .mutants import is_none, tree_of
 from .selection import MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT, chosen, noticing
-from .signs import has_both_signs, types_with_both_signs
+from .signs import mixed_signs, types_with_both_signs
 from .sources import (
     ASYNCHRONOUS,
     SURROUNDINGS,
@@ -306,7 +306,7 @@ class Sequences:
                     try:
                         positional, named = arguments_in(made, step)
                         given = [*positional, *named.values()]
-                        self.mixed |= types_with_both_signs(given) | ({step[:2]} if has_both_signs(given) else set())
+                        self.mixed |= mixed_signs(step[:2], given)
                         outcome = made.call(*step[:2], positional, named)
                         self.mixed |= types_with_both_signs([*given, made[-1]])
                         # `repr` fails for very large integers.

@@ -22,6 +22,11 @@ def has_both_signs(values):
     return {-1, 1} <= signs
 
 
+def mixed_signs(called, given):
+    """The types of those of a call's arguments whose attributes have both signs; and `called` if the arguments have."""
+    return types_with_both_signs(given) | ({called} if has_both_signs(given) else set())
+
+
 def types_with_both_signs(values):
     """The types of those of these values whose attributes have both signs."""
     return {type(value) for value in values if has_both_signs(attributes(value).values())}
