@@ -185,6 +185,9 @@ impl Hoard {
 
 /// Moves one byte of each of several huge pages into a pipe and frees the pages. Returns the number of bytes that the
 /// pipe then keeps.
+///
+/// # Errors
+/// If the kernel has no huge page to give: the pipe would keep a small page then, and the number would be wrong.
 fn given_page(files: &mut Vec<OwnedFd>) -> io::Result<usize> {
     const HUGE: usize = 2 << 20;
     let (reader, writer) = io::pipe()?;
@@ -200,6 +203,10 @@ fn given_page(files: &mut Vec<OwnedFd>) -> io::Result<usize> {
             let huge = memory.byte_add(memory.align_offset(HUGE));
             libc::madvise(huge, HUGE, libc::MADV_HUGEPAGE);
             std::ptr::write_bytes(huge.cast::<u8>(), 1, HUGE);
+            // Without an error, the memory is one huge page now, if it was not before.
+            if libc::madvise(huge, HUGE, libc::MADV_COLLAPSE) < 0 {
+                return Err(io::Error::last_os_error());
+            }
             let piece = libc::iovec { iov_base: huge, iov_len: 1 };
             let given = libc::vmsplice(writer.as_raw_fd(), &raw const piece, 1, libc::SPLICE_F_NONBLOCK);
             let error = io::Error::last_os_error();
