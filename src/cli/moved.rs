@@ -57,7 +57,7 @@ pub(super) fn new_name(error: &clap::Error) -> Option<String> {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    // If an option is unknown, the usage line of the message names the verb.
+    // If an option is unknown, the verb (subcommand) is only in the usage line of the message.
     let usage = error.render().to_string();
     let is_of = |verb: &str| usage.contains(&format!("autoexperiment {verb}"));
     match error.kind() {

@@ -57,7 +57,7 @@ impl FunctionCall {
 pub struct ExpectedCall {
     /// The function.
     pub function: String,
-    /// Arguments that the program sets to constants of its text.
+    /// Arguments that the program sets to constants, such as numbers and strings in its source.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
     /// Arguments left at their defaults.

@@ -27,7 +27,7 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
             wrong(format!("its right program lacks the value of the argument `{}`", argument.name));
         }
         for argument in asked.iter().filter(|argument| !contains_value(&instruction.text, argument)) {
-            wrong(format!("its text lacks the value of the argument `{}`", argument.name));
+            wrong(format!("the text of the instruction lacks the value of the argument `{}`", argument.name));
         }
         if strict_kind(&instruction.gold) != Some(instruction.kind) {
             wrong("its right program is not of the `kind` that the manifest states".to_owned());

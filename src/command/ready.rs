@@ -124,7 +124,7 @@ impl ReadyCommands {
             if let Some(failed) = verdict.experiments.iter().find(|check| !check.pass) {
                 let reason = failed.reason.clone().unwrap_or_default();
                 let what = format!(
-                    "the right program of instruction `{}` of `{}` fails here, check `{}`: {reason}",
+                    "on this machine, gold of instruction `{}` of `{}` fails the check `{}`: {reason}",
                     instruction.id, loaded.id, failed.experiment
                 );
                 return Err(Error::new(FailureKind::Baseline, what).hint(format!(

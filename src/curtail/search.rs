@@ -228,7 +228,7 @@ impl CurtailSearch<'_> {
             Some(format!("{judged}: the budget is spent; repeat the command to continue"))
         } else {
             (known.len() < FEWEST)
-                .then(|| format!("{} solutions are too few, at least {FEWEST} are needed", known.len()))
+                .then(|| format!("{} stored solutions are too few, at least {FEWEST} are needed", known.len()))
         };
         let passing = known.iter().filter(|(_, passes)| *passes).count();
         let few = || {

@@ -69,7 +69,7 @@ pub struct EpisodeHost {
 /// A record to store, and the channel that reports when it is on disk.
 type StoredRecord = (AttemptRecord, oneshot::Sender<()>);
 
-/// Options of a host.
+/// Options of a host, which starts episodes for its clients.
 #[derive(Debug, Clone, Default)]
 pub struct HostOptions {
     /// Maximum time that an episode waits for its client's next call.

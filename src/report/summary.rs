@@ -537,10 +537,10 @@ fn too_few(rows: &[SummaryRow], how: Intervals) -> Option<String> {
     let named: Vec<String> = rows.iter().filter(is_few).map(name).collect();
     let papers = match how.population {
         Population::Suite => String::new(),
-        Population::Papers => format!(" of {FEWEST_PAPERS} {}s or more", how.group),
+        Population::Papers => format!(" from at least {FEWEST_PAPERS} {}s", how.group),
     };
     (!named.is_empty())
-        .then(|| format!("too few samples for an interval, which takes {FEWEST_SAMPLES}{papers}: {}", named.join("; ")))
+        .then(|| format!("too few samples for an interval, which needs {FEWEST_SAMPLES}{papers}: {}", named.join("; ")))
 }
 
 /// Returns a warning if some agents and models lost more attempts than others, because their rates are then computed

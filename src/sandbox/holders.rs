@@ -23,7 +23,7 @@ const NAME: &str = "autoexperiment";
 const SECTION: &[u8] = b".autoexperiment\0";
 /// The folders of a suite that contain gold or original functions.
 const SUITE: [&str; 4] = ["papers", "repos", "commands", "tasks"];
-/// Minimum size in bytes of a program that contains a suite.
+/// Minimum size in bytes of an executable with a suite inside. Smaller files are not searched.
 const SMALLEST: u64 = 1 << 20;
 
 /// Returns the files and folders below a folder that contain a suite or parts of one. Each folder is searched once per
