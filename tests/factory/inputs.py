@@ -77,6 +77,20 @@ FUNCTIONS = {
             "        return f'{sign}{abs(self.days)}d{abs(self.seconds)}s'\n"
         ],
     ),
+    # Only a property shows what its result has.
+    "reduced": (
+        "class Price:\n    def __init__(self, amount):\n        self._amount = amount\n\n    @property\n    def amount(self):\n"
+        "        return self._amount\n\n\ndef reduced(price, part):\n    return Price(price.amount - part)\n",
+        "from pkg import Price; assert [reduced(Price(9), part).amount for part in (0, 4)] == [9, 5]",
+        [
+            "class Price:\n    def __init__(self, amount):\n        self._amount = amount\n\n    @property\n    def amount(self):\n"
+            "        return self._amount\n\n\ndef reduced(price, part):\n    found = Price(-part)\n    found._amount += price._amount\n    return found\n"
+        ],
+        [
+            "class Price:\n    def __init__(self, amount):\n        self._amount = amount\n\n    @property\n    def amount(self):\n"
+            "        return self._amount\n\n\ndef reduced(price, part):\n    return Price(price.amount - (4 if part else 0))\n"
+        ],
+    ),
     # Its test has no decimal number at the bound 5.
     "fee": (
         "def fee(price):\n    return price / 10 if price < 5 else price / 20\n",

@@ -53,9 +53,23 @@ def attributes(value):
     return {**found, **own} if type(own) is dict else found
 
 
+def properties(value):
+    """The values of the public properties that classes of the package define. Leaves out those that raise an exception."""
+    found = {}
+    for kind in type(value).__mro__:
+        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+        if file is None or file.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep)):
+            continue
+        for name, member in vars(kind).items():
+            if type(member) is property and not name.startswith("_") and name not in found:
+                with contextlib.suppress(Exception):
+                    found[name] = getattr(value, name)
+    return found
+
+
 def plain(value, depth=0):
-    """A literal that stands for a value: members of collections and public attributes of other objects, without their
-    classes."""
+    """A literal that stands for a value: members of collections, and public attributes and properties of other objects, without
+    their classes."""
     kind = type(value)
     if value is None or kind in (bool, int, str, bytes):
         return value
@@ -104,6 +118,8 @@ def plain(value, depth=0):
         return [plain(part, depth + 1) for part in itertools.islice(value, MOST_MEMBERS)]
     found = attributes(value)
     public = {name: plain(found[name], depth + 2) for name in sorted(found) if not name.startswith("_")}
+    if depth <= 2:
+        public |= {name: plain(part, depth + 4) for name, part in sorted(properties(value).items())}
     return public or None
 
 
