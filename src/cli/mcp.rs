@@ -24,7 +24,7 @@ Examples:
   Over HTTP, at http://127.0.0.1:8000/mcp:
     autoexperiment mcp -n 1..3 --listen 127.0.0.1:8000
   With a shell as the only tool:
-    autoexperiment mcp -p primer --tools bash")]
+    autoexperiment mcp -p kmeanspp --tools bash")]
 pub struct Arguments {
     #[command(flatten)]
     episodes: EpisodeOptions,

@@ -27,12 +27,12 @@ use crate::stats::Intervals;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  Serve the primer's functions, one to three at a time, at ws://127.0.0.1:8000/ws:
-    autoexperiment serve -p primer -n 1..3 --port 8000
+  Serve samples of kmeanspp with one to three masked functions, at ws://127.0.0.1:8000/ws:
+    autoexperiment serve -p kmeanspp -n 1..3 --port 8000
   Reward each right check, in 64 sandboxes at once:
-    autoexperiment serve -p primer -n 1..3 --reward share --jobs 64
+    autoexperiment serve -p kmeanspp -n 1..3 --reward share --jobs 64
   Keep half of the last 50 episodes successful, by drawing harder samples as the learner grows:
-    autoexperiment serve -p primer -n 1..8 --curriculum 0.5 --window 50
+    autoexperiment serve -n 1..8 --curriculum 0.5 --window 50
   Serve other machines, which must send the token:
     autoexperiment serve --listen 0.0.0.0:8000 --token \"$(openssl rand -hex 16)\"
   Continue the newest run after the server was stopped or killed:

@@ -1,9 +1,9 @@
 //! Stochastic experiments, whose results vary from run to run by design: do the results of the agent's code have the
 //! same distribution as gold's repeats?
 //!
-//! Verification runs such an experiment [`RUNS`] times and compares these runs with gold's repeats. The result that the
-//! agent reports should be one more result of its code, so it is compared with these runs; gold's repeats are then used
-//! only to estimate the spread. Both comparisons are permutation tests. The significance level of each test applies to
+//! Verification runs such an experiment [`RUNS`] times and compares these runs with gold's repeats, by their mean and
+//! by their spread. The result that the agent reports should be one more result of its code, so it is compared with
+//! these runs; gold's repeats are then used only to estimate the spread. Both comparisons are permutation tests. The significance level of each test applies to
 //! all values of all experiments of a sample together. So a right solution fails the test with at most this
 //! probability, whatever the distributions are and however many values there are.
 
@@ -54,11 +54,22 @@ const REPORTED_ALONE: DrawTest = DrawTest { level: VERIFIED.level + REPORTED.lev
 /// Settings of the test of the unmasked repo's own results, which is made before agents are run.
 const BASELINE: DrawTest = DrawTest { level: 0.001, furthest: 4.0 };
 
+impl DrawTest {
+    /// The significance level of a comparison. If all runs of some code agree, they are a single draw, whose p cannot be
+    /// as small as the level of [`BASELINE`].
+    fn level(self, pool: &DrawPool) -> f64 {
+        if pool.is_one_against_all() { self.level.max(VERIFIED.level) } else { self.level }
+    }
+}
+
 /// Results of experiments that this program ran, not reported ones, by the experiment's id: one result for each run.
 pub type ExperimentRuns = BTreeMap<String, Vec<Value>>;
 
 /// The numbers of a result, in gold's order.
 type ResultNumbers = Vec<f64>;
+
+/// Beginning of the reason for a reported value that fails.
+const OTHER_THAN_RUN: &str = "differs from what the code gave in verification";
 
 /// The results of one experiment, in the groups that a test compares. Each result is one draw from a distribution.
 struct RedrawComparison<'a> {
@@ -69,8 +80,10 @@ struct RedrawComparison<'a> {
     with: Vec<&'a Value>,
     /// Results that are used only to estimate the spread: gold's repeats or, if `with` contains gold's repeats, none.
     more: Vec<&'a Value>,
-    /// Beginning of the reason that is given for a value that fails.
+    /// Beginning of the reason that is given for a value that fails by its mean.
     differs: String,
+    /// Beginning of the reason that is given for a value that fails by its spread.
+    spreads: String,
 }
 
 /// Returns the settings of the tests, for Harbor tasks, which do the same tests in Python.
@@ -95,7 +108,9 @@ fn verified(experiments: &[&Expected], runs: &ExperimentRuns, test: DrawTest) ->
             1 => format!("the run differs from gold's {} repeats", repeats.len()),
             count => format!("the mean of {count} runs differs from gold's {} repeats", repeats.len()),
         };
-        RedrawComparison { expected, judged, with: repeats, more: Vec::new(), differs }
+        let spreads =
+            format!("the spread of {} runs differs from that of gold's {} repeats", judged.len(), repeats.len());
+        RedrawComparison { expected, judged, with: repeats, more: Vec::new(), differs, spreads }
     });
     score(&compared.collect::<Vec<_>>(), test)
 }
@@ -114,10 +129,11 @@ pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &Exper
         let differs = if runs.is_empty() {
             format!("differs from gold's {} repeats", repeats.len())
         } else {
-            "differs from what the code gave in verification".to_owned()
+            OTHER_THAN_RUN.to_owned()
         };
         let (with, more) = if runs.is_empty() { (repeats, Vec::new()) } else { (runs, repeats) };
-        RedrawComparison { expected, judged: reported.iter().copied().collect(), with, more, differs }
+        let judged = reported.iter().copied().collect();
+        RedrawComparison { expected, judged, with, more, differs, spreads: String::new() }
     });
     score(&compared.collect::<Vec<_>>(), if runs.is_empty() { REPORTED_ALONE } else { REPORTED })
 }
@@ -154,9 +170,12 @@ fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVer
             }
             let distance = (judged - gold).abs();
             value.error = Some(if gold == 0.0 { distance } else { distance / gold.abs() });
-            value.pass = p > test.level;
-            value.reason = (!value.pass)
-                .then(|| format!("{} (p = {p:.4} for all values together, {} is the limit)", one.differs, test.level));
+            let is_by_mean = p.mean <= p.spread;
+            let (p, level) = (p.least(), test.level(pool));
+            value.pass = p > level;
+            let differs = if is_by_mean { &one.differs } else { &one.spreads };
+            value.reason =
+                (!value.pass).then(|| format!("{differs} (p = {p:.4} for all values together, {level} is the limit)"));
         }
         verdict.pass = verdict.reason.is_none() && verdict.values.iter().all(|value| value.pass);
     }
@@ -177,8 +196,8 @@ fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Resu
 }
 
 /// Returns the numbers in all results of an experiment, for the test, and a verdict on the first result in `judged`, in
-/// which every number passes until the test is made. If `judged` is empty, or if a result does not have gold's shape,
-/// returns only a verdict that fails.
+/// which every number passes until the test is made. Returns only a verdict if no test is needed: `judged` is empty, a
+/// result does not have gold's shape, or a report is compared with code that gives the same result every time.
 fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict, DrawPool), ExperimentVerdict> {
     let expected = one.expected;
     let rows = |draws: &[&Value]| -> Result<Vec<ResultNumbers>, ExperimentVerdict> {
@@ -193,29 +212,61 @@ fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict,
     // by this value, so that the test finds no difference. Numbers outside of the tolerance stay as they are, so that
     // the test finds a difference.
     let repeats = if more.is_empty() { with.clone() } else { more.clone() };
+    let usual = Tolerance { repeats: Vec::new(), ..expected.tolerance.clone() };
     let leaves: Vec<&Value> = verdict.values.iter().map(|value| &value.gold).filter(|gold| gold.is_number()).collect();
     for (column, leaf) in leaves.into_iter().enumerate() {
         let constant = repeats[0][column];
-        #[allow(clippy::float_cmp, reason = "the value of a constant is the same to the bit")]
-        if repeats.iter().any(|row| row[column] != constant) {
+        if repeats.iter().any(|row| !is_rounding(row[column], constant)) {
             continue;
         }
-        let usual = Tolerance { repeats: Vec::new(), ..expected.tolerance.clone() };
         for row in judged.iter_mut().chain(&mut with).chain(&mut more) {
             if score_experiment("", leaf, Some(&row[column].into()), &usual).pass {
                 row[column] = constant;
             }
         }
     }
-    // Code with a fixed seed gives the same result every time, so several runs of it count as one draw.
-    let varies = |rows: &[ResultNumbers]| rows.iter().any(|row| *row != rows[0]);
-    for runs in [&mut judged, &mut with] {
-        if varies(&repeats) && !varies(runs) {
-            runs.truncate(1);
+    if varies(&repeats) {
+        // Code with a fixed seed gives the same result every time. A report is then not one more draw: it is this
+        // result, or it is wrong.
+        if !more.is_empty() && !varies(&with) {
+            return Err(same_as_run(verdict, &judged[0], &with[0], &usual));
+        }
+        // Several runs of such code count as one draw.
+        for runs in [&mut judged, &mut with] {
+            if !varies(runs) {
+                runs.truncate(1);
+            }
         }
     }
     let (first, second) = (judged.len(), with.len());
     Ok((verdict, DrawPool { draws: judged.into_iter().chain(with).chain(more).collect(), first, second, furthest }))
+}
+
+/// Whether two numbers differ by no more than rounding can cause.
+fn is_rounding(one: f64, other: f64) -> bool {
+    (one - other).abs() <= ROUNDING * one.abs().max(other.abs())
+}
+
+/// Whether results of several runs differ by more than rounding can cause.
+fn varies(rows: &[ResultNumbers]) -> bool {
+    let differs = |row: &ResultNumbers| row.iter().zip(&rows[0]).any(|(&one, &other)| !is_rounding(one, other));
+    rows.iter().any(differs)
+}
+
+/// Compares a reported result with the result that each run of the attempt's code gave, by the tolerance for values
+/// that do not vary.
+fn same_as_run(verdict: ExperimentVerdict, reported: &[f64], run: &[f64], usual: &Tolerance) -> ExperimentVerdict {
+    let mut verdict = verdict;
+    let numbers = verdict.values.iter_mut().filter(|value| value.gold.is_number());
+    for (value, (&reported, &run)) in numbers.zip(reported.iter().zip(run)) {
+        // Whole numbers have a tolerance of their own.
+        let is_whole = !value.gold.is_f64() && run.fract() == 0.0 && run.abs() < 2f64.powi(53);
+        let run = if is_whole { json!(run as i64) } else { json!(run) };
+        value.pass = score_experiment("", &run, Some(&reported.into()), usual).pass;
+        value.reason = (!value.pass).then(|| format!("{OTHER_THAN_RUN}: {run} in every run"));
+    }
+    verdict.pass = verdict.reason.is_none() && verdict.values.iter().all(|value| value.pass);
+    verdict
 }
 
 /// Returns the chance that a biased solution passes verification, simulated with gold's repeats; `None` if no value of
@@ -258,7 +309,7 @@ pub fn chance_to_pass(experiments: &[Expected], bias: f64) -> Option<f64> {
             DrawPool { first: RUNS, second: rows.len(), draws, furthest: VERIFIED.furthest }
         });
         let pools: Vec<DrawPool> = pools.collect();
-        adjusted_p(&pools, ASSIGNMENTS_IN_SIMULATIONS).iter().flatten().all(|&p| p > VERIFIED.level)
+        adjusted_p(&pools, ASSIGNMENTS_IN_SIMULATIONS).iter().flatten().all(|p| p.least() > VERIFIED.level)
     });
     Some(passed.count() as f64 / SIMULATIONS as f64)
 }

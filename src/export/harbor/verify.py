@@ -127,16 +127,30 @@ def total(values):
     return result
 
 
+def bounded(values):
+    """Returns values of which none is so large that a difference of two is infinite."""
+    return [min(max(value, -1e300), 1e300) for value in values]
+
+
+def distances(values):
+    """Returns the distances of values from their median."""
+    values = bounded(values)
+    centre = middle(values)
+    return [abs(value - centre) for value in values]
+
+
 def standard_units(values, furthest, rounding):
     """Returns distances from the median in standard deviations, far values moved closer; zeros if all are equal."""
-    centre = middle(values)
-    reach = max(abs(value - centre) for value in values)
-    size = max(map(abs, values))
-    if reach <= rounding * size:
+    far, values = distances(values), bounded(values)
+    centre, reach = middle(values), max(far)
+    if reach <= rounding * max(map(abs, values)):
         return [0.0] * len(values)
-    robust = 1.4826 * middle([abs(value - centre) for value in values])
-    most = furthest * robust if robust > rounding * size else reach
-    near = [min(max(value - centre, -most), most) for value in values]
+    # If most values are equal, the others say how far values usually are from the median.
+    equal = rounding * middle([abs(value) for value in values])
+    if middle(far) <= equal:
+        far = [distance for distance in far if distance > equal]
+    most = min(furthest * 1.4826 * middle(far), reach)
+    near = [min(max((value - centre) / most, -1.0), 1.0) for value in values]
     mean = total(near) / len(near)
     deviation = math.sqrt(total((value - mean) ** 2 for value in near) / len(near))
     return [value / deviation for value in near]
@@ -146,11 +160,16 @@ def least_p(pools, furthest, settings):
     """Returns the smallest p of any value in a permutation test of all pools together (single-step max-T).
 
     A pool consists of its draws, the size of the judged group, which comes first among the draws, and the size of the
-    group with which it is compared, which comes second. Pools with the same sizes share their random assignments.
+    group with which it is compared, which comes second. Pools with the same sizes share their random assignments. If a
+    single draw is judged and all others are the second group, all draws take turns instead.
     """
     prepared, orders = [], {}
     for draws, first, second in pools:
-        columns = [standard_units(column, furthest, settings["rounding"]) for column in zip(*draws)]
+        columns = [list(column) for column in zip(*draws)]
+        if first > 1:
+            columns += [distances(column) for column in columns]
+        limit = math.inf if first == 1 and first + second == len(draws) else furthest
+        columns = [standard_units(column, limit, settings["rounding"]) for column in columns]
         rows = [list(row) for row in zip(*columns)] if columns else [[] for _ in draws]
         order = orders.setdefault((len(draws), first, second), list(range(len(draws))))
         prepared.append((rows, [total(column) for column in columns], first, second, order))
@@ -168,8 +187,12 @@ def least_p(pools, furthest, settings):
         return most
 
     observed, random, reached = largest(), Random(), 0
-    for _ in range(settings["assignments"]):
+    for turn in range(settings["assignments"]):
         for (draws, first, second), order in orders.items():
+            if first == 1 and second + 1 == draws:
+                place = order.index(turn % draws)
+                order[0], order[place] = order[place], order[0]
+                continue
             for place in range(first if first + second == draws else first + second):
                 other = place + int(random.next() * (draws - place))
                 order[place], order[other] = order[other], order[place]
@@ -177,10 +200,21 @@ def least_p(pools, furthest, settings):
     return (1 + reached) / (1 + settings["assignments"])
 
 
-def pool(experiment, judged, runs):
+def is_rounding(one, other, rounding):
+    """Whether two numbers differ by no more than rounding can cause."""
+    return abs(one - other) <= rounding * max(abs(one), abs(other))
+
+
+def varies(rows, rounding):
+    """Whether results of several runs differ by more than rounding can cause."""
+    return any(not is_rounding(one, other, rounding) for row in rows for one, other in zip(row, rows[0]))
+
+
+def pool(experiment, judged, runs, rounding):
     """Returns an experiment's pool for comparing `judged` with `runs` or, if `runs` is empty, with gold's repeats.
 
-    None if there is nothing to judge or a result does not have gold's shape.
+    None if there is nothing to judge or a result does not have gold's shape. If `runs` are all equal, because the code
+    has a fixed seed, whether `judged` is that result.
     """
     gold, tolerance = experiment["gold"], experiment["tolerance"]
     groups = [[numbers(gold, one) for one in group] for group in [judged, runs, tolerance["repeats"]]]
@@ -189,12 +223,17 @@ def pool(experiment, judged, runs):
     judged, runs, repeats = groups
     for column, leaf in enumerate(leaves(gold)):
         constant = repeats[0][column]
-        if all(row[column] == constant for row in repeats):
-            for row in judged + runs:
+        if all(is_rounding(row[column], constant, rounding) for row in repeats):
+            for row in judged + runs + repeats:
                 if agrees(leaf, row[column], tolerance):
                     row[column] = constant
-    if any(row != repeats[0] for row in repeats):
-        judged, runs = [group[:1] if all(row == group[0] for row in group) else group for group in [judged, runs]]
+    if varies(repeats, rounding):
+        if runs and not varies(runs, rounding):
+            return all(
+                agrees(int(run) if isinstance(leaf, int) and run == int(run) else run, one, tolerance)
+                for leaf, run, one in zip(leaves(gold), runs[0], judged[0])
+            )
+        judged, runs = [group if varies(group, rounding) else group[:1] for group in [judged, runs]]
     second = len(runs) if runs else len(repeats)
     return judged + runs + repeats, len(judged), second
 
@@ -211,23 +250,24 @@ def leaves(gold):
 def judged_draws(pools, test, settings):
     """Returns by experiment id whether the experiment passes the permutation test.
 
-    Experiments without a pool fail. One test covers all others, so they pass or fail together.
+    Experiments without a pool fail, or pass if they were judged without the test. One test covers all others, so they
+    pass or fail together.
     """
-    whole = [one for one in pools.values() if one is not None]
+    whole = [one for one in pools.values() if isinstance(one, tuple)]
     right = not whole or least_p(whole, test["furthest"], settings) > test["level"]
-    return {name: one is not None and right for name, one in pools.items()}
+    return {name: right if isinstance(one, tuple) else bool(one) for name, one in pools.items()}
 
 
 def verified_draws(experiments, runs, settings):
     """Judges experiments with random results: compares runs of the attempt's code with gold's repeats."""
-    pools = {one["id"]: pool(one, runs.get(one["id"], []), []) for one in experiments}
+    pools = {one["id"]: pool(one, runs.get(one["id"], []), [], settings["rounding"]) for one in experiments}
     return judged_draws(pools, settings["verified"], settings)
 
 
 def reported_draws(experiments, runs, settings, reported):
     """Judges the reported results of experiments with random results: compares them with runs of the attempt's code."""
     given = {one["id"]: [reported[one["key"]]] if one["key"] in reported else [] for one in experiments}
-    pools = {one["id"]: pool(one, given[one["id"]], runs.get(one["id"], [])) for one in experiments}
+    pools = {one["id"]: pool(one, given[one["id"]], runs.get(one["id"], []), settings["rounding"]) for one in experiments}
     return judged_draws(pools, settings["reported"], settings)
 
 
