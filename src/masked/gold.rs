@@ -198,7 +198,7 @@ pub async fn check_baseline(
         };
         let gold = gold.get(&experiment.id).ok_or_else(|| named("no gold".to_owned()))?;
         let runs = if experiment.tolerance.is_stochastic() {
-            more_runs(ready, place, value.clone(), machine).await?
+            more_runs(ready, place, protocol, value.clone(), machine).await?
         } else {
             vec![value.clone()]
         };
@@ -222,11 +222,17 @@ pub async fn check_baseline(
 ///
 /// # Errors
 /// Kind `Baseline` for a run without a result, and the errors of [`ReadyPaper::measure_one`].
-async fn more_runs(ready: &ReadyPaper, place: usize, first: Value, machine: &Machine) -> Result<Vec<Value>> {
+async fn more_runs(
+    ready: &ReadyPaper,
+    place: usize,
+    protocol: Protocol,
+    first: Value,
+    machine: &Machine,
+) -> Result<Vec<Value>> {
     let id = &ready.loaded.paper.experiments[place].id;
     let mut runs = vec![first];
     while runs.len() < RUNS {
-        let measured = ready.measure_one(place, &ready.experiments[place].check(), machine).await?;
+        let measured = ready.measure_one(place, &ready.original_check(place, protocol), machine).await?;
         let failed = |why| Error::new(FailureKind::Baseline, format!("experiment `{id}`: {why}\n{}", measured.stderr));
         runs.push(measured.result.map_err(failed)?);
     }
@@ -312,7 +318,7 @@ pub async fn compare(
     for (place, (experiment, measurement)) in paper.experiments.iter().zip(measured).enumerate() {
         results.push(match measurement.result {
             Ok(first) if experiment.tolerance.is_stochastic() => {
-                more_runs(ready, place, first, machine).await.map_err(|error| error.to_string())
+                more_runs(ready, place, protocol, first, machine).await.map_err(|error| error.to_string())
             }
             other => other.map(|result| vec![result]),
         });

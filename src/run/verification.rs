@@ -51,7 +51,7 @@ struct CheckResults {
 impl RunContext {
     /// Runs the experiments again on the agent's code, in new workspaces and new sandboxes. If the machine lost the
     /// sandbox, this function tries verification again, so that the agent's work need not be repeated. If a sandbox
-    /// ends without evidence that the machine failed, all checks without a result fail.
+    /// ends without evidence that the machine failed, all checks fail of which a run is missing.
     ///
     /// # Errors
     /// Returns an error with [`Evidence`](crate::sandbox::Evidence) if every try was lost, one of kind `Interrupted` if
@@ -92,11 +92,12 @@ impl RunContext {
                         last = Some(Error::new(FailureKind::Infrastructure, "no result").because(loss));
                     }
                     None if is_stopping(Instant::now(), cancel).await => return Err(stopped()),
-                    // The machine did not fail, so the attempt's code ended the sandbox. Checks without a result fail.
+                    // The machine did not fail, so the attempt's code ended the sandbox. Checks fail of which a run is
+                    // missing.
                     None => {
                         let why = format!("{ENDED}: {}", with_causes(&error));
                         for check in &under.staged.checks {
-                            found.results.entry(check.id.clone()).or_insert_with(|| json!({ "error": why }));
+                            fail_unless_complete(&mut found.results, &check.id, runs(under.ready, &check.id), &why);
                         }
                         let CheckResults { results, stderr } = found;
                         let (ignored, cached, seconds) = (Vec::new(), Vec::new(), begun.elapsed().as_secs_f64());
@@ -279,6 +280,18 @@ fn add_run(earlier: &mut Value, outcome: Value) {
     }
 }
 
+/// Gives a check the error `why`, unless it has an error already, or the results of all its `runs`.
+fn fail_unless_complete(results: &mut Map<String, Value>, check: &str, runs: usize, why: &str) {
+    let entry = results.entry(check.to_owned()).or_insert(Value::Null);
+    let made = match entry.get("runs").and_then(Value::as_array) {
+        Some(made) => made.len(),
+        None => usize::from(entry.get("result").is_some()),
+    };
+    if made < runs && entry.get("error").is_none() {
+        *entry = json!({ "error": why });
+    }
+}
+
 /// Beginning of the error message of a check whose sandbox ended although nothing shows that the machine failed. So the
 /// check's own code must have ended the sandbox.
 const ENDED: &str = "it ended its sandbox";
@@ -296,4 +309,27 @@ fn not_made(error: Error) -> Error {
     let what = with_causes(&error);
     let loss = Loss::new("no workspace").proven(EvidenceKind::NotStarted.because(what));
     Error::new(FailureKind::Infrastructure, "no result").because(loss)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_of_which_a_run_is_missing_fails_although_earlier_runs_have_results() {
+        let entry = |results: Value| {
+            let mut found = Map::from_iter([("a".to_owned(), results)]);
+            fail_unless_complete(&mut found, "a", 3, "it ended its sandbox");
+            found.swap_remove("a").unwrap()
+        };
+        let error = json!({ "error": "it ended its sandbox" });
+        assert_eq!(entry(json!({ "result": 1 })), error);
+        assert_eq!(entry(json!({ "result": 1, "runs": [1, 2] })), error);
+        assert_eq!(entry(json!({ "error": "exit code 1" })), json!({ "error": "exit code 1" }));
+        let whole = json!({ "result": 1, "runs": [1, 2, 3] });
+        assert_eq!(entry(whole.clone()), whole);
+        let mut none = Map::new();
+        fail_unless_complete(&mut none, "a", 1, "it ended its sandbox");
+        assert_eq!(none["a"], error);
+    }
 }

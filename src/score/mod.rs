@@ -33,7 +33,7 @@ pub use redraw::ExperimentRuns;
 pub(crate) use result::{last_json_line, read_result};
 pub(crate) use shape::{long_shape, shape};
 pub use strict::score_experiment;
-pub(crate) use strict::{check_gold, with_markers};
+pub(crate) use strict::{check_gold, unquoted, with_markers};
 
 pub use crate::tolerance::Tolerance;
 

@@ -4,7 +4,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::json::{self, excerpt};
-use super::strict::number_in;
+use super::strict::unquoted;
 use crate::suite::ResultRule;
 
 /// Returns the result of an experiment's run. `file` contains the bytes of a [`ResultRule::JsonFile`]'s file; `None` if
@@ -33,7 +33,7 @@ pub fn read_result(rule: &ResultRule, stdout: &[u8], file: Option<&[u8]>) -> Res
                     return Err(format!("expression of `{name}` has no group to read the value from"));
                 }
                 let group = regex.captures_iter(&text).last().and_then(|captures| captures.get(1));
-                result.insert(name.clone(), group.map_or(Value::Null, |group| read_group(group.as_str())));
+                result.insert(name.clone(), group.map_or(Value::Null, |group| unquoted(group.as_str().into())));
             }
             if result.values().all(Value::is_null) {
                 return Err(format!("no expression matches stdout; it ends with `{}`", tail(stdout)));
@@ -61,15 +61,6 @@ fn last_json_block(stdout: &[u8]) -> Option<Value> {
     let end = lines.iter().rposition(|line| *line == b"}")?;
     let start = lines[..end].iter().rposition(|line| *line == b"{")?;
     json::read(&String::from_utf8_lossy(&lines[start..=end].join(&b'\n'))).ok()
-}
-
-/// Converts the text that a regular expression's group matched to a number if it is a finite number; otherwise keeps
-/// the text.
-fn read_group(text: &str) -> Value {
-    match number_in(text) {
-        Some(number) if number.is_finite() => text.trim().parse::<i64>().map_or(number.into(), Value::from),
-        _ => text.into(),
-    }
 }
 
 /// Returns the end of a command's output, for messages.

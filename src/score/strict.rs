@@ -60,6 +60,21 @@ pub fn with_markers(result: Value) -> Value {
     }
 }
 
+/// Replaces each text that is a finite number by the number. In an answer, a number may be written so, but not in gold.
+#[must_use]
+pub(crate) fn unquoted(result: Value) -> Value {
+    match result {
+        Value::String(text) => match (text.trim().parse::<i64>(), number_in(&text)) {
+            (Ok(whole), _) => whole.into(),
+            (Err(_), Some(number)) if number.is_finite() => number.into(),
+            _ => Value::String(text),
+        },
+        Value::Array(items) => items.into_iter().map(unquoted).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, value)| (key, unquoted(value))).collect(),
+        other => other,
+    }
+}
+
 /// Returns the number that a marker in gold represents; `None` if the value is not a marker, see [`with_markers`].
 fn marked(gold: &Value) -> Option<f64> {
     json::not_finite(gold.as_str()?)

@@ -495,3 +495,55 @@ proptest! {
         }
     }
 }
+
+/// A stochastic experiment with these repeats of one value.
+fn stochastic(repeats: &[f64]) -> [Expected; 1] {
+    let repeats: Vec<Value> = repeats.iter().map(|value| json!({ "a": value })).collect();
+    let tolerance = Tolerance { repeats: repeats.clone(), ..Tolerance::default() };
+    [Expected { id: "e".to_owned(), key: "e".to_owned(), gold: repeats[0].clone(), tolerance }]
+}
+
+/// Whether runs with these values pass verification, and whether the report of `told` passes beside them.
+fn stochastic_verdicts(experiments: &[Expected], runs: &[f64], told: f64) -> (bool, bool) {
+    let runs: Vec<Value> = runs.iter().map(|value| json!({ "a": value })).collect();
+    let runs = ExperimentRuns::from([("e".to_owned(), runs)]);
+    let answer = json!({ "e": { "a": told } }).to_string();
+    let verified = score_results(Rule::Strict, experiments, &runs, &BTreeMap::new()).pass;
+    (verified, score_answer(Rule::Strict, experiments, Some(&answer), &runs).pass)
+}
+
+/// 96 values around 0.8 with a standard deviation of about 0.05.
+fn usual_repeats() -> Vec<f64> {
+    let mut random = crate::stats::Uniform::seeded(3);
+    (0..96).map(|_| 0.8 + 0.1 * (random.next() + random.next() + random.next() - 1.5)).collect()
+}
+
+#[test]
+fn code_that_always_gives_the_same_result_passes_only_if_gold_could_have_given_it() {
+    let gold = stochastic(&usual_repeats());
+    for (constant, passes) in [(0.8, true), (0.83, true), (123.0, false), (-1e200, false), (0.0, false), (1.0, false)] {
+        assert_eq!(stochastic_verdicts(&gold, &[constant; 5], constant), (passes, true), "{constant}");
+    }
+    // Sums in another order give results that differ by rounding only.
+    let rounded: Vec<f64> = (0..5).map(|place| 0.83 + f64::from(place) * 1e-15).collect();
+    assert!(stochastic_verdicts(&gold, &rounded, 0.83).0);
+    // A report beside such code must be its result.
+    assert_eq!(stochastic_verdicts(&gold, &[0.8; 5], 0.9), (true, false));
+}
+
+#[test]
+fn neither_absurd_numbers_nor_wrong_spreads_pass_as_random_results() {
+    let gold = stochastic(&usual_repeats());
+    let right = [0.75, 0.82, 0.86, 0.78, 0.8];
+    assert_eq!(stochastic_verdicts(&gold, &right, 0.79), (true, true));
+    for wrong in [
+        [1.8, 1.7, 1.9, 1.8, 1e12],
+        [1e155, 2e155, 3e155, 4e155, 5e155],
+        [-1e308, 1e308, 1e308, -1e308, 0.8],
+        [1000.0, -1000.0, 1000.0, -1000.0, 1000.8],
+        [5.0, -3.4, 0.8, 0.81, 0.79],
+    ] {
+        assert!(!stochastic_verdicts(&gold, &wrong, 0.8).0, "{wrong:?}");
+    }
+    assert!(!stochastic_verdicts(&gold, &right, 1e200).1);
+}

@@ -147,13 +147,13 @@ impl StandardPool {
     fn new(pool: &DrawPool) -> Self {
         let furthest = if pool.is_one_against_all() { f64::INFINITY } else { pool.furthest };
         let values = pool.draws.first().map_or(0, Vec::len);
-        let mut columns: Vec<Vec<f64>> =
+        let values: Vec<Vec<f64>> =
             (0..values).map(|value| pool.draws.iter().map(|row| row[value]).collect()).collect();
+        let mut columns: Vec<Vec<f64>> = values.iter().map(|value| standard_units(value, furthest)).collect();
         if pool.first > 1 {
-            let distances: Vec<Vec<f64>> = columns.iter().map(|column| distances(column)).collect();
-            columns.extend(distances);
+            // Twice as far, because few distances far from the usual ones are what a wrong spread looks like.
+            columns.extend(values.iter().map(|value| standard_units(&distances(value), 2.0 * furthest)));
         }
-        let columns: Vec<Vec<f64>> = columns.iter().map(|column| standard_units(column, furthest)).collect();
         let rows = (0..pool.draws.len()).map(|draw| columns.iter().map(|column| column[draw]).collect()).collect();
         let totals = columns.iter().map(|column| column.iter().sum()).collect();
         Self { rows, totals, first: pool.first, second: pool.second }

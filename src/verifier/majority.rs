@@ -1,11 +1,12 @@
 //! Majority vote over results, within the experiments' tolerances (self-consistency: Wang et al., 2023).
 
 use async_trait::async_trait;
+use serde_json::Value;
 
 use super::vote::Votes;
 use super::{Candidate, Question, Verifier, VerifierChoice};
 use crate::error::Result;
-use crate::score::score_experiment;
+use crate::score::{score_experiment, unquoted};
 
 /// Chooses the attempt with which most others agree, the first of them in a tie. Agreement within tolerances is not
 /// transitive, so the attempts that agree with the chosen one may not agree with each other.
@@ -33,12 +34,14 @@ impl Verifier for Majority {
     }
 }
 
-/// Whether two candidates agree on every experiment. A candidate with results for all experiments also agrees with
+/// Whether two candidates agree on every experiment. A candidate with numbers for all experiments also agrees with
 /// itself, so it has at least one vote.
 fn agree(question: &Question, one: &Candidate, other: &Candidate) -> bool {
     !question.answers.is_empty()
         && question.answers.iter().all(|(key, tolerance)| {
             let (Some(a), Some(b)) = (one.answer.get(key), other.answer.get(key)) else { return false };
-            score_experiment(key, a, Some(b), tolerance).pass && score_experiment(key, b, Some(a), tolerance).pass
+            let accepts =
+                |one: &Value, other| score_experiment(key, &unquoted(one.clone()), Some(other), tolerance).pass;
+            accepts(a, b) && accepts(b, a)
         })
 }

@@ -63,6 +63,16 @@ async fn the_majority_is_the_result_that_most_agree_on_within_tolerance() {
 }
 
 #[tokio::test]
+async fn the_majority_counts_numbers_in_quotes() {
+    let quoted = |attempt, text: &str| Candidate {
+        answer: serde_json::Map::from_iter([("Experiment 1".to_owned(), json!({ "loss": text }))]),
+        ..candidate(attempt, None, None, true)
+    };
+    let candidates = [candidate(0, Some(9.0), None, false), quoted(1, "1.0"), quoted(2, "1.01")];
+    assert_eq!(chosen("majority", &candidates).await.chosen, Some(1));
+}
+
+#[tokio::test]
 async fn execution_drops_crashing_candidates_before_the_vote() {
     let candidates = [
         candidate(0, Some(9.0), Some(false), false),

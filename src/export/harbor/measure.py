@@ -1,6 +1,7 @@
 """Runs a task's experiments and reads their results by the task's rules."""
 
 import json
+import math
 import os
 import re
 import select
@@ -39,6 +40,16 @@ def read_json(text):
         if not level:
             return value
     raise ValueError("nested too deeply")
+
+
+def unquoted(text):
+    """Converts a text to a number if it is a finite one; otherwise returns the text."""
+    short = text.strip()
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", short):
+        return int(short)
+    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", short) and math.isfinite(float(short)):
+        return float(short)
+    return text
 
 
 def read_file(root, path):
@@ -93,10 +104,7 @@ def result_of(rule, stdout, root):
     for name, expression in what.items():
         matches = list(re.finditer(expression, stdout))
         text = matches[-1].group(1) if matches else None
-        try:
-            found[name] = read_json(text) if text is not None else None
-        except ValueError:
-            found[name] = text
+        found[name] = unquoted(text) if text is not None else None
     if all(value is None for value in found.values()):
         raise ValueError("no expression matches stdout")
     return found

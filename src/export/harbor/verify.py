@@ -165,11 +165,11 @@ def least_p(pools, furthest, settings):
     """
     prepared, orders = [], {}
     for draws, first, second in pools:
-        columns = [list(column) for column in zip(*draws)]
-        if first > 1:
-            columns += [distances(column) for column in columns]
+        values = [list(column) for column in zip(*draws)]
         limit = math.inf if first == 1 and first + second == len(draws) else furthest
-        columns = [standard_units(column, limit, settings["rounding"]) for column in columns]
+        columns = [standard_units(column, limit, settings["rounding"]) for column in values]
+        if first > 1:
+            columns += [standard_units(distances(column), 2.0 * limit, settings["rounding"]) for column in values]
         rows = [list(row) for row in zip(*columns)] if columns else [[] for _ in draws]
         order = orders.setdefault((len(draws), first, second), list(range(len(draws))))
         prepared.append((rows, [total(column) for column in columns], first, second, order))
