@@ -31,8 +31,7 @@ impl PaperJudge<'_> {
         self.of_tests(functions, self.loaded.tests(functions))
     }
 
-    /// Returns the experiments with the indices `tests` in the manifest, each with its gold. Leaves out experiments
-    /// without gold.
+    /// Returns the experiments with the indices `tests` in the manifest, each with its gold.
     fn of_tests(&self, functions: &[usize], tests: Vec<usize>) -> Result<Vec<Expected>> {
         self.loaded.require(functions)?;
         let gold = gold_of(self.loaded, self.protocol)?;

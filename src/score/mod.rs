@@ -75,9 +75,9 @@ impl Expected {
 pub struct ValueVerdict {
     /// Path of the value in the result, such as `k=10.mean` or `losses[2]`; empty for a bare number.
     pub path: String,
-    /// The gold value.
+    /// The gold value; of a value that varies on purpose, the mean of gold's repeats.
     pub gold: Value,
-    /// The value given; `None` if it is missing.
+    /// The value given; `None` if it is missing. Of a value that varies on purpose, the mean if there are several runs.
     pub got: Option<Value>,
     /// Relative error |got - gold| / |gold|, or absolute error |got - gold| if gold is 0; `None` if either is not a
     /// finite number. By [`Rule::Reference`]: the loss |gold - got| / gold, which is negative if gold is negative.

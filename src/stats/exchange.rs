@@ -30,8 +30,8 @@ pub struct DrawPool {
     pub second: usize,
     /// Maximum distance of a value from the median of all draws, in robust standard deviations. Values further away
     /// count as if they were at this distance, because a single outlier from a heavy-tailed distribution would
-    /// otherwise hide every difference. Without effect if a single draw is compared with all others: such a draw is
-    /// recognised only by being further away than they are.
+    /// otherwise hide every difference. Distances from the median are limited to twice as much. Without effect if a
+    /// single draw is compared with all others: such a draw is recognised only by being further away than they are.
     pub furthest: f64,
 }
 

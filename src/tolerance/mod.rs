@@ -16,10 +16,10 @@ mod tests;
 /// The comparison in Python, for Harbor tasks: it reads a [`Tolerance`] as JSON.
 pub(crate) const PYTHON: &str = include_str!("tolerance.py");
 
-/// Minimum number of stored repeats in the gold of a stochastic experiment. With 96 repeats, the test of a single
-/// reported result can refuse an invented number, because the smallest possible p-value is well below the test's
-/// significance level (docs/statistics.md). Also, a right solution passes with a probability of at least 90%, except if
-/// gold's repeats are among the least representative 5%.
+/// Minimum number of stored repeats in the gold of a stochastic experiment. With 96 repeats, the test of a single result
+/// can refuse it, because the smallest possible p-value, 1/97, is below the significance level of 0.012
+/// (docs/statistics.md). Also, a right solution passes with a probability of at least 90%, except if gold's repeats are
+/// among the least representative 5%.
 pub(crate) const FEWEST_REPEATS: usize = 96;
 
 /// Probability that another repeat of gold is inside the interval that serves as a tolerance.
@@ -158,8 +158,8 @@ pub struct Tolerance {
     /// Maximum difference, relative to |gold|, if gold is a whole number such as a count.
     #[serde(default)]
     pub counts: f64,
-    /// Results of gold's repeats, for stochastic experiments only. If there are repeats, the other tolerances apply
-    /// only to values that are the same in all repeats.
+    /// Results of gold's repeats, for stochastic experiments only. If there are repeats, this project's rule applies the
+    /// other tolerances only to values that are the same in all repeats.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<Value>,
 }
