@@ -1,6 +1,7 @@
 //! Makes the table of docs/statistics.md, which shows how often right and biased solutions of simulated papers pass.
-//! The last column shows how often the report of a right solution passes if, in each experiment, its first value is
-//! moved by six standard deviations.
+//! Then how often the report of a right solution passes if, in each experiment, its first value is moved by six standard
+//! deviations; how often runs pass whose values are twice as far from gold's mean as those of right ones; and how often
+//! right runs pass that are all equal, as they are and with the first value 1,000 standard deviations off.
 
 use serde_json::json;
 
@@ -56,6 +57,11 @@ struct Passed {
     /// Number of attempts without bias whose report passes although the first value that it states for each experiment
     /// was moved by six standard deviations.
     reported_far: usize,
+    /// Number of attempts whose runs pass verification although all values are twice as far from gold's mean.
+    spread: usize,
+    /// Numbers of attempts whose runs are all equal that pass verification: right ones, and ones whose first value was
+    /// moved by 1,000 standard deviations.
+    constant: [usize; 2],
 }
 
 /// Simulates `golds` gold results and, for each of them and each bias, `attempts` attempts.
@@ -78,6 +84,11 @@ fn simulate(kind: &str, golds: usize, attempts: usize) -> Passed {
         let values: Vec<f64> = gold.iter().map(|run| run[0][0]).collect();
         let error = crate::stats::standard_error(&values).unwrap();
         let deviation = error * (values.len() as f64).sqrt();
+        let mean =
+            |place: usize, value: usize| gold.iter().map(|run| run[place][value]).sum::<f64>() / gold.len() as f64;
+        let means: Vec<Vec<f64>> = (0..gold[0].len())
+            .map(|place| (0..gold[0][place].len()).map(|value| mean(place, value)).collect())
+            .collect();
         for (bias, passed_biased) in passed.biased.iter_mut().enumerate() {
             let mut run = |place: usize| {
                 let mut values = draw(kind, &mut random).swap_remove(place);
@@ -106,6 +117,28 @@ fn simulate(kind: &str, golds: usize, attempts: usize) -> Passed {
                 }
             }
         }
+        for _ in 0..attempts {
+            let mut passes = |values: &mut dyn FnMut(usize) -> Vec<Vec<f64>>| {
+                let made: Vec<Vec<Vec<f64>>> = (0..redraw::RUNS).map(values).collect();
+                let runs: ExperimentRuns = (0..experiments.len())
+                    .map(|place| (format!("e{place}"), made.iter().map(|run| json!(run[place])).collect()))
+                    .collect();
+                usize::from(score_results(Rule::Strict, &experiments, &runs, &BTreeMap::new()).pass)
+            };
+            passed.spread += passes(&mut |_| {
+                let mut run = draw(kind, &mut random);
+                for (values, means) in run.iter_mut().zip(&means) {
+                    for (value, mean) in values.iter_mut().zip(means) {
+                        *value += *value - mean;
+                    }
+                }
+                run
+            });
+            let mut run = draw(kind, &mut random);
+            passed.constant[0] += passes(&mut |_| run.clone());
+            run[0][0] += 1000.0 * deviation;
+            passed.constant[1] += passes(&mut |_| run.clone());
+        }
     }
     passed
 }
@@ -125,12 +158,15 @@ fn simulates_the_table_of_pass_rates_for_experiments_that_vary() {
         "12 experiments of 4 normal",
         "6 experiments of 5, mixed",
     ];
-    println!("| values | right | biased | twice | report far off |\n|---|--:|--:|--:|--:|");
+    println!("| values | right | biased | twice | report far off | twice the spread | equal | equal, far off |");
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
     for kind in KINDS {
         let passed = simulate(kind, GOLDS, ATTEMPTS / GOLDS);
         let rate = |count: usize| format!("{:.1}%", 100.0 * count as f64 / ATTEMPTS as f64);
         let [right, biased, twice] = passed.biased.map(rate);
-        println!("| {kind} | {right} | {biased} | {twice} | {} |", rate(passed.reported_far));
+        let [equal, equal_far] = passed.constant.map(rate);
+        let (far, spread) = (rate(passed.reported_far), rate(passed.spread));
+        println!("| {kind} | {right} | {biased} | {twice} | {far} | {spread} | {equal} | {equal_far} |");
     }
 }
 
@@ -142,5 +178,6 @@ fn right_answers_with_random_variation_pass_and_answers_far_from_gold_fail() {
         let passed = simulate(kind, 6, 10);
         assert!(passed.biased[0] >= 52, "{kind}: {} of 60 right", passed.biased[0]);
         assert!(passed.reported_far <= 2, "{kind}: {} of 60 far", passed.reported_far);
+        assert!(passed.constant[0] >= 55 && passed.constant[1] == 0, "{kind}: equal runs: {:?}", passed.constant);
     }
 }
