@@ -19,7 +19,7 @@ use tree_sitter::Tree;
 use super::function::{Function, last_part};
 use super::module::Module;
 use super::walk;
-use names::{BindingKind, bindings, mentioned, parameters};
+use names::{Binding, BindingKind, attributes_of, mentioned, needed, offered, parameters};
 
 /// A file into which a model's function was spliced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,8 @@ struct FunctionFromReply {
     function: usize,
     /// Whether the reply contained only the body, and this program wrote the header in `text`.
     bare: bool,
+    /// The reply's other code, which may have imports and helpers.
+    others: Vec<(Tree, String)>,
 }
 
 impl Module {
@@ -92,7 +94,14 @@ impl Module {
                 match parsed(&text) {
                     Ok((module, tree)) => match best(module.functions(), old, &others) {
                         Ok(function) => {
-                            found.push(FunctionFromReply { module, tree, text, function, bare: false });
+                            found.push(FunctionFromReply {
+                                module,
+                                tree,
+                                text,
+                                function,
+                                bare: false,
+                                others: Vec::new(),
+                            });
                             break;
                         }
                         Err(class) => elsewhere = elsewhere.or(class),
@@ -105,7 +114,7 @@ impl Module {
         let mut empty = None;
         for taken in found {
             match no_code(&taken) {
-                None => return Ok(taken),
+                None => return Ok(FunctionFromReply { others: other_code(&candidates, &taken.text), ..taken }),
                 Some(what) => empty = Some(what.to_owned()),
             }
         }
@@ -153,6 +162,7 @@ impl Module {
             text: text.to_owned(),
             function,
             bare: false,
+            others: Vec::new(),
         })
     }
 
@@ -196,10 +206,11 @@ impl Module {
             text.push_str(&line.place(&indent));
         }
 
-        let mut wanted = mentioned(&taken.tree, &taken.text, &(new.whole.start..new.body.end));
+        let mut wanted = needed(&taken.tree, &taken.text, &(new.whole.start..new.body.end));
         let mut added = Vec::new();
-        for sibling in self.siblings(old, taken, &mut wanted) {
+        for sibling in self.siblings(old, taken) {
             let whole = taken.module.functions()[sibling].whole.start..taken.module.functions()[sibling].body.end;
+            wanted.extend(needed(&taken.tree, &taken.text, &whole));
             let base = reply::indent_of(line_before(taken.text.as_bytes(), whole.start)).to_owned();
             text.push_str(&ending);
             for line in lines(taken, &whole, &base) {
@@ -213,13 +224,19 @@ impl Module {
         Ok(SplicedFile { bytes: Vec::new(), added, new_signature, edits })
     }
 
-    /// Returns other methods in the reply that the new method calls and that the class in the file lacks.
-    fn siblings(&self, old: &Function, taken: &FunctionFromReply, wanted: &mut BTreeSet<String>) -> Vec<usize> {
+    /// Returns other methods in the reply that the new method uses and that the class in the file lacks. If the reply
+    /// has the new method without its class, these are functions that the method uses as attributes of `self`, `cls` or
+    /// its class.
+    fn siblings(&self, old: &Function, taken: &FunctionFromReply) -> Vec<usize> {
+        let Some(class) = &old.class else { return Vec::new() };
         let functions = taken.module.functions();
-        let Some(class) = &functions[taken.function].class else { return Vec::new() };
-        if old.class.is_none() {
-            return Vec::new();
-        }
+        let own = &functions[taken.function];
+        let objects = ["self", "cls", last_part(class)];
+        let used = |range: Range<usize>| match own.class {
+            Some(_) => mentioned(&taken.tree, &taken.text, &range),
+            None => attributes_of(&taken.tree, &taken.text, &range, &objects),
+        };
+        let mut wanted = used(own.whole.start..own.body.end);
         let known: BTreeSet<&str> =
             self.functions().iter().filter(|it| it.class == old.class).map(|it| last_part(&it.name)).collect();
         let mut chosen: Vec<usize> = Vec::new();
@@ -227,14 +244,14 @@ impl Module {
             let next = (0..functions.len()).find(|&at| {
                 let (it, name) = (&functions[at], last_part(&functions[at].name));
                 at != taken.function
-                    && it.class.as_ref() == Some(class)
-                    && it.parent == functions[taken.function].parent
+                    && it.class == own.class
+                    && it.parent == own.parent
                     && !known.contains(name)
                     && wanted.contains(name)
                     && !chosen.iter().any(|&other| last_part(&functions[other].name) == name)
             });
             let Some(next) = next else { break };
-            wanted.extend(mentioned(&taken.tree, &taken.text, &functions[next].whole));
+            wanted.extend(used(functions[next].whole.clone()));
             chosen.push(next);
         }
         chosen.sort_unstable();
@@ -257,26 +274,40 @@ impl Module {
         let readable = self.encoding.readable(self.source());
         let tree = walk::parse(&readable).ok_or("the file does not parse")?;
         let known = names::bound(&tree, &readable);
-        let offered = bindings(&taken.tree, &taken.text);
+        let name = last_part(&taken.module.functions()[taken.function].name);
+        // The reply's own block comes first, then its other code.
+        let sources: Vec<(&Tree, &str)> = std::iter::once((&taken.tree, taken.text.as_str()))
+            .chain(taken.others.iter().map(|(tree, text)| (tree, text.as_str())))
+            .collect();
+        let offered: Vec<(usize, Binding)> = sources
+            .iter()
+            .enumerate()
+            .flat_map(|(place, (tree, text))| {
+                offered(tree, text, name).into_iter().map(move |binding| (place, binding))
+            })
+            .collect();
         let own = taken.module.functions()[taken.function].whole.start;
-        let (mut imports, mut helpers) = (Vec::new(), Vec::<Range<usize>>::new());
+        let (mut imports, mut helpers) = (Vec::new(), Vec::<(usize, Range<usize>)>::new());
         let mut seen = BTreeSet::new();
         loop {
-            let next = offered.iter().find(|binding| {
-                let holds_own = matches!(&binding.kind, BindingKind::Code(range) if range.contains(&own));
+            let next = offered.iter().find(|(place, binding)| {
+                let holds_own =
+                    matches!(&binding.kind, BindingKind::Code(range) if *place == 0 && range.contains(&own));
                 wanted.contains(&binding.name)
+                    && binding.name != name
                     && !known.contains(&binding.name)
                     && !holds_own
                     && !seen.contains(&binding.name)
             });
-            let Some(next) = next else { break };
+            let Some((place, next)) = next else { break };
             seen.insert(next.name.clone());
             added.push(next.name.clone());
             match &next.kind {
                 BindingKind::Import(line) => imports.push(line.clone()),
                 BindingKind::Code(range) => {
-                    wanted.extend(mentioned(&taken.tree, &taken.text, range));
-                    helpers.push(range.clone());
+                    let (tree, text) = sources[*place];
+                    wanted.extend(needed(tree, text, range));
+                    helpers.push((*place, range.clone()));
                 }
             }
         }
@@ -286,13 +317,14 @@ impl Module {
             let text = if before { format!("{text}{ending}") } else { format!("{ending}{text}") };
             edits.push((at..at, self.encoded(&text)?));
         }
-        helpers.sort_by_key(|range| range.start);
+        // Other code comes first, because the reply's own block may need it.
+        helpers.sort_by_key(|(place, range)| (*place == 0, *place, range.start));
         helpers.dedup();
         if !helpers.is_empty() {
             let at = statement_place(&tree, self.source(), old.whole.start);
             let mut text = String::new();
-            for range in helpers {
-                text.push_str(&taken.text[range].trim_end().replace('\n', ending));
+            for (place, range) in helpers {
+                text.push_str(&sources[place].1[range].trim_end().replace('\n', ending));
                 text.push_str(&ending.repeat(3));
             }
             edits.push((at..at, self.encoded(&text)?));
@@ -313,6 +345,22 @@ impl Module {
         }
         Ok(bytes)
     }
+}
+
+/// Returns the code in a reply beside the text `own`, from which its function was taken: other blocks and, of texts that
+/// do not parse, the imports.
+fn other_code(candidates: &[String], own: &str) -> Vec<(Tree, String)> {
+    let code = |text: &String| {
+        if let Ok((_, tree)) = parsed(text) {
+            return Some((tree, text.clone()));
+        }
+        let is_import =
+            |line: &&str| line.starts_with("import ") || line.starts_with("from ") && line.contains(" import ");
+        let imports: Vec<&str> = text.lines().filter(is_import).filter(|line| parsed(line).is_ok()).collect();
+        let imports = imports.join("\n");
+        (!imports.is_empty()).then(|| Some((parsed(&imports).ok()?.1, imports)))?
+    };
+    candidates.iter().filter(|text| *text != own).filter_map(code).collect()
 }
 
 fn parsed(text: &str) -> Result<(Module, Tree), String> {
@@ -390,7 +438,7 @@ fn bare_body(text: &str, header: &str) -> Option<FunctionFromReply> {
         let is_body =
             |function: &Function| function.parent.is_none() && function.body.end + 1 >= whole.trim_end().len();
         if module.functions().first().is_some_and(is_body) && does_something(&tree) {
-            return Some(FunctionFromReply { module, tree, text: whole, function: 0, bare: true });
+            return Some(FunctionFromReply { module, tree, text: whole, function: 0, bare: true, others: Vec::new() });
         }
     }
     None

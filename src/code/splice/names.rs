@@ -11,6 +11,8 @@ use tree_sitter::{Node, Tree};
 pub(super) struct Binding {
     /// The bound name.
     pub name: String,
+    /// Offset of the statement that binds it.
+    pub start: usize,
     /// The statement that binds the name.
     pub kind: BindingKind,
 }
@@ -44,6 +46,135 @@ pub(super) fn mentioned(tree: &Tree, source: &str, range: &Range<usize>) -> BTre
         }
     }
     found
+}
+
+/// Returns the names of the attributes of one of these objects, such as `self`, that a range of the tree uses.
+pub(super) fn attributes_of(tree: &Tree, source: &str, range: &Range<usize>, objects: &[&str]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut left = starting_in(tree, range);
+    while let Some(node) = left.pop() {
+        let field = |name| node.child_by_field_name(name).map(|child| &source[child.byte_range()]);
+        if node.kind() == "attribute" && field("object").is_some_and(|object| objects.contains(&object)) {
+            found.extend(field("attribute").map(str::to_owned));
+        }
+        left.extend(node.named_children(&mut node.walk()));
+    }
+    found
+}
+
+/// Returns the names that code in a range of the tree needs from its surroundings: those that it uses and does not bind
+/// itself, as its parameters and variables. Names of attributes and of keyword arguments do not count.
+pub(super) fn needed(tree: &Tree, source: &str, range: &Range<usize>) -> BTreeSet<String> {
+    let mut scope = Scope { source, used: BTreeSet::new(), own: BTreeSet::new() };
+    for node in starting_in(tree, range) {
+        scope.visit(node);
+    }
+    // At the top level, code may need a name that it also binds, as a function that calls itself does.
+    scope.used
+}
+
+/// Returns the outermost nodes that begin in a range, in source order.
+fn starting_in<'tree>(tree: &'tree Tree, range: &Range<usize>) -> Vec<Node<'tree>> {
+    let mut found = Vec::new();
+    let mut left = vec![tree.root_node()];
+    while let Some(node) = left.pop() {
+        if node.kind() != "module" && range.contains(&node.start_byte()) {
+            found.push(node);
+        } else if node.end_byte() > range.start && node.start_byte() < range.end {
+            let mut cursor = node.walk();
+            let children: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
+            left.extend(children.into_iter().rev());
+        }
+    }
+    found
+}
+
+/// The names that a function, class, lambda or comprehension uses, and those that it binds.
+struct Scope<'a> {
+    source: &'a str,
+    used: BTreeSet<String>,
+    own: BTreeSet<String>,
+}
+
+impl Scope<'_> {
+    fn visit(&mut self, node: Node<'_>) {
+        let field = |name| node.child_by_field_name(name);
+        match node.kind() {
+            "identifier" => drop(self.used.insert(self.source[node.byte_range()].to_owned())),
+            "attribute" => self.visit_all(field("object")),
+            "keyword_argument" => self.visit_all(field("value")),
+            "assignment" | "augmented_assignment" | "for_statement" | "for_in_clause" => {
+                self.visit_all(["type", "right", "body", "alternative"].into_iter().filter_map(field));
+                self.bind_all(field("left"));
+            }
+            "named_expression" => {
+                self.visit_all(field("value"));
+                self.bind_all(field("name"));
+            }
+            "as_pattern" => {
+                let mut cursor = node.walk();
+                let children: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
+                let (aliases, others): (Vec<_>, Vec<_>) =
+                    children.into_iter().partition(|child| child.kind() == "as_pattern_target");
+                self.visit_all(others);
+                self.bind_all(aliases);
+            }
+            "import_statement" | "import_from_statement" => {
+                self.own.extend(imports(node, self.source).into_iter().map(|binding| binding.name));
+            }
+            "function_definition" | "class_definition" | "lambda" => {
+                self.bind_all(field("name"));
+                self.visit_all(["superclasses", "return_type"].into_iter().filter_map(field));
+                let mut inner = Scope { source: self.source, used: BTreeSet::new(), own: BTreeSet::new() };
+                if let Some(parameters) = field("parameters") {
+                    let mut cursor = parameters.walk();
+                    for parameter in parameters.named_children(&mut cursor) {
+                        // The name is a field or, in `a: int` and `*args`, the first child.
+                        let name = parameter.child_by_field_name("name").or(parameter.named_child(0));
+                        inner.bind_all(name.or(Some(parameter)));
+                        self.visit_all(
+                            ["type", "value"].into_iter().filter_map(|part| parameter.child_by_field_name(part)),
+                        );
+                    }
+                }
+                inner.visit_all(field("body"));
+                self.leave(inner);
+            }
+            "list_comprehension" | "set_comprehension" | "dictionary_comprehension" | "generator_expression" => {
+                let mut inner = Scope { source: self.source, used: BTreeSet::new(), own: BTreeSet::new() };
+                inner.visit_children(node);
+                self.leave(inner);
+            }
+            _ => self.visit_children(node),
+        }
+    }
+
+    fn visit_children(&mut self, node: Node<'_>) {
+        self.visit_all(node.named_children(&mut node.walk()).collect::<Vec<_>>());
+    }
+
+    fn visit_all<'tree>(&mut self, nodes: impl IntoIterator<Item = Node<'tree>>) {
+        for node in nodes {
+            self.visit(node);
+        }
+    }
+
+    /// Notes that the code binds the names in the targets of an assignment. A target such as `a.b` or `a[i]` uses `a`.
+    fn bind_all<'tree>(&mut self, targets: impl IntoIterator<Item = Node<'tree>>) {
+        for target in targets {
+            match target.kind() {
+                "identifier" => drop(self.own.insert(self.source[target.byte_range()].to_owned())),
+                "attribute" | "subscript" => self.visit(target),
+                _ => self.bind_all(target.named_children(&mut target.walk()).collect::<Vec<_>>()),
+            }
+        }
+    }
+
+    /// Adds what an inner scope uses and does not bind.
+    fn leave(&mut self, inner: Scope<'_>) {
+        let Scope { used, own, .. } = inner;
+        self.used.extend(used.into_iter().filter(|name| !own.contains(name)));
+    }
 }
 
 /// Returns the names that a module binds at its top level, including bindings inside `if`, `try` and `with`.
@@ -82,10 +213,40 @@ pub(super) fn bindings(tree: &Tree, source: &str) -> Vec<Binding> {
     found
 }
 
+/// Returns the bindings of a model's reply that its function may need. What is bound inside of a `try`, `if` or `with`
+/// comes with the whole statement. What is bound in a loop or in `if __name__ == ...` is left out, because it belongs to
+/// an example of how to call the function, and so are variables that are computed by `function` itself.
+pub(super) fn offered(tree: &Tree, source: &str, function: &str) -> Vec<Binding> {
+    let root = tree.root_node();
+    let mut found = Vec::new();
+    for statement in root.named_children(&mut root.walk()) {
+        let range = statement.byte_range();
+        let is_example = match statement.kind() {
+            "for_statement" | "while_statement" => true,
+            "if_statement" => {
+                let condition = statement.child_by_field_name("condition");
+                condition.is_some_and(|condition| source[condition.byte_range()].contains("__name__"))
+            }
+            "function_definition" | "class_definition" | "decorated_definition" => false,
+            _ => needed(tree, source, &range).contains(function),
+        };
+        if is_example {
+            continue;
+        }
+        let is_compound = matches!(statement.kind(), "try_statement" | "if_statement" | "with_statement");
+        let own = bindings(tree, source).into_iter().filter(|binding| range.contains(&binding.start));
+        found.extend(own.map(|binding| Binding {
+            kind: if is_compound { BindingKind::Code(range.clone()) } else { binding.kind },
+            ..binding
+        }));
+    }
+    found
+}
+
 fn definition(whole: Node<'_>, inner: Node<'_>, source: &str) -> Option<Binding> {
     let name = inner.child_by_field_name("name")?;
     let kind = BindingKind::Code(whole.byte_range());
-    Some(Binding { name: source[name.byte_range()].to_owned(), kind })
+    Some(Binding { name: source[name.byte_range()].to_owned(), start: whole.start_byte(), kind })
 }
 
 /// Returns the bindings of `a = 1`, `a, b = 1, 2`, `a: int = 1`.
@@ -99,7 +260,7 @@ fn assignments(statement: Node<'_>, source: &str) -> Vec<Binding> {
             if left.kind() == "identifier" { vec![left] } else { left.named_children(&mut names).collect() };
         for target in targets.into_iter().filter(|target| target.kind() == "identifier") {
             let kind = BindingKind::Code(statement.byte_range());
-            found.push(Binding { name: source[target.byte_range()].to_owned(), kind });
+            found.push(Binding { name: source[target.byte_range()].to_owned(), start: statement.start_byte(), kind });
         }
     }
     found
@@ -124,7 +285,7 @@ fn imports(statement: Node<'_>, source: &str) -> Vec<Binding> {
             Some(from) => format!("from {from} import {written}"),
             None => format!("import {written}"),
         };
-        found.push(Binding { name, kind: BindingKind::Import(line) });
+        found.push(Binding { name, start: statement.start_byte(), kind: BindingKind::Import(line) });
     }
     found
 }
@@ -158,6 +319,28 @@ mod tests {
                       j, k = 1, 2\n@cache\ndef l():\n    import m\n    n = 1\nclass O:\n    p = 1\n";
         let names = bound(&parse(source.as_bytes()).unwrap(), source.as_bytes());
         assert_eq!(names.iter().map(String::as_str).collect::<String>(), "Oadghijkl");
+    }
+
+    #[test]
+    fn needed_names_are_neither_parameters_nor_variables_nor_attributes() {
+        let source = "@cache\ndef f(a, *b, c: T = D, **d) -> R:\n    e, g.h = a.i(j=k), 1\n    with o() as p, q:\n        pass\n\
+                      \x20   for r in s:\n        t += u\n    def v(w):\n        return w + x + e\n\
+                      \x20   return [y for y in z if (A := y)] + list(map(lambda B: B + C, b))\nF = 1\n";
+        let tree = parse(source.as_bytes()).unwrap();
+        let names = needed(&tree, source, &(0..source.find("\nF").unwrap()));
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!(names, ["C", "D", "R", "T", "cache", "g", "k", "list", "map", "o", "q", "s", "u", "x", "z"]);
+    }
+
+    #[test]
+    fn examples_of_calls_offer_nothing_and_a_guarded_import_comes_with_its_whole_statement() {
+        let source = "try:\n    import cupy as xp\nexcept ImportError:\n    xp = None\nRATE = 2\ndef f(a):\n    return a\n\
+                      b = f(1)\nfor c in b:\n    d = c\nif __name__ == '__main__':\n    e = 1\n";
+        let tree = parse(source.as_bytes()).unwrap();
+        let found = offered(&tree, source, "f");
+        let names: Vec<&str> = found.iter().map(|binding| binding.name.as_str()).collect();
+        assert_eq!(names, ["xp", "xp", "RATE", "f"]);
+        assert_eq!(found[0].kind, BindingKind::Code(0..source.find("\nRATE").unwrap()));
     }
 
     #[test]

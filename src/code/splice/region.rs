@@ -174,7 +174,14 @@ fn statements(text: &str, header: &str) -> Option<FunctionFromReply> {
     }
     let whole = format!("{header}\n{}", indented(text));
     let (module, tree) = parsed(&whole).ok()?;
-    acts_alone(&tree).then_some(FunctionFromReply { module, tree, text: whole, function: 0, bare: true })
+    acts_alone(&tree).then_some(FunctionFromReply {
+        module,
+        tree,
+        text: whole,
+        function: 0,
+        bare: true,
+        others: Vec::new(),
+    })
 }
 
 /// Whether a file consists of a single function whose body contains a statement with an effect, such as an assignment,

@@ -119,6 +119,52 @@ fn new_methods_are_added_to_a_class_if_the_replaced_method_calls_them() {
 }
 
 #[test]
+fn a_function_beside_a_bare_method_becomes_a_method_if_it_is_used_as_one() {
+    let reply = "def mean(self, x):\n    return half(self._sum(x))\n\ndef _sum(self, x):\n    return sum(x)\n\ndef half(x):\n    return x / 2\n";
+    let text = text("Spread.mean", reply);
+    assert!(
+        text.contains("        return half(self._sum(x))\n\n    def _sum(self, x):\n        return sum(x)\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n\ndef half(x):\n    return x / 2\n\n\nclass Spread:"), "{text}");
+}
+
+#[test]
+fn an_example_of_a_call_is_left_out_although_it_uses_the_names_of_variables() {
+    let function = "def mean(values, *, weights=None):\n    result = sum(values) / len(values)\n    return result\n";
+    let body = "    result = sum(values) / len(values)\n    return result\n";
+    for example in [
+        "if __name__ == \"__main__\":\n    values = [1, 2, 3]\n    result = mean(values)\n    print(result)\n",
+        "values = [1, 2, 3]\nresult = mean(values)\nprint(result)\n",
+        "for values in [[1], [2]]:\n    result = mean(values, weights=None)\n",
+    ] {
+        assert_eq!(text("mean", &format!("```python\n{function}\n{example}```")), with_body(body), "{example}");
+    }
+}
+
+#[test]
+fn imports_and_helpers_in_other_blocks_or_among_prose_are_found() {
+    let function = "def mean(values, *, weights=None):\n    return np.mean(values)\n";
+    for reply in [
+        format!("First the import:\n```python\nimport numpy as np\n```\nThen:\n```python\n{function}```"),
+        format!("Here it is:\nimport numpy as np\n\n{function}\nIt isn't hard."),
+        format!("```python\n!pip install numpy\nimport numpy as np\n{function}```"),
+        format!("```python\n{function}```\nIt needs:\n```python\nimport numpy as np\nimport unused\n```"),
+    ] {
+        let text = text("mean", &reply);
+        let expected =
+            with_body("    return np.mean(values)\n").replacen("import math", "import math\nimport numpy as np", 1);
+        assert_eq!(text, expected, "{reply}");
+    }
+    let reply = "```python\ndef mean(values, *, weights=None):\n    return half(sum(values))\n```\nwith\n```python\ndef half(x):\n    return x / 2\n```";
+    assert!(text("mean", reply).contains("\n\n\ndef half(x):\n    return x / 2\n\n\n# Of a list.\n"));
+    let guarded = "```python\ntry:\n    import cupy as xp\nexcept ImportError:\n    xp = math\n\ndef mean(values, *, weights=None):\n    return xp.fsum(values)\n```";
+    assert!(
+        text("mean", guarded).contains("\n\ntry:\n    import cupy as xp\nexcept ImportError:\n    xp = math\n\n\n# Of")
+    );
+}
+
+#[test]
 fn the_signature_is_replaced_only_if_its_parameters_differ() {
     let same = into("mean", "def mean(values, *, weights=1.0) -> int:\n    return 0\n").unwrap();
     assert!(!same.new_signature);
