@@ -18,7 +18,7 @@ use super::errors::{ErrorKind, classify};
 use super::gold::GoldRun;
 use super::manifest::{Expect, Instruction};
 use super::observe::{ParserCall, ProgramRecord};
-use super::program::{AnswerProgram, find};
+use super::program::{AnswerProgram, answer_object, find};
 use crate::sandbox::Exit;
 use crate::score::ml_bench::{Argument, StaticCheck, read_arguments, shipped_check, shipped_ran, strict_check};
 use crate::score::{ExperimentVerdict, Rule, Tolerance, ValueVerdict, Verdict, score_experiment};
@@ -96,7 +96,7 @@ impl InstructionJudge<'_> {
             // The program is in a file. Only verification reads this file, so nothing can be scored here.
             return Verdict { pass: true, unchecked: true, ..Verdict::default() };
         };
-        let text = if answer.trim_start().starts_with('{') { &program.code } else { answer };
+        let text = if answer_object(answer).is_some() { &program.code } else { answer };
         let shipped = shipped_check(text, &self.asked, self.instruction.kind);
         let strict = strict_check(text, &self.asked, self.instruction.kind);
         let is_kind = program.kind == self.instruction.kind;
