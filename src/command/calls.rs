@@ -84,6 +84,16 @@ pub struct RecordedCalls<'a> {
     pub objects: &'a BTreeSet<String>,
     /// Digests of the objects that the program's own calls received.
     pub used: &'a BTreeSet<String>,
+    /// Whether the program is a script, whose calls are made by the programs that it starts. Then the calls that are
+    /// not made inside another recorded call count as the program's own.
+    pub is_script: bool,
+}
+
+impl RecordedCalls<'_> {
+    /// Whether the program itself made a call, or a program that a script starts.
+    fn is_own(&self, call: &FunctionCall) -> bool {
+        call.direct || self.is_script && !call.within
+    }
 }
 
 /// The functions whose calls are recorded in an attempt, each with the names of the arguments to record. `None` stands
@@ -276,7 +286,7 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
 #[derive(Debug, Default)]
 pub struct CallComparison {
     /// A verdict on each required call that the program made with right or with wrong arguments. Also a failed verdict
-    /// on each other call with wrong arguments that the program itself makes.
+    /// on each other call with wrong arguments that the program itself makes, or a program that a script starts.
     pub values: Vec<ValueVerdict>,
     /// Number of required calls that were made.
     pub made: usize,
@@ -317,16 +327,17 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
             }
         }
     }
-    // If the program itself calls a function that the right program calls, the call must agree with a call of the right
+    // If the program itself, or a program that a script starts, calls a function that the right program calls, the call must agree with a call of the right
     // program: a program that tries several settings has not decided on the right one. This also holds if the right
     // program passes no constants to the function: arguments that it leaves at their defaults must have their defaults
     // here, too.
-    for call in calls.iter().filter(|call| call.direct) {
+    for call in calls.iter().filter(|call| got.is_own(call)) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };
         // Skip the creation of an object if no call receives the object as it was created. For example, a program may
-        // create a default recipe, change it, and pass only the changed recipe on.
-        let is_used = call.object.as_ref().is_some_and(|object| got.used.contains(object));
+        // create a default recipe, change it, and pass only the changed recipe on. The record shows which objects calls
+        // receive only if the program itself makes the calls.
+        let is_used = !call.direct || call.object.as_ref().is_some_and(|object| got.used.contains(object));
         if call.is_construction() && !is_used && rights.iter().any(|one| one.is_required(free)) {
             continue;
         }
@@ -416,7 +427,7 @@ mod tests {
         used: &[&str],
     ) -> CallComparison {
         let set = |digests: &[&str]| digests.iter().map(|&digest| digest.to_owned()).collect::<BTreeSet<String>>();
-        let got = RecordedCalls { calls, objects: &set(objects), used: &set(used) };
+        let got = RecordedCalls { calls, objects: &set(objects), used: &set(used), is_script: false };
         compare(expected, got, Leeway { free: &BTreeMap::new(), unordered: &[] })
     }
 
@@ -501,6 +512,23 @@ mod tests {
             let comparison = compared(&expected, &alphas.map(fit));
             assert!(!comparison.agrees() && comparison.made == 1, "{comparison:?}");
         }
+    }
+
+    #[test]
+    fn a_script_that_makes_a_right_and_a_wrong_call_through_other_programs_fails_the_comparison() {
+        let expected = [expects("a.py::SVD.__init__", json!({"n_factors": 7}))];
+        let made = |factors: u32| FunctionCall {
+            direct: false,
+            ..calls("a.py::SVD.__init__", json!({ "n_factors": factors }))
+        };
+        let agrees = |calls: &[FunctionCall]| {
+            let none = BTreeSet::new();
+            let got = RecordedCalls { calls, objects: &none, used: &none, is_script: true };
+            compare(&expected, got, Leeway { free: &BTreeMap::new(), unordered: &[] }).agrees()
+        };
+        assert!(agrees(&[made(7), made(7)]));
+        assert!(!agrees(&[made(8), made(7)]) && !agrees(&[made(7), made(8)]));
+        assert!(agrees(&[made(7), FunctionCall { within: true, ..made(8) }]), "the repo's code made the second call");
     }
 
     #[test]

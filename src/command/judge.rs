@@ -261,7 +261,10 @@ impl InstructionJudge<'_> {
             (true, false) => {
                 (ArgumentSource::Outcome, is_outcome && all, "the arguments are not those that were asked for")
             }
-            (false, _) => (ArgumentSource::Text, all, "the arguments are not those that were asked for"),
+            (false, true) => {
+                (ArgumentSource::Text, false, "the program made none of the calls that the gold program makes")
+            }
+            (false, false) => (ArgumentSource::Text, all, "the arguments are not those that were asked for"),
         };
         Arguments { basis, pass, reason, values: self.by_text(text), hits: text.to_vec() }
     }
@@ -358,9 +361,11 @@ impl InstructionJudge<'_> {
         Some(Arguments { basis: ArgumentSource::Calls, pass, reason, values: found.values, hits })
     }
 
+    /// Judges the programs that a script started. Each program that the right program starts must be started with the
+    /// same arguments, and must not be started with other arguments as well.
     fn by_programs(&self, observed: &ProgramRecord, text: &[bool]) -> Arguments {
         let is_right = |right: &argv::StartedProgram| observed.started.iter().any(|got| argv::is_same(right, got));
-        let values: Vec<ValueVerdict> = self
+        let mut values: Vec<ValueVerdict> = self
             .gold
             .started
             .iter()
@@ -369,6 +374,14 @@ impl InstructionJudge<'_> {
                 value(&right.program, json!(right.arguments), got.map(|got| json!(got.arguments)), is_right(right))
             })
             .collect();
+        if values.iter().all(|value| value.pass) {
+            let others = observed.started.iter().filter(|got| {
+                let mut rights = self.gold.started.iter().filter(|right| right.program == got.program).peekable();
+                rights.peek().is_some() && !rights.any(|right| argv::is_same(right, got))
+            });
+            let path = |got: &argv::StartedProgram| format!("another `{}`", got.program);
+            values.extend(others.map(|got| value(&path(got), Value::Null, Some(json!(got.arguments)), false)));
+        }
         let pass = values.iter().all(|value| value.pass);
         Arguments {
             basis: ArgumentSource::Programs,

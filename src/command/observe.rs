@@ -87,7 +87,8 @@ impl ProgramRecord {
     /// Returns the recorded function calls, to be compared with gold; `None` if [`ProgramRecord::functions`] is `None`.
     #[must_use]
     pub fn recorded_calls(&self) -> Option<RecordedCalls<'_>> {
-        Some(RecordedCalls { calls: self.functions.as_ref()?, objects: &self.objects, used: &self.used })
+        let (objects, used, is_script) = (&self.objects, &self.used, self.kind == ProgramKind::Bash);
+        Some(RecordedCalls { calls: self.functions.as_ref()?, objects, used, is_script })
     }
 }
 
