@@ -26,6 +26,13 @@ use crate::suite::ResultRule;
 
 /// Id of the check that verification runs.
 pub const RUN: &str = "run";
+/// Id of the check in which the program is run a second time, with an argument changed.
+pub(super) const CHANGED_RUN: &str = "changed run";
+
+/// Reads the record of the program's run from the results of verification; `None` if the program was not run.
+pub(super) fn run_record(results: &Map<String, Value>) -> Option<ProgramRecord> {
+    serde_json::from_value(results.get(RUN)?.get("result")?.clone()).ok()
+}
 
 /// The source of a program's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,15 +117,18 @@ impl InstructionJudge<'_> {
         Verdict { pass, measures, reason, unchecked: pass && !is_published, ..Verdict::default() }
     }
 
-    /// Scores the program's run: `{"run": {"result": ...}}`, or `"error"` if there was nothing to run.
+    /// Scores the program's run: `{"run": {"result": ...}}`, or `"error"` if there was nothing to run. The result of the
+    /// second run, if there was one, has the id [`CHANGED_RUN`].
     #[must_use]
     pub fn verified(&self, results: &Map<String, Value>) -> Verdict {
-        let run = results.get(RUN);
-        let read = run.and_then(|run| serde_json::from_value::<ProgramRecord>(run.get("result")?.clone()).ok());
-        let Some(observed) = read else {
-            let error = run.and_then(|run| run.get("error")).and_then(Value::as_str);
+        let Some(mut observed) = run_record(results) else {
+            let error = results.get(RUN).and_then(|run| run.get("error")).and_then(Value::as_str);
             return self.nothing(error.unwrap_or("the program was not run"));
         };
+        if let Some(changed) = results.get(CHANGED_RUN) {
+            let error = changed.get("error").and_then(Value::as_str).unwrap_or("no result");
+            observed.shifted = Some(changed.get("result").cloned().ok_or_else(|| error.to_owned()));
+        }
         let shipped = shipped_check(&observed.code, &self.asked, self.instruction.kind);
         let ran = shipped_ran(match observed.exit {
             Exit::Code(code) => Some(code),
@@ -215,12 +225,19 @@ impl InstructionJudge<'_> {
     }
 
     /// Scores the run in which the recorder changed an argument of the program: the result must be that of the right
-    /// program with the same change. Returns `None` if there was no such run.
+    /// program with the same change. Returns `None` if no such run is needed. A run that is needed but has no result, for
+    /// example because the program ended its sandbox, fails.
     fn shifted(&self, observed: &ProgramRecord) -> Option<ExperimentVerdict> {
-        let (gold, got) = (self.gold.shift.as_ref()?, observed.shifted.as_ref()?);
+        let gold = self.gold.shift.as_ref()?;
+        let got = match &observed.shifted {
+            Some(got) => got.clone(),
+            None if gold.shift.applies(observed) => Err("the program did not end its second run".to_owned()),
+            None => return None,
+        };
         let verdict = score_outcome("changed outcome", &gold.outcome, got.as_ref().ok(), &self.instruction.expect);
         let name = &gold.shift.name;
-        let reason = verdict.reason.clone().unwrap_or_else(|| {
+        let error = got.err().filter(|error| !error.is_empty());
+        let reason = error.or_else(|| verdict.reason.clone()).unwrap_or_else(|| {
             format!(
                 "with the argument `{name}` changed at run time, the result differs from the right program's with the \
                  same change"
@@ -232,6 +249,11 @@ impl InstructionJudge<'_> {
     fn arguments(&self, observed: &ProgramRecord, text: &[bool], is_outcome: bool) -> Arguments {
         let gold = self.gold;
         let requires_calls = gold.functions.iter().any(|one| one.is_required(self.leeway()));
+        if observed.record_too_large {
+            let basis = if self.instruction.expect.outcome { ArgumentSource::Outcome } else { ArgumentSource::Text };
+            let reason = "the record of the program's calls is too large (above 4 MiB) to be compared";
+            return Arguments { basis, pass: false, reason, values: self.by_text(text), hits: text.to_vec() };
+        }
         if !gold.calls.is_empty() {
             let is_asked = |call: &&ParserCall| gold.calls.iter().any(|right| right.file == call.file);
             let asked: Vec<&ParserCall> = observed.calls.iter().filter(is_asked).collect();

@@ -4,7 +4,7 @@
 //! The recorder runs inside the program's own Python processes, so a program written for this purpose can forge a
 //! record. Three measures make this harder. Only the entries on files and functions that the instruction's gold program
 //! uses are compared with gold. The repo's files must be unchanged. And the program's result is compared as well, also
-//! in a second run with an argument changed (see [`Shift`]).
+//! in a second run, in a fresh sandbox, with an argument changed (see [`Shift`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -78,7 +78,11 @@ pub struct ProgramRecord {
     /// Why the program has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_outcome: Option<String>,
-    /// The program's result in a run with one argument changed, or why it has none.
+    /// Whether the program wrote more than the harness reads of the record, so that its calls are unknown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub record_too_large: bool,
+    /// The program's result in a second run with one argument changed, or why it has none. In the results of attempts,
+    /// this result is a check of its own, except in those of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shifted: Option<Result<Value, String>>,
 }
@@ -192,9 +196,12 @@ pub async fn observe(
             ProgramKind::Bash => run(&["-n", file]),
             ProgramKind::Python => run(&["-c", &format!("import ast; ast.parse(open({file:?}, 'rb').read())")]),
         };
-        sandbox.exec(&check, &limits).await?.exit == Exit::Code(0)
+        stop_signal::exec(sandbox, &check, &limits).await?.exit == Exit::Code(0)
     };
-    let lines = read_record(sandbox, RECORD_FILE).await?;
+    let record = read_record(sandbox, RECORD_FILE).await?;
+    let trace = if plan.started { read_record(sandbox, TRACE_FILE).await? } else { Some(Vec::new()) };
+    let record_too_large = record.is_none() || trace.is_none();
+    let (lines, trace) = (record.unwrap_or_default(), trace.unwrap_or_default());
     let lines = lines.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let (mut calls, mut functions, mut processes) = (Vec::new(), Vec::new(), Vec::new());
     let (mut objects, mut used, mut made) =
@@ -218,7 +225,7 @@ pub async fn observe(
         call.object = made.and_then(|made| made.into_iter().next());
     }
     let started = if plan.started {
-        argv::started(&String::from_utf8_lossy(&read_record(sandbox, TRACE_FILE).await?), &processes)
+        argv::started(&String::from_utf8_lossy(&trace), &processes)
     } else {
         Vec::new()
     };
@@ -232,7 +239,7 @@ pub async fn observe(
         // Run Python isolated (`-I`), so that files left by the program cannot replace modules.
         let start = ["-I", "-c", &plan.set.probe].into_iter().chain(instruction.files.iter().map(String::as_str));
         let command = Command { argv: std::iter::once("python").chain(start).map(Into::into).collect(), ..run(&[]) };
-        let probed = sandbox.exec(&command, &limits).await?;
+        let probed = stop_signal::exec(sandbox, &command, &limits).await?;
         last_json_line(&probed.stdout).ok_or_else(|| format!("its files cannot be read: {}", tail(&probed.stderr)))
     };
     let (outcome, no_outcome) = match read {
@@ -253,38 +260,36 @@ pub async fn observe(
         started,
         outcome,
         no_outcome,
+        record_too_large,
         shifted: None,
     })
 }
 
-/// Runs a program again, with the argument of `plan.shift` changed. Does nothing if the first run failed or did not
-/// have this argument.
+/// Runs a program again, with the argument `shift` changed. The sandbox must be a fresh one, because files that the
+/// first run left could change what the program does. Returns the program's result, or why it has none.
 ///
 /// # Errors
-/// [`Fault::Lost`] if the sandbox died.
+/// Same as [`observe`].
 pub(super) async fn observe_shifted(
     sandbox: &mut dyn Sandbox,
     program: &Program,
     instruction: &Instruction,
     plan: &RecordingPlan<'_>,
-    observed: &mut ProgramRecord,
-) -> Result<(), Fault> {
-    let Some(shift) = plan.shift.as_ref().filter(|shift| observed.exit == Exit::Code(0) && shift.applies(observed))
-    else {
-        return Ok(());
-    };
+    shift: &Shift,
+) -> Result<Result<Value, String>, Fault> {
     let again = observe(sandbox, program, instruction, &RecordingPlan { shifts: Some(shift), ..plan.clone() }).await?;
-    let reason = again.no_outcome.unwrap_or_default();
-    observed.shifted = Some(again.outcome.filter(|_| again.exit == Exit::Code(0)).ok_or(reason));
-    Ok(())
+    let reason = again.no_outcome.unwrap_or_else(|| format!("the program ended with {:?}", again.exit));
+    Ok(again.outcome.filter(|_| again.exit == Exit::Code(0)).ok_or(reason))
 }
 
 impl Shift {
-    /// Whether the record contains the argument with the value to change.
-    fn applies(&self, observed: &ProgramRecord) -> bool {
+    /// Whether the program must be run a second time with the argument changed: its first run succeeded, and the record
+    /// contains the argument with the value to change.
+    pub(super) fn applies(&self, observed: &ProgramRecord) -> bool {
         let has = |map: &Map<String, Value>| map.get(&self.name).is_some_and(|value| equal(value, &self.old));
-        observed.calls.iter().any(|call| call.file == self.at && has(&call.parsed))
-            || observed.functions.iter().flatten().any(|call| call.function == self.at && has(&call.set))
+        observed.exit == Exit::Code(0)
+            && (observed.calls.iter().any(|call| call.file == self.at && has(&call.parsed))
+                || observed.functions.iter().flatten().any(|call| call.function == self.at && has(&call.set)))
     }
 }
 
@@ -342,10 +347,19 @@ impl<'a> RecordingPlan<'a> {
     }
 }
 
-async fn read_record(sandbox: &mut dyn Sandbox, name: &str) -> Result<Vec<u8>, Fault> {
-    match sandbox.read(&Path::new(FOLDER).join(name), RECORD).await {
-        Ok(bytes) => Ok(bytes),
-        Err(Fault::Refused(_)) => Ok(Vec::new()),
+/// Reads a file in the recorder's folder; empty if the program removed it, `None` if it is larger than [`RECORD`].
+async fn read_record(sandbox: &mut dyn Sandbox, name: &str) -> Result<Option<Vec<u8>>, Fault> {
+    let path = Path::new(FOLDER).join(name);
+    match sandbox.read(&path, RECORD).await {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(Fault::Refused(_)) => {
+            let mut command = Command::shell(r#"[ -f "$1" ] && [ "$(wc -c < "$1")" -gt "$2" ]"#);
+            command.argv.extend(["sh".into(), path.into(), RECORD.to_string().into()]);
+            let (wall, grace) = (Duration::from_mins(1), Duration::from_secs(1));
+            let limits = ExecLimits { wall, patience: patience(wall), grace, output: OUTPUT };
+            let is_larger = stop_signal::exec(sandbox, &command, &limits).await?.exit == Exit::Code(0);
+            Ok((!is_larger).then(Vec::new))
+        }
         Err(lost) => Err(lost),
     }
 }

@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
 use super::context::README;
-use super::judge::{InstructionJudge, RUN};
+use super::gold::GoldRun;
+use super::judge::{CHANGED_RUN, InstructionJudge, RUN, run_record};
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
-use super::observe::{ProgramRecord, RecordingPlan, observe, observe_shifted, read_file};
+use super::observe::{ProgramRecord, RecordingPlan, Shift, observe, observe_shifted, read_file};
 use super::program::{AnswerProgram, Program, find, kind_of_file};
 use super::sample_id::parts;
 use super::shelf::shelf;
@@ -22,11 +24,12 @@ use crate::run::check::Measurement;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::family::{AttemptOutput, Item, Ready, Staged};
 use crate::run::machine::Machine;
+use crate::run::stop_signal;
 use crate::sample::Sample;
-use crate::sandbox::{Exit, Fault, Sandbox};
+use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::score::Rule;
 use crate::score::ml_bench::ProgramKind;
-use crate::workspace::{Snapshot, is_left_out};
+use crate::workspace::{ChangeKind, Snapshot, is_left_out};
 
 /// A repo with instructions, prepared on this machine.
 pub struct ReadyCommands {
@@ -79,7 +82,8 @@ impl ReadyCommands {
     }
 
     /// Runs a program in a fresh sandbox. If `plan.shift` names an argument of a recorded call, runs the program a
-    /// second time in the same sandbox. In this second run, the recorder changes the argument before the call is made.
+    /// second time, in another fresh sandbox. In this second run, the recorder changes the argument before the call is
+    /// made.
     ///
     /// # Errors
     /// Kind `Infrastructure` if the sandbox is lost.
@@ -98,9 +102,16 @@ impl ReadyCommands {
         let workspace = machine.workspace(&self.snapshot, &[])?;
         let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace, gpu.as_ref())).await?;
         let mut observed = observe(sandbox.as_mut(), program, instruction, plan).await.map_err(lost)?;
-        observe_shifted(sandbox.as_mut(), program, instruction, plan, &mut observed).await.map_err(lost)?;
         sandbox.destroy().await.map_err(lost)?;
         workspace.remove()?;
+        if let Some(shift) = plan.shift.filter(|shift| shift.applies(&observed)) {
+            let workspace = machine.workspace(&self.snapshot, &[])?;
+            let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace, gpu.as_ref())).await?;
+            let shifted = observe_shifted(sandbox.as_mut(), program, instruction, plan, shift).await.map_err(lost)?;
+            observed.shifted = Some(shifted);
+            sandbox.destroy().await.map_err(lost)?;
+            workspace.remove()?;
+        }
         Ok(observed)
     }
 
@@ -221,11 +232,7 @@ impl Ready for ReadyCommands {
             return Ok(());
         };
         let plan = gold.plan(&self.loaded.set);
-        let mut observed = observe(sandbox, &program, instruction, &plan).await;
-        if let Ok(observed) = &mut observed {
-            observe_shifted(sandbox, &program, instruction, &plan, observed).await?;
-        }
-        match observed {
+        match observe(sandbox, &program, instruction, &plan).await {
             Ok(observed) => done(Measurement {
                 id: RUN.to_owned(),
                 exit: observed.exit,
@@ -239,6 +246,77 @@ impl Ready for ReadyCommands {
             Err(lost) => return Err(lost),
         }
         Ok(())
+    }
+
+    /// Whether the program must be run a second time, with an argument changed (see [`Shift`]).
+    fn repeats(&self, staged: &Staged<'_>, _evidence: &AttemptOutput<'_>, results: &Map<String, Value>) -> bool {
+        let Some((_, gold)) = self.staged_gold(staged) else { return false };
+        let observed = run_record(results);
+        gold.shift.as_ref().zip(observed).is_some_and(|(gold, observed)| gold.shift.applies(&observed))
+    }
+
+    /// Runs the program a second time, with an argument changed (see [`Shift`]). The sandbox is a fresh one, because a
+    /// program need not give the same result if it is run again on the files that its first run left.
+    async fn repeat(
+        &self,
+        staged: &Staged<'_>,
+        evidence: &AttemptOutput<'_>,
+        sandbox: &mut dyn Sandbox,
+        done: &mut (dyn FnMut(Measurement) + Send),
+    ) -> Result<(), Fault> {
+        let Some((instruction, gold)) = self.staged_gold(staged) else { return Ok(()) };
+        let Some(shift) = gold.shift.as_ref().map(|gold| &gold.shift) else { return Ok(()) };
+        let begun = Instant::now();
+        let result = match self.run_shifted(instruction, gold, shift, evidence, sandbox).await {
+            Ok(result) => result,
+            Err(Fault::Refused(why)) => Err(format!("could not be run: {why}")),
+            Err(lost) => return Err(lost),
+        };
+        let exit = Exit::Code(i32::from(result.is_err()));
+        let (cpu, starved) = (Duration::ZERO, Duration::ZERO);
+        let (id, wall) = (CHANGED_RUN.to_owned(), begun.elapsed());
+        done(Measurement { id, exit, wall, cpu, starved, result, stderr: String::new() });
+        Ok(())
+    }
+}
+
+impl ReadyCommands {
+    /// The instruction of a sample, with the results of its right program.
+    fn staged_gold(&self, staged: &Staged<'_>) -> Option<(&Instruction, &GoldRun)> {
+        let (_, id, _) = parts(&staged.task.sample).ok()?;
+        let instruction = self.loaded.instruction(id).ok()?;
+        Some((instruction, self.loaded.gold.as_ref()?.results.get(&instruction.id)?))
+    }
+
+    /// Runs an attempt's program in a sandbox with the original repo, with an argument changed. Returns the program's
+    /// result, or why it has none.
+    async fn run_shifted(
+        &self,
+        instruction: &Instruction,
+        gold: &GoldRun,
+        shift: &Shift,
+        evidence: &AttemptOutput<'_>,
+        sandbox: &mut dyn Sandbox,
+    ) -> Result<Result<Value, String>, Fault> {
+        // Verification has applied the attempt's changes of program files to the workspace of the first run.
+        for change in evidence.changes.files.iter().filter(|change| !self.keeps_out(&change.path)) {
+            let edit = match change.kind {
+                ChangeKind::Added | ChangeKind::Modified => {
+                    sandbox.write(Path::new(&change.path), &change.bytes).await?;
+                    if change.executable { ["chmod", "+x", "--"] } else { continue }
+                }
+                ChangeKind::Removed => ["rm", "-rf", "--"],
+                ChangeKind::Skipped => continue,
+            };
+            let argv = edit.into_iter().chain([change.path.as_str()]).map(Into::into).collect();
+            let wall = Duration::from_mins(1);
+            let limits = ExecLimits { wall, patience: patience(wall), grace: Duration::from_secs(1), output: 64 << 10 };
+            stop_signal::exec(sandbox, &Command { argv, ..Command::default() }, &limits).await?;
+        }
+        let Some(program) = program(instruction, evidence, sandbox).await? else {
+            return Ok(Err("there is no program".to_owned()));
+        };
+        observe_shifted(sandbox, &program, instruction, &gold.plan(&self.loaded.set), shift).await
     }
 }
 

@@ -65,6 +65,9 @@ pub async fn record(
             if observed.exit != Exit::Code(0) {
                 return Err(named(format!("its right program ended with {:?}\n{}", observed.exit, observed.stderr)));
             }
+            if observed.record_too_large {
+                return Err(named("the record of its right program's calls is larger than 4 MiB".to_owned()));
+            }
             runs.push(observed);
         }
         let first = &runs[0];
