@@ -205,10 +205,11 @@ enum OwnRun<'a> {
 /// Compares the submission with gold, value by value. With [`OwnRun::Gave`], a value passes only if it is also right in
 /// the result of the harness's own run of the entry script.
 fn compared(gold: &Value, submitted: Option<&Value>, run: OwnRun<'_>, relative: f64) -> ExperimentVerdict {
-    let mut leaves = Vec::new();
-    flatten(String::new(), gold, &mut leaves);
+    let (mut leaves, mut containers) = (Vec::new(), Vec::new());
+    flatten(String::new(), gold, &mut leaves, &mut containers);
     let at = |value: Option<&Value>, pointer: &str| value.and_then(|value| value.pointer(pointer)).cloned();
-    let values: Vec<ValueVerdict> = leaves
+    let named = |pointer: &str| pointer.trim_start_matches('/').replace('/', ".");
+    let mut values: Vec<ValueVerdict> = leaves
         .into_iter()
         .map(|(pointer, gold)| {
             let got = at(submitted, &pointer);
@@ -228,35 +229,74 @@ fn compared(gold: &Value, submitted: Option<&Value>, run: OwnRun<'_>, relative: 
                 }
                 _ => None,
             };
-            let error = gold.as_f64().zip(got.as_ref().and_then(Value::as_f64)).map(|(gold, got)| (gold - got).abs());
-            let path = pointer.trim_start_matches('/').replace('/', ".");
+            let numbers = gold.as_f64().zip(got.as_ref().and_then(Value::as_f64));
+            let error = numbers.map(|(gold, got)| (gold - got).abs() / if gold == 0.0 { 1.0 } else { gold.abs() });
+            let path = named(&pointer);
             ValueVerdict { path, error, pass: submitted_right && ran_right, reason, gold, got }
         })
         .collect();
+    // The values inside a list or object may all be right although it has another form than gold's.
+    for (pointer, gold) in containers {
+        let got = at(submitted, &pointer);
+        let ran = match run {
+            OwnRun::NotAsked => None,
+            OwnRun::Gave(run) => at(run, &pointer),
+        };
+        let reason = match (got.as_ref().and_then(|got| other_form(&gold, got)), ran) {
+            (Some(form), _) => Some(format!("submitted {form}")),
+            (None, Some(ran)) => other_form(&gold, &ran).map(|form| format!("our run gave {form}")),
+            (None, None) => None,
+        };
+        if reason.is_some() {
+            values.push(ValueVerdict { path: named(&pointer), error: None, pass: false, reason, gold, got });
+        }
+    }
     let reason = submitted.is_none().then(|| "nothing was submitted".to_owned());
     let pass = reason.is_none() && !values.is_empty() && values.iter().all(|value| value.pass);
     ExperimentVerdict { experiment: "answer".to_owned(), pass, reason, values, warnings: Vec::new() }
 }
 
-/// Lists the values of a result by their JSON pointers.
-fn flatten(pointer: String, value: &Value, leaves: &mut Vec<(String, Value)>) {
+/// Lists the values of a result, and its lists and objects that are not empty, by their JSON pointers. An empty list or
+/// object counts as a value.
+fn flatten(
+    pointer: String,
+    value: &Value,
+    leaves: &mut Vec<(String, Value)>,
+    containers: &mut Vec<(String, Value)>,
+) {
     match value {
-        Value::Object(map) => {
+        Value::Object(map) if !map.is_empty() => {
+            containers.push((pointer.clone(), value.clone()));
             for (key, value) in map {
-                flatten(format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1")), value, leaves);
+                let key = key.replace('~', "~0").replace('/', "~1");
+                flatten(format!("{pointer}/{key}"), value, leaves, containers);
             }
         }
-        Value::Array(items) => {
+        Value::Array(items) if !items.is_empty() => {
+            containers.push((pointer.clone(), value.clone()));
             for (place, value) in items.iter().enumerate() {
-                flatten(format!("{pointer}/{place}"), value, leaves);
+                flatten(format!("{pointer}/{place}"), value, leaves, containers);
             }
         }
         leaf => leaves.push((pointer, leaf.clone())),
     }
 }
 
+/// Describes a value that is not of gold's kind (a list or an object) or, as a list, not as long as gold's. Returns
+/// `None` if the forms are the same.
+fn other_form(gold: &Value, got: &Value) -> Option<String> {
+    match (gold, got) {
+        (Value::Array(gold), Value::Array(got)) => {
+            (gold.len() != got.len()).then(|| format!("a list of {} instead of {} items", got.len(), gold.len()))
+        }
+        (Value::Object(_), Value::Object(_)) => None,
+        (Value::Array(_), _) => Some("no list".to_owned()),
+        _ => Some("no object".to_owned()),
+    }
+}
+
 /// Whether two values match. A number may differ from gold by the share `relative` unless gold is a whole number. Texts
-/// must be equal after trimming, and all other values must be equal.
+/// must be equal after trimming. If gold is an empty object, any object matches. All other values must be equal.
 fn is_near(gold: &Value, got: &Value, relative: f64) -> bool {
     match (gold, got) {
         (Value::Number(number), Value::Number(_)) => {
@@ -264,6 +304,8 @@ fn is_near(gold: &Value, got: &Value, relative: f64) -> bool {
             gold.as_f64().zip(got.as_f64()).is_some_and(|(gold, got)| (gold - got).abs() <= relative * gold.abs())
         }
         (Value::String(gold), Value::String(got)) => gold.trim() == got.trim(),
+        // Objects may have more keys than gold's.
+        (Value::Object(gold), Value::Object(_)) if gold.is_empty() => true,
         _ => gold == got,
     }
 }
@@ -287,7 +329,35 @@ mod tests {
         assert_eq!(half.values[0].reason.as_deref(), Some("our run gave 0.6"));
         assert!(!compared(&gold, Some(&near), OwnRun::Gave(None), 1e-9).pass, "our run gave nothing");
         assert!(!compared(&gold, None, OwnRun::NotAsked, 1e-9).pass);
+        assert!(half.values[0].error.is_some_and(|error| (error - 2e-10).abs() < 1e-12), "errors are relative");
         assert!(!is_near(&json!(1), &json!("1"), 0.01) && !is_near(&json!(1.0), &json!(1.011), 0.01));
         assert!(!is_near(&json!(1000), &json!(1001), 0.01) && is_near(&json!(0.0), &json!(0), 1e-9));
+    }
+
+    #[test]
+    fn lists_and_objects_of_another_kind_or_length_fail() {
+        let passes = |gold: &Value, got: &Value, ran: &Value| {
+            let alone = compared(gold, Some(got), OwnRun::NotAsked, 1e-9).pass;
+            (alone, compared(gold, Some(got), OwnRun::Gave(Some(ran)), 1e-9).pass)
+        };
+        let gold = json!({"a": [1, 2], "b": [], "c": {}});
+        assert_eq!(passes(&gold, &gold, &gold), (true, true));
+        let more = json!({"a": [1, 2], "b": [], "c": {"x": 1}, "d": 2});
+        assert_eq!(passes(&gold, &more, &more), (true, true), "more keys do not matter");
+        let others = [
+            json!({"a": [1, 2, 3], "b": [], "c": {}}),
+            json!({"a": {"0": 1, "1": 2}, "b": [], "c": {}}),
+            json!({"a": [1, 2], "b": [0], "c": {}}),
+            json!({"a": [1, 2], "b": {}, "c": {}}),
+            json!({"a": [1, 2], "b": [], "c": []}),
+            json!({"a": [1, 2], "b": []}),
+        ];
+        for other in &others {
+            assert_eq!(passes(&gold, other, &gold), (false, false), "{other}");
+            assert_eq!(passes(&gold, &gold, other), (true, false), "{other}");
+        }
+        let longer = compared(&gold, Some(&others[0]), OwnRun::NotAsked, 1e-9);
+        let reasons: Vec<&str> = longer.values.iter().filter_map(|value| value.reason.as_deref()).collect();
+        assert_eq!(reasons, ["submitted a list of 3 instead of 2 items"]);
     }
 }
