@@ -13,6 +13,7 @@ use async_trait::async_trait;
 
 pub use cell::{CellAuthor, CellRecord, CellState, split_cells};
 
+use crate::run::stop_signal;
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox};
 
 /// Maximum bytes of a cell's output; the middle of longer output is dropped.
@@ -85,7 +86,7 @@ pub struct Harness<'a>(pub &'a mut dyn Sandbox);
 #[async_trait]
 impl Host for Harness<'_> {
     async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault> {
-        self.0.exec(command, &ExecLimits { wall, patience: Duration::ZERO, grace: GRACE, output }).await
+        stop_signal::exec(self.0, command, &ExecLimits { wall, patience: Duration::ZERO, grace: GRACE, output }).await
     }
 }
 
