@@ -224,11 +224,7 @@ pub async fn observe(
         let made = call.number.and_then(|number| made.remove(&number)).filter(|made| made.len() == 1);
         call.object = made.and_then(|made| made.into_iter().next());
     }
-    let started = if plan.started {
-        argv::started(&String::from_utf8_lossy(&trace), &processes)
-    } else {
-        Vec::new()
-    };
+    let started = if plan.started { argv::started(&String::from_utf8_lossy(&trace), &processes) } else { Vec::new() };
     let read = if instruction.files.is_empty() {
         let written = match &instruction.result {
             ResultRule::JsonFile(path) => read_file(sandbox, &folder.join(path)).await?,

@@ -9,7 +9,7 @@ use super::changes::CHANGES;
 use super::loaded::LoadedTask;
 use super::trace::{self, TRACE};
 use crate::error::Result;
-use crate::kernel::{CellAuthor, CellRecord};
+use crate::kernel::{CellAuthor, CellRecord, CellState};
 use crate::run::family::ScoringInput;
 use crate::score::super_bench::{ExecutedCommand, landmarks_hit, shipped_accuracy, shipped_script};
 use crate::score::{ExperimentVerdict, Rule, ValueVerdict, Verdict, parse_answer};
@@ -21,6 +21,9 @@ pub const ENTRY: &str = "entry";
 pub const PROGRAM: &str = "program";
 /// Id of the check that runs the agent's cells again on the original repo.
 pub(super) const REPLAY: &str = "replay";
+
+/// Id of the result that lists the packages and files of packages that verification could not restore.
+pub(super) const PACKAGES_CHECK: &str = "packages";
 
 /// Returns the id of the check of a landmark, which is a sign of progress in the task.
 pub(super) fn landmark_id(id: &str) -> String {
@@ -51,6 +54,11 @@ pub fn observed(task: &LoadedTask, cells: &[CellRecord]) -> Map<String, Value> {
     let script = json!({ "prefix": script(CellAuthor::Prefix), "agent": script(CellAuthor::Agent) });
     let mut seen = Map::new();
     seen.insert("cells".to_owned(), of(CellAuthor::Agent).count().into());
+    let failed = of(CellAuthor::Agent).enumerate().filter(|(_, cell)| cell.state == CellState::Failed);
+    let failed: Vec<usize> = failed.map(|(number, _)| number).collect();
+    if !failed.is_empty() {
+        seen.insert("failed".to_owned(), json!(failed));
+    }
     seen.insert("landmarks".to_owned(), landmarks.into());
     seen.insert("script".to_owned(), script);
     seen
@@ -149,6 +157,14 @@ pub fn verified(task: &LoadedTask, rule: Rule, withheld: &[usize], findings: &Sc
         seen.get("env").and_then(|env| env.get("left")).and_then(Value::as_array).filter(|it| !it.is_empty())
     {
         warnings.push(format!("{} changed files of installed packages were left out of verification", left.len()));
+    }
+    if let Some(why) = seen.get("env").and_then(|env| env.get("error")).and_then(Value::as_str) {
+        warnings.push(format!("the attempt's packages were left out of verification: {why}"));
+    }
+    let unrestored = result(PACKAGES_CHECK).and_then(|packages| packages.get("left")).and_then(Value::as_array);
+    for part in unrestored.into_iter().flatten().filter_map(Value::as_str) {
+        warnings
+            .push(format!("`{part}`, which the attempt installed or changed, could not be restored in verification"));
     }
     let left = result(CHANGES).and_then(|changes| changes.get("left")).and_then(Value::as_array);
     for path in left.into_iter().flatten().filter_map(Value::as_str) {
@@ -258,12 +274,7 @@ fn compared(gold: &Value, submitted: Option<&Value>, run: OwnRun<'_>, relative: 
 
 /// Lists the values of a result, and its lists and objects that are not empty, by their JSON pointers. An empty list or
 /// object counts as a value.
-fn flatten(
-    pointer: String,
-    value: &Value,
-    leaves: &mut Vec<(String, Value)>,
-    containers: &mut Vec<(String, Value)>,
-) {
+fn flatten(pointer: String, value: &Value, leaves: &mut Vec<(String, Value)>, containers: &mut Vec<(String, Value)>) {
     match value {
         Value::Object(map) if !map.is_empty() => {
             containers.push((pointer.clone(), value.clone()));

@@ -17,8 +17,8 @@ use crate::sample::UpSets;
 /// Name of the [`GoldRecord`] file in a task's folder.
 pub const RECORD: &str = "record.json";
 
-/// Record of a run of the gold cells (the reference solution): the parts of the repository that it changed, and its
-/// calls of the repository's functions.
+/// Record of a run of the gold cells (the reference solution): the parts of the repository that it changed, its calls of
+/// the repository's functions, and the cells in which a shell command failed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldRecord {
@@ -26,6 +26,9 @@ pub struct GoldRecord {
     pub changed: Vec<String>,
     /// The calls of the repository's functions.
     pub calls: Calls,
+    /// Code of the gold cells in which a shell command fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
 }
 
 impl GoldRecord {
@@ -34,7 +37,10 @@ impl GoldRecord {
     pub fn to_text(&self) -> String {
         let calls = self.calls.iter().map(|(name, values)| format!("    {}: {}", json!(name), json!(values)));
         let calls: Vec<String> = calls.collect();
-        format!("{{\n  \"changed\": {},\n  \"calls\": {{\n{}\n  }}\n}}\n", json!(self.changed), calls.join(",\n"))
+        let failed =
+            if self.failed.is_empty() { String::new() } else { format!("  \"failed\": {},\n", json!(self.failed)) };
+        let (changed, calls) = (json!(self.changed), calls.join(",\n"));
+        format!("{{\n  \"changed\": {changed},\n{failed}  \"calls\": {{\n{calls}\n  }}\n}}\n")
     }
 }
 

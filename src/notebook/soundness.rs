@@ -2,6 +2,7 @@
 //! attempt that forges results passes nothing by our measures. No landmark (evidence that a block's work is done) is
 //! reached before the block is run. If any one block is missing from the gold cells, a check fails.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use super::family::NotebookWith;
 use super::ids::sample;
 use super::judge::{ENTRY, landmark_id};
 use super::loaded::{GoldRecord, LoadedTask};
-use super::task::{Solutions, TaskItem};
-use super::trace::{TRACE, stable};
+use super::task::{Solutions, TaskItem, TrialSolution};
+use super::trace::{TRACE, stable, without_new};
 use crate::error::{Error, FailureKind, Result};
 use crate::run::AttemptRecord;
 use crate::run::family::{Family, ScoringBasis};
@@ -62,6 +63,8 @@ impl SoundnessPlan {
     pub fn record(&self, runs: &[AttemptRecord]) -> Result<(Value, GoldRecord)> {
         let fault = |what: String| Error::new(FailureKind::Baseline, format!("`{}`: {what}", self.task.id));
         let mut found: Option<(Value, GoldRecord)> = None;
+        let cells = TrialSolution::from_gold(&self.task, String::new(), &[], Vec::new()).cells;
+        let mut failed = BTreeSet::new();
         for run in runs {
             let at = |id: &str| {
                 let of = run
@@ -76,17 +79,21 @@ impl SoundnessPlan {
             let (answer, changes, calls) = (at(ENTRY)?, at(CHANGES)?, at(TRACE)?);
             let parse = |error| fault("gold's record cannot be read".to_owned()).because(error);
             let changed = serde_json::from_value(changes["parts"].clone()).map_err(parse)?;
-            let calls = serde_json::from_value(calls).map_err(parse)?;
+            let calls = without_new(serde_json::from_value(calls).map_err(parse)?, &self.task.repo_dir);
+            failed.extend(failed_cells(run).filter_map(|number| cells.get(number).cloned()));
             found = Some(match found {
-                None => (answer, GoldRecord { changed, calls }),
+                None => (answer, GoldRecord { changed, calls, failed: Vec::new() }),
                 Some((first, _)) if first != answer => {
                     return Err(fault(format!("gold's cells give {first} in one run and {answer} in another"))
                         .hint("a task's run must be deterministic: set its seeds"));
                 }
-                Some((_, record)) => (answer, GoldRecord { changed, calls: stable(&record.calls, &calls) }),
+                Some((_, record)) => {
+                    (answer, GoldRecord { changed, calls: stable(&record.calls, &calls), failed: Vec::new() })
+                }
             });
         }
-        found.ok_or_else(|| fault("gold was not run".to_owned()))
+        let (answer, record) = found.ok_or_else(|| fault("gold was not run".to_owned()))?;
+        Ok((answer, GoldRecord { failed: failed.into_iter().collect(), ..record }))
     }
 
     /// Returns the digest of everything that the attempts depend on, except the env.
@@ -213,6 +220,12 @@ impl SoundnessPlan {
         }
         proof.units.push(UnitProof { unit, loses });
     }
+}
+
+/// Returns the numbers, from 0, of the agent's cells in which a shell command failed.
+fn failed_cells(record: &AttemptRecord) -> impl Iterator<Item = usize> {
+    let numbers = record.observed.get("failed").and_then(Value::as_array).into_iter().flatten();
+    numbers.filter_map(|number| usize::try_from(number.as_u64()?).ok())
 }
 
 /// Returns the names and values of a record's measures: our own if `ours`, otherwise those published with SUPER.

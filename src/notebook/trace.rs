@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::changes::{PACKAGES, PermittedChanges};
 use crate::agent::Check;
+use crate::code::Module;
 use crate::run::check::{Measurement, measure_with_output};
 use crate::sandbox::{Fault, Sandbox};
 
@@ -99,14 +100,48 @@ fn sum(lines: &[u8]) -> Option<Calls> {
     Some(all)
 }
 
+/// Removes the functions of the repo that its original files do not have. The gold cells may add functions, and other
+/// right solutions need not have them.
+pub fn without_new(calls: Calls, repo: &Path) -> Calls {
+    let mut known: BTreeMap<String, Option<BTreeSet<String>>> = BTreeMap::new();
+    let mut is_original = |name: &str| {
+        let Some((file, function)) = name.split_once("::") else { return true };
+        let names = known.entry(file.to_owned()).or_insert_with(|| names_in(&repo.join(file)));
+        name.starts_with(PACKAGES) || names.as_ref().is_none_or(|names| names.contains(function))
+    };
+    calls.into_iter().filter(|(name, _)| is_original(name)).collect()
+}
+
+/// Returns the qualified names under which the recorder counts the calls of a file's functions and classes; none if
+/// there is no such file, `None` if the file cannot be parsed.
+fn names_in(file: &Path) -> Option<BTreeSet<String>> {
+    let Ok(source) = std::fs::read(file) else { return Some(BTreeSet::new()) };
+    let text = String::from_utf8_lossy(&source).into_owned();
+    let module = Module::parse("a.py", source).ok()?;
+    let functions = module.functions().iter().flat_map(|function| [Some(&function.name), function.class.as_ref()]);
+    let mut names: BTreeSet<String> = functions.flatten().cloned().collect();
+    names.insert("<module>".to_owned());
+    // A class without methods, outside of all functions and classes.
+    let classes = text.lines().filter_map(|line| line.strip_prefix("class "));
+    names.extend(classes.map(|rest| rest.chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect()));
+    Some(names)
+}
+
+/// Whether a solution may change a function, or a function or class in which it is nested.
+fn is_permitted(name: &str, permitted: &PermittedChanges) -> bool {
+    let start = name.find("::").map_or(name.len(), |at| at + 2);
+    let outer = name[start..].match_indices('.').map(|(dot, _)| &name[..start + dot]);
+    outer.chain([name]).any(|part| permitted.allows_function(part))
+}
+
 /// Lists differences between the calls in the verification run and in gold's run, each as part of a sentence. Functions
-/// of the repo that a solution may change are not compared. Functions of packages are always compared: repairing a
+/// of the repo that a solution may change are not compared, nor are functions nested in them. Functions of packages are always compared: repairing a
 /// package must not change what it computes.
 pub fn differences(gold: &Calls, ran: Option<&Value>, permitted: &PermittedChanges) -> Vec<String> {
     let Some(ran) = ran.and_then(|value| serde_json::from_value::<Calls>(value.clone()).ok()) else {
         return vec!["there is no record of the program's calls".to_owned()];
     };
-    let compared = gold.iter().filter(|(name, _)| name.starts_with(PACKAGES) || !permitted.allows_function(name));
+    let compared = gold.iter().filter(|(name, _)| name.starts_with(PACKAGES) || !is_permitted(name, permitted));
     let differ = compared.filter_map(|(name, gold)| {
         let Some(ran) = ran.get(name) else { return Some(format!("`{name}` was never called")) };
         if count(gold[0]) != count(ran[0]) {
@@ -154,6 +189,31 @@ mod tests {
         assert_eq!(differences(&gold, None, &PermittedChanges::default()).len(), 1);
         let free = PermittedChanges::new(["a.py::f"]).unwrap();
         assert!(differences(&gold, Some(&json!({})), &free).is_empty());
+    }
+
+    #[test]
+    fn functions_nested_in_one_that_a_solution_may_change_are_not_compared() {
+        let free = PermittedChanges::new(["a.py::f", "a.py::A.g"]).unwrap();
+        let differs = |name: &str| {
+            let gold = Calls::from([(name.to_owned(), [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])]);
+            !differences(&gold, Some(&json!({})), &free).is_empty()
+        };
+        assert!(["a.py::f.inner", "a.py::f.inner.most", "a.py::A.g.inner"].iter().all(|name| !differs(name)));
+        assert!(["a.py::ff", "a.py::A.h", "b.py::f.inner", "b.c.py::f"].iter().all(|name| differs(name)));
+    }
+
+    #[test]
+    fn functions_that_the_original_repo_does_not_have_are_left_out_of_the_record() {
+        let repo = tempfile::tempdir().unwrap();
+        let source =
+            "def f():\n    def g():\n        pass\n\nclass A:\n    x = 1\n\nclass B:\n    def h(self):\n        pass\n";
+        std::fs::write(repo.path().join("a.py"), source).unwrap();
+        let kept =
+            ["a.py::<module>", "a.py::f", "a.py::f.g", "a.py::A", "a.py::B", "a.py::B.h", "site-packages/a.py::k"];
+        let new = ["a.py::k", "a.py::f.k", "b.py::<module>", "b.py::f"];
+        let calls = kept.iter().chain(&new).map(|name| ((*name).to_owned(), [1.0; 6])).collect();
+        let found = without_new(calls, repo.path());
+        assert_eq!(found.keys().collect::<BTreeSet<_>>(), kept.map(str::to_owned).iter().collect::<BTreeSet<_>>());
     }
 
     #[test]
