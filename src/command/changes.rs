@@ -24,8 +24,17 @@ use crate::score::Rule;
 
 /// Version of the code that records and judges programs. Part of the cache key, in addition to instruction, gold and
 /// changed program.
-const VERSION: &str =
-    concat!(env!("CARGO_PKG_VERSION"), include_str!("recorder.py"), include_str!("calls.rs"), include_str!("judge.rs"));
+const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    include_str!("argv.rs"),
+    include_str!("calls.rs"),
+    include_str!("changes.rs"),
+    include_str!("judge.rs"),
+    include_str!("observe.rs"),
+    include_str!("program.rs"),
+    include_str!("ready.rs"),
+    include_str!("recorder.py"),
+);
 
 /// Results of changing the constants of a repo's gold programs.
 #[derive(Debug, Default)]

@@ -51,6 +51,22 @@ pub fn trial_family(trials: Vec<TrialSolution>) -> impl Family + Clone + 'static
     })
 }
 
+/// Sources of the code that runs and judges an attempt. They are a part of the digest under which outcomes are cached.
+const JUDGING: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    include_str!("changes.rs"),
+    include_str!("judge.rs"),
+    include_str!("layer.py"),
+    include_str!("layer.rs"),
+    include_str!("ready.rs"),
+    include_str!("recorder.py"),
+    include_str!("trace.rs"),
+    include_str!("trials.rs"),
+    include_str!("../kernel/cell.rs"),
+    include_str!("../kernel/mod.rs"),
+    include_str!("../kernel/session.py"),
+);
+
 /// Number of times that the gold cells are run to make the record of gold's run.
 pub const RECORDED: u32 = 2;
 
@@ -131,11 +147,11 @@ impl TrialPlan {
     fn empty(suite: &Path, id: &str) -> Result<Self> {
         let task = LoadedTask::load(suite, id)?;
         let gold = task.gold()?;
-        let repo = repo_digest(&task.repo_dir)?;
+        let (repo, env) = (repo_digest(&task.repo_dir)?, repo_digest(&task.env_dir)?);
         let wheels = task.wheels.as_ref().and_then(|list| std::fs::read_to_string(list).ok());
         let LoadedTask { manifest, probes, permitted, record, .. } = &task;
         let parts = (&manifest.answer, &manifest.landmarks, &manifest.env, probes, permitted, record, gold, wheels);
-        let digest = hex(&Sha256::digest(format!("{repo}\n{}\n{parts:?}", env!("CARGO_PKG_VERSION"))));
+        let digest = hex(&Sha256::digest(format!("{repo}\n{env}\n{JUDGING}\n{parts:?}")));
         Ok(Self { task, digest, trials: Vec::new(), must_pass: Vec::new() })
     }
 
@@ -146,10 +162,10 @@ impl TrialPlan {
         super::ids::sample(&crate::sample::Withheld { item: self.task.id.clone(), units }).id().to_owned()
     }
 
-    /// Returns the key under which a solution's outcome is cached.
+    /// Returns the key under which a solution's outcome is cached. `backend` is the kind of sandbox in which it runs.
     #[must_use]
-    pub fn key(&self, trial: &TrialSolution) -> String {
-        hex(&Sha256::digest(format!("{}\n{:?}\n{:?}", self.digest, trial.cells, trial.answer)))
+    pub fn key(&self, trial: &TrialSolution, backend: &str) -> String {
+        hex(&Sha256::digest(format!("{}\n{backend}\n{:?}\n{:?}", self.digest, trial.cells, trial.answer)))
     }
 
     /// Adds the outcomes, in the order of [`Self::trials`], to `proof`, with a fault for each unexpected verdict.

@@ -240,7 +240,9 @@ impl ProofSetup {
     async fn try_all(&self, id: &str, plan: &TrialPlan, observer: &dyn Observer) -> Result<Vec<TrialOutcome>> {
         let folder = self.machine.cache.join("trials");
         std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
-        let path = |trial: &TrialSolution| folder.join(format!("{}.json", plan.key(trial)));
+        let backend = format!("{:?}", self.machine.sandbox);
+        let key = |trial: &TrialSolution| plan.key(trial, &backend);
+        let path = |trial: &TrialSolution| folder.join(format!("{}.json", key(trial)));
         let read = |trial: &TrialSolution| -> Option<TrialOutcome> {
             let outcome = serde_json::from_slice(&std::fs::read(path(trial)).ok()?).ok()?;
             Some(TrialOutcome { name: trial.name.clone(), ..outcome })
@@ -253,7 +255,7 @@ impl ProofSetup {
                 family: Notebook.name(),
                 item: id.to_owned(),
                 name: "trials",
-                digest: part.iter().map(|trial| plan.key(trial)).collect(),
+                digest: part.iter().map(|trial| key(trial)).collect(),
                 agents: &["gold"],
                 samples: vec![plan.sample()],
                 k: u32::try_from(part.len()).unwrap_or(u32::MAX),
