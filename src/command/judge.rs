@@ -564,3 +564,106 @@ fn add_basis(measures: &mut BTreeMap<String, f64>, basis: Option<ArgumentSource>
 fn add_error(measures: &mut BTreeMap<String, f64>, error: Option<ErrorKind>) {
     measures.extend(ErrorKind::ALL.map(|it| (format!("error_{}", it.name()), number(Some(it) == error))));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::ml_bench::ProgramKind;
+
+    fn instruction(expect: &str) -> Instruction {
+        let text = "id = 'a'\nkind = 'bash'\ntext = 'n is 3'\noracle = { file = 'a.md', heading = 'A' }\n\
+                    gold = 'tool --n 3'\narguments = { n = 3 }\n[expect]\n";
+        toml::from_str(&format!("{text}{expect}")).unwrap()
+    }
+
+    /// Gold whose entries are these, in addition to those of every gold.
+    fn gold(entries: Value) -> GoldRun {
+        let mut gold = json!({ "program": "tool --n 3", "seconds": [1.0], "changes": {} });
+        gold.as_object_mut().unwrap().extend(entries.as_object().cloned().unwrap());
+        serde_json::from_value(gold).unwrap()
+    }
+
+    fn record() -> ProgramRecord {
+        ProgramRecord {
+            code: "tool --n 3".to_owned(),
+            kind: ProgramKind::Bash,
+            exit: Exit::Code(0),
+            seconds: 1.0,
+            parses: true,
+            stderr: String::new(),
+            calls: Vec::new(),
+            functions: Some(Vec::new()),
+            objects: std::collections::BTreeSet::new(),
+            used: std::collections::BTreeSet::new(),
+            started: Vec::new(),
+            outcome: Some(json!({ "x": 1 })),
+            no_outcome: None,
+            record_too_large: false,
+            shifted: None,
+        }
+    }
+
+    fn verdict(instruction: &Instruction, gold: &GoldRun, record: &ProgramRecord, changed: Option<Value>) -> Verdict {
+        let asked = instruction.required_arguments().unwrap();
+        let judge = InstructionJudge { instruction, gold, asked, rule: Rule::Strict, reads_text: true };
+        let mut results = Map::from_iter([(RUN.to_owned(), json!({ "result": record }))]);
+        results.extend(changed.map(|changed| (CHANGED_RUN.to_owned(), changed)));
+        judge.verified(&results)
+    }
+
+    #[test]
+    fn a_program_whose_second_run_has_no_result_or_another_one_fails() {
+        let instruction = instruction("outcome = true");
+        let parsed: Value = json!({ "file": "main.py", "parsed": { "n": 3 } });
+        let shift = json!({ "shift": { "at": "main.py", "name": "n", "old": 3, "new": 4 }, "outcome": { "x": 2 } });
+        let gold = gold(json!({ "calls": [parsed], "shift": shift, "outcome": { "x": 1 } }));
+        let record = ProgramRecord { calls: vec![serde_json::from_value(parsed).unwrap()], ..record() };
+        let pass = |changed: Option<Value>| verdict(&instruction, &gold, &record, changed).pass;
+        assert!(pass(Some(json!({ "result": { "x": 2 } }))));
+        assert!(!pass(Some(json!({ "result": { "x": 1 } }))) && !pass(Some(json!({ "error": "exit code 1" }))));
+        assert!(!pass(None), "the second run ended without a result");
+        // Records of earlier versions contain the result of the second run.
+        let earlier = ProgramRecord { shifted: Some(Ok(json!({ "x": 2 }))), ..record.clone() };
+        assert!(verdict(&instruction, &gold, &earlier, None).pass);
+    }
+
+    #[test]
+    fn a_script_that_starts_a_gold_program_again_with_other_arguments_fails() {
+        let instruction = instruction("outcome = true");
+        let started = |program: &str, arguments: &[&str]| argv::StartedProgram {
+            program: program.to_owned(),
+            arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+        };
+        let right = started("tool", &["--n", "3"]);
+        let gold = gold(json!({ "started": [right], "outcome": { "x": 1 } }));
+        for (other, passes) in [
+            (started("cat", &["a.txt"]), true),
+            (right.clone(), true),
+            (started("tool", &["--n", "4"]), false),
+            (started("tool", &[]), false),
+        ] {
+            for started in [[right.clone(), other.clone()], [other.clone(), right.clone()]] {
+                let record = ProgramRecord { started: started.to_vec(), ..record() };
+                assert_eq!(verdict(&instruction, &gold, &record, None).pass, passes, "{started:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_an_expected_result_a_program_must_make_a_gold_call_unless_its_arguments_are_free() {
+        let gold = gold(json!({ "functions": [{ "function": "a.py::f", "set": { "n": 3 } }] }));
+        assert!(!verdict(&instruction(""), &gold, &record(), None).pass);
+        assert!(verdict(&instruction("free = { n = 'any' }"), &gold, &record(), None).pass);
+    }
+
+    #[test]
+    fn a_record_that_is_too_large_fails_with_this_reason() {
+        let gold = gold(json!({ "outcome": { "x": 1 } }));
+        let instruction = instruction("outcome = true");
+        assert!(verdict(&instruction, &gold, &record(), None).pass);
+        let record = ProgramRecord { record_too_large: true, ..record() };
+        let verdict = verdict(&instruction, &gold, &record, None);
+        let reasons: Vec<&str> = verdict.experiments.iter().filter_map(|check| check.reason.as_deref()).collect();
+        assert!(!verdict.pass && reasons.iter().any(|reason| reason.contains("too large")), "{reasons:?}");
+    }
+}
