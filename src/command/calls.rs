@@ -327,10 +327,10 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
             }
         }
     }
-    // If the program itself, or a program that a script starts, calls a function that the right program calls, the call must agree with a call of the right
-    // program: a program that tries several settings has not decided on the right one. This also holds if the right
-    // program passes no constants to the function: arguments that it leaves at their defaults must have their defaults
-    // here, too.
+    // If the program itself, or a program that a script starts, calls a function that the right program calls, the call
+    // must agree with a call of the right program: a program that tries several settings has not decided on the right
+    // one. This also holds if the right program passes no constants to the function: arguments that it leaves at their
+    // defaults must have their defaults here, too.
     for call in calls.iter().filter(|call| got.is_own(call)) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };

@@ -117,8 +117,8 @@ impl InstructionJudge<'_> {
         Verdict { pass, measures, reason, unchecked: pass && !is_published, ..Verdict::default() }
     }
 
-    /// Scores the program's run: `{"run": {"result": ...}}`, or `"error"` if there was nothing to run. The result of the
-    /// second run, if there was one, has the id [`CHANGED_RUN`].
+    /// Scores the program's run: `{"run": {"result": ...}}`, or `"error"` if there was nothing to run. The result of
+    /// the second run, if there was one, has the id [`CHANGED_RUN`].
     #[must_use]
     pub fn verified(&self, results: &Map<String, Value>) -> Verdict {
         let Some(mut observed) = run_record(results) else {
@@ -225,8 +225,8 @@ impl InstructionJudge<'_> {
     }
 
     /// Scores the run in which the recorder changed an argument of the program: the result must be that of the right
-    /// program with the same change. Returns `None` if no such run is needed. A run that is needed but has no result, for
-    /// example because the program ended its sandbox, fails.
+    /// program with the same change. Returns `None` if no such run is needed. A run that is needed but has no result,
+    /// for example because the program ended its sandbox, fails.
     fn shifted(&self, observed: &ProgramRecord) -> Option<ExperimentVerdict> {
         let gold = self.gold.shift.as_ref()?;
         let got = match &observed.shifted {

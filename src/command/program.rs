@@ -49,7 +49,7 @@ pub fn find(answer: &str, asked: ProgramKind) -> AnswerProgram {
         let said = |key: &str| object.get(key).and_then(Value::as_str);
         if let Some(code) = said("code") {
             let kind = said("kind").and_then(kind_named);
-            // The code is the program as it is. A fence inside of it, for example in a string, is a part of the program.
+            // The code is the program as it is. A fence inside of it, for example in a string, belongs to the program.
             let program = if code.trim_start().starts_with("```") {
                 fenced(code, kind, asked)
             } else {

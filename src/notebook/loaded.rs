@@ -17,8 +17,8 @@ use crate::sample::UpSets;
 /// Name of the [`GoldRecord`] file in a task's folder.
 pub const RECORD: &str = "record.json";
 
-/// Record of a run of the gold cells (the reference solution): the parts of the repository that it changed, its calls of
-/// the repository's functions, and the cells in which a shell command failed.
+/// Record of a run of the gold cells (the reference solution): the parts of the repository that it changed, its calls
+/// of the repository's functions, and the cells in which a shell command failed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldRecord {

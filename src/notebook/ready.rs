@@ -90,8 +90,8 @@ impl ReadyTask {
     }
 
     /// Creates the env layer and a Python session. Runs the prefix, that is, the cells executed before the agent
-    /// begins, in the session, and calls `ran` with each cell. Shell commands must not fail, except in cells in which they
-    /// also failed when gold was recorded.
+    /// begins, in the session, and calls `ran` with each cell. Shell commands must not fail, except in cells in which
+    /// they also failed when gold was recorded.
     async fn set_up(
         &self,
         withheld: &[usize],

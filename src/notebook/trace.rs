@@ -135,8 +135,8 @@ fn is_permitted(name: &str, permitted: &PermittedChanges) -> bool {
 }
 
 /// Lists differences between the calls in the verification run and in gold's run, each as part of a sentence. Functions
-/// of the repo that a solution may change are not compared, nor are functions nested in them. Functions of packages are always compared: repairing a
-/// package must not change what it computes.
+/// of the repo that a solution may change are not compared, nor are functions nested in them. Functions of packages are
+/// always compared: repairing a package must not change what it computes.
 pub fn differences(gold: &Calls, ran: Option<&Value>, permitted: &PermittedChanges) -> Vec<String> {
     let Some(ran) = ran.and_then(|value| serde_json::from_value::<Calls>(value.clone()).ok()) else {
         return vec!["there is no record of the program's calls".to_owned()];
