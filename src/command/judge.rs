@@ -577,7 +577,7 @@ mod tests {
     }
 
     /// Gold whose entries are these, in addition to those of every gold.
-    fn gold(entries: Value) -> GoldRun {
+    fn gold(entries: &Value) -> GoldRun {
         let mut gold = json!({ "program": "tool --n 3", "seconds": [1.0], "changes": {} });
         gold.as_object_mut().unwrap().extend(entries.as_object().cloned().unwrap());
         serde_json::from_value(gold).unwrap()
@@ -616,7 +616,7 @@ mod tests {
         let instruction = instruction("outcome = true");
         let parsed: Value = json!({ "file": "main.py", "parsed": { "n": 3 } });
         let shift = json!({ "shift": { "at": "main.py", "name": "n", "old": 3, "new": 4 }, "outcome": { "x": 2 } });
-        let gold = gold(json!({ "calls": [parsed], "shift": shift, "outcome": { "x": 1 } }));
+        let gold = gold(&json!({ "calls": [parsed], "shift": shift, "outcome": { "x": 1 } }));
         let record = ProgramRecord { calls: vec![serde_json::from_value(parsed).unwrap()], ..record() };
         let pass = |changed: Option<Value>| verdict(&instruction, &gold, &record, changed).pass;
         assert!(pass(Some(json!({ "result": { "x": 2 } }))));
@@ -635,7 +635,7 @@ mod tests {
             arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
         };
         let right = started("tool", &["--n", "3"]);
-        let gold = gold(json!({ "started": [right], "outcome": { "x": 1 } }));
+        let gold = gold(&json!({ "started": [right], "outcome": { "x": 1 } }));
         for (other, passes) in [
             (started("cat", &["a.txt"]), true),
             (right.clone(), true),
@@ -651,14 +651,14 @@ mod tests {
 
     #[test]
     fn without_an_expected_result_a_program_must_make_a_gold_call_unless_its_arguments_are_free() {
-        let gold = gold(json!({ "functions": [{ "function": "a.py::f", "set": { "n": 3 } }] }));
+        let gold = gold(&json!({ "functions": [{ "function": "a.py::f", "set": { "n": 3 } }] }));
         assert!(!verdict(&instruction(""), &gold, &record(), None).pass);
         assert!(verdict(&instruction("free = { n = 'any' }"), &gold, &record(), None).pass);
     }
 
     #[test]
     fn a_record_that_is_too_large_fails_with_this_reason() {
-        let gold = gold(json!({ "outcome": { "x": 1 } }));
+        let gold = gold(&json!({ "outcome": { "x": 1 } }));
         let instruction = instruction("outcome = true");
         assert!(verdict(&instruction, &gold, &record(), None).pass);
         let record = ProgramRecord { record_too_large: true, ..record() };

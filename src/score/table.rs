@@ -118,7 +118,7 @@ fn simulate(kind: &str, golds: usize, attempts: usize) -> Passed {
             }
         }
         for _ in 0..attempts {
-            let mut passes = |values: &mut dyn FnMut(usize) -> Vec<Vec<f64>>| {
+            let passes = |values: &mut dyn FnMut(usize) -> Vec<Vec<f64>>| {
                 let made: Vec<Vec<Vec<f64>>> = (0..redraw::RUNS).map(values).collect();
                 let runs: ExperimentRuns = (0..experiments.len())
                     .map(|place| (format!("e{place}"), made.iter().map(|run| json!(run[place])).collect()))

@@ -46,6 +46,13 @@ struct FunctionFromReply {
     others: Vec<(Tree, String)>,
 }
 
+impl FunctionFromReply {
+    /// The function's name in the reply, without its class.
+    fn name(&self) -> &str {
+        last_part(&self.module.functions()[self.function].name)
+    }
+}
+
 impl Module {
     /// Returns the file with the reply's version of `function`, an index into [`Module::functions`].
     ///
@@ -145,7 +152,8 @@ impl Module {
     }
 
     /// Finds the wanted function if the model has renamed it: it must be the only function in the text that has the
-    /// parameters `own` and whose name does not occur in the file.
+    /// parameters `own` and whose name does not occur in the file. A text with a `return` outside of functions is the
+    /// wanted function's body, and its functions are parts of this body.
     fn renamed(&self, text: &str, own: &[String]) -> Option<FunctionFromReply> {
         let (module, tree) = parsed(text).ok()?;
         let known: BTreeSet<&str> = self.functions().iter().map(|function| last_part(&function.name)).collect();
@@ -155,7 +163,9 @@ impl Module {
                 && !known.contains(last_part(&function.name))
                 && parameters(&module.header(at)).is_some_and(|names| names == own)
         });
-        let function = fitting.next().filter(|_| !own.is_empty())?;
+        let root = tree.root_node();
+        let is_body = root.named_children(&mut root.walk()).any(|statement| statement.kind() == "return_statement");
+        let function = fitting.next().filter(|_| !own.is_empty() && !is_body)?;
         fitting.next().is_none().then(|| FunctionFromReply {
             module,
             tree,
@@ -274,7 +284,7 @@ impl Module {
         let readable = self.encoding.readable(self.source());
         let tree = walk::parse(&readable).ok_or("the file does not parse")?;
         let known = names::bound(&tree, &readable);
-        let name = last_part(&taken.module.functions()[taken.function].name);
+        let name = taken.name();
         // The reply's own block comes first, then its other code.
         let sources: Vec<(&Tree, &str)> = std::iter::once((&taken.tree, taken.text.as_str()))
             .chain(taken.others.iter().map(|(tree, text)| (tree, text.as_str())))

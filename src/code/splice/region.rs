@@ -57,7 +57,10 @@ impl Module {
         let header = function.map_or_else(|| ANY.to_owned(), |index| self.header(index));
         let of_function = function.and_then(|index| {
             let taken = self.take(&self.functions()[index], index, reply);
-            taken.ok().filter(|taken| !taken.bare).map(|taken| (index, taken))
+            // A function of another name is part of what is missing.
+            let is_whole =
+                |taken: &FunctionFromReply| !taken.bare && taken.name() == last_part(&self.functions()[index].name);
+            taken.ok().filter(is_whole).map(|taken| (index, taken))
         });
         if let Some((index, taken)) = of_function {
             let lines = own_lines(&taken);

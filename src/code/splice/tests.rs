@@ -143,6 +143,14 @@ fn an_example_of_a_call_is_left_out_although_it_uses_the_names_of_variables() {
 }
 
 #[test]
+fn a_function_inside_of_a_body_is_not_taken_for_the_renamed_function() {
+    let reply = "```python\ndef scaled(values, *, weights=None):\n    return values[0] * 2\nreturn scaled(values)\n```";
+    let expected =
+        "    def scaled(values, *, weights=None):\n        return values[0] * 2\n    return scaled(values)\n";
+    assert_eq!(text("mean", reply), with_body(expected));
+}
+
+#[test]
 fn imports_and_helpers_in_other_blocks_or_among_prose_are_found() {
     let function = "def mean(values, *, weights=None):\n    return np.mean(values)\n";
     for reply in [
