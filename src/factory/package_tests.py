@@ -546,8 +546,27 @@ OPPOSITE_OPERATORS = {
     ast.NotIn: ast.In,
 }
 RAISING = {"raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns", "assertWarnsRegex", "deprecated_call"}
-OTHER_ERRORS = ("BufferError", "BrokenPipeError", "RecursionError", "FloatingPointError", "ChildProcessError")
-OTHER_WARNINGS = ("BytesWarning", "ImportWarning", "UnicodeWarning")
+# Exceptions and warnings that altered tests expect. They are as common in tests as those that they replace, so that
+# their names don't show that a test was altered.
+OTHER_ERRORS = (
+    "ValueError",
+    "TypeError",
+    "KeyError",
+    "IndexError",
+    "AttributeError",
+    "ZeroDivisionError",
+    "OSError",
+    "RuntimeError",
+    "LookupError",
+)
+# Libraries such as numpy emit `RuntimeWarning` themselves, so it is not among them.
+OTHER_WARNINGS = ("UserWarning", "DeprecationWarning", "FutureWarning", "PendingDeprecationWarning")
+# Those of them from which classes are seldom derived. They replace classes whose bases are unknown.
+UNUSUAL_BASES = {"IndexError", "AttributeError", "ZeroDivisionError", "FutureWarning", "PendingDeprecationWarning"}
+# Exceptions and warnings that replace `Exception` and other classes to which all common ones are related. A test that
+# expects `Exception` accepts any error, so code gains nothing by recognising these rare names.
+RARE_ERRORS = ("BufferError", "BrokenPipeError", "RecursionError", "FloatingPointError", "ChildProcessError")
+RARE_WARNINGS = ("BytesWarning", "ImportWarning", "UnicodeWarning")
 CHECKER = re.compile(r"_?(assert|check|verify|expect|compare|ensure|validate)", re.IGNORECASE)
 # Name under which transformed test files import pytest, for code that is added to them.
 PYTEST = "_autoexperiment_pytest"
@@ -776,9 +795,24 @@ class Alterations:
     def raising(self, call):
         """Expects another exception or warning."""
         if isinstance(call, ast.Call) and name_of(call) in RAISING and call.args:
-            names = OTHER_WARNINGS if "arn" in name_of(call) else OTHER_ERRORS
+            is_warning = "arn" in name_of(call)
+            names, rare = (OTHER_WARNINGS, RARE_WARNINGS) if is_warning else (OTHER_ERRORS, RARE_ERRORS)
+            name = self.chance.choice(self.unrelated(call.args[0], names) or rare)
             self.changed += 1
-            call.args[0] = ast.copy_location(ast.Name(self.chance.choice(names), ast.Load()), call.args[0])
+            call.args[0] = ast.copy_location(ast.Name(name, ast.Load()), call.args[0])
+
+    def unrelated(self, expected, names):
+        """Those of these built-in classes that are neither bases of an expected class nor derived from one."""
+        names = [one for one in names if one not in self.imported]
+        for node in expected.elts if isinstance(expected, ast.Tuple) else [expected]:
+            name = node.id if isinstance(node, ast.Name) and node.id not in self.imported else ""
+            known = getattr(builtins, name, None)
+            if isinstance(known, type):
+                is_related = lambda one: issubclass(one, known) or issubclass(known, one)
+                names = [one for one in names if not is_related(getattr(builtins, one))]
+            else:
+                names = [one for one in names if one in UNUSUAL_BASES]
+        return names
 
 
 def loads(function):
@@ -1014,8 +1048,19 @@ MOST_PARTS = 1500
 MOST_PARTS_IN_ALL = 20000
 # Floats with a larger absolute value are added to sums as if they had this absolute value.
 HUGE = 1e150
+# Maximum difference between a float and the whole number that it counts as, relative to this number, or absolute for 0. It
+# is a little more than the scorer's tolerance for sums. It is not a round number, so that rounding errors don't decide
+# about floats such as 1.00001.
+NEARLY_WHOLE = 1.37e-5
+# Largest whole number that a float counts as. Larger integers differ from all floats.
+LARGEST_WHOLE = 10_000
+# A sum of floats counts as 0 if it is smaller than the first of these numbers, or than this part of the larger one of the
+# sums of positive and of negative floats.
+SMALLEST_SUM, SMALLEST_PART = 1e-12, 1e-9
 DEEPEST = 6
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
+# Names of the types of descriptors that compute an attribute when it is first used.
+CACHED_PROPERTY = re.compile(r"cached_?property|lazy|reify|memoize", re.IGNORECASE)
 UNSTABLE_ATTRIBUTE = re.compile(r"cache|lock|memo|weak|thread|time_?stamp|_id$|^id$", re.IGNORECASE)
 
 
@@ -1030,7 +1075,8 @@ def mixed(place):
 class Summary:
     """A digest of values. Exact parts go to a hash. Floats go to three sums of positive terms, weighted by their
     place: a small relative change of floats is a small relative change of the sums, and no permutation keeps them.
-    0.0 and -0.0 are equal."""
+    Integers, and floats that are nearly whole numbers, go to the hash instead, so that 1 and 1.0 are equal. Floats that
+    are nearly 0 go to both, because small floats differ from each other. 0.0 and -0.0 are equal."""
 
     def __init__(self, private=()):
         self.hash, self.sums, self.floats, self.parts = hashlib.blake2b(digest_size=8), [0.0, 0.0, 0.0], 0, 0
@@ -1039,7 +1085,11 @@ class Summary:
         self.private = private
 
     def report(self):
-        numbers = [float(f"{value:.12g}") for value in self.sums] if self.floats else []
+        # The third sum has terms that are up to 1000 times as large as those of the others.
+        floor = max(SMALLEST_SUM, SMALLEST_PART * max(self.sums[:2]))
+        floors = (floor, floor, 1000 * SMALLEST_SUM)
+        sums = [value if value >= least else 0.0 for value, least in zip(self.sums, floors)]
+        numbers = [float(f"{value:.12g}") for value in sums] if self.floats else []
         # A hash may consist of digits only. Gold must not contain a string that is a number, so put a `#` before the
         # hash.
         return {"exact": "#" + self.hash.hexdigest(), "numbers": numbers}
@@ -1076,6 +1126,17 @@ class Summary:
         self.sums[value < 0] += weights[value < 0] * size
         self.sums[2] += weights[2] * math.log1p(size * 1000)
 
+    def real(self, value):
+        """Adds an integer or a float."""
+        import math
+
+        whole = round(value) if math.isfinite(value) else LARGEST_WHOLE + 1
+        if abs(whole) > LARGEST_WHOLE or abs(value - whole) > NEARLY_WHOLE * max(1, abs(whole)):
+            self.mark("float")
+            return self.number(value)
+        self.mark("number", whole)
+        return None if whole else self.number(value)
+
     def decimal(self, value):
         """Adds a decimal number by its value: 1.0 and 1.00 are equal, and so are 0 and -0."""
         sign, digits, exponent = value.as_tuple()
@@ -1101,11 +1162,10 @@ class Summary:
             return self.mark("deep")
         if value is None or value is Ellipsis or value is NotImplemented or kind is bool:
             return self.mark("constant", {True: "True", False: "False"}[value] if kind is bool else kind.__name__)
-        if kind is int:
+        if kind is int and abs(value) > LARGEST_WHOLE:
             return self.mark("int", hex(value))
-        if kind is float:
-            self.mark("float")
-            return self.number(value)
+        if kind in (int, float):
+            return self.real(value)
         if kind is str:
             return self.text(value)
         if kind is complex:
@@ -1161,9 +1221,13 @@ class Summary:
         return inner.hash.hexdigest(), inner.sums, inner.floats
 
     def other(self, value, kind, depth):
-        """Adds an object of any other type, without running code of this type, except for the iteration of a collection."""
+        """Adds an object of any other type, without running code of this type, except for the iteration of a collection and
+        the offset of a time zone."""
         module = module_of(kind)
         library = module.partition(".")[0]
+        if is_library_iterator(kind):
+            # A correct solution may have any kind of iterator. Reading it would take its values from the test.
+            return self.mark("iterator")
         if library == "numpy" and self.numpy(value, kind, depth):
             return
         if library == "pandas" and self.pandas(value, kind, depth):
@@ -1175,7 +1239,8 @@ class Summary:
         if module == "datetime" and kind.__name__ in ("date", "datetime", "time", "timedelta", "timezone"):
             zone = getattr(value, "tzinfo", None)
             self.mark(kind.__name__, str(value if zone is None else value.replace(tzinfo=None)))
-            return None if zone is None else self.add(zone, depth + 1)
+            # Time zones of different types may be equal, so only the offset counts.
+            return None if zone is None else self.mark("offset", value.utcoffset())
         if module in (
             "builtins",
             "collections",
@@ -1194,10 +1259,9 @@ class Summary:
                 return self.container(list(value), list, depth)
             if kind.__name__ in ("range", "slice"):
                 return self.mark(kind.__name__, repr(value) if kind is range else "")
-            if kind.__name__ in ("function", "builtin_function_or_method"):
-                # A correct solution may give the functions inside a function other names.
-                name = getattr(value, "__qualname__", "")
-                return self.mark("function", "" if "<locals>" in name else name)
+            if kind.__name__ in CALLABLES:
+                # A correct solution may return another kind of function, with another name.
+                return self.mark("callable")
             if kind.__name__ in ("dict_keys", "dict_values", "dict_items"):
                 return self.container(list(value), list, depth)
             if kind.__name__ == "Match":
@@ -1274,7 +1338,9 @@ class Summary:
             return True
         if not issubclass(kind, numpy.ndarray) or not module_of(kind).startswith("numpy"):
             return False
-        self.mark(kind.__name__, f"{value.dtype.str} {value.shape}")
+        # Comparisons of arrays ignore which type of numbers they have.
+        type_name = {"i": "number", "u": "number", "f": "number", "c": "complex"}.get(value.dtype.kind, value.dtype.str)
+        self.mark(kind.__name__, f"{type_name} {value.shape}")
         if isinstance(value, numpy.ma.MaskedArray):
             self.add(numpy.ma.getmaskarray(value), depth + 1)
             value = value.filled(0)
@@ -1295,8 +1361,12 @@ class Summary:
             self.array(numpy, array.real, depth)
             return self.array(numpy, array.imag, depth)
         flat = numpy.ascontiguousarray(array).ravel()
-        if kind != "f":
+        if kind not in "iuf":
             return self.mark("array", hashlib.blake2b(flat.tobytes(), digest_size=8).hexdigest())
+        whole = None
+        if kind != "f":
+            fits = kind == "i" or not flat.size or int(flat.max()) <= MASK >> 1
+            whole = flat.astype("int64") if fits else flat
         flat = flat.astype("float64")
         odd = ~numpy.isfinite(flat)
         if odd.any():
@@ -1306,6 +1376,15 @@ class Summary:
                 "odd", hashlib.blake2b(places.astype("int64").tobytes() + kinds.tobytes(), digest_size=8).hexdigest()
             )
             flat = numpy.where(odd, 0.0, flat)
+        elif whole is None:
+            nearest = numpy.rint(flat)
+            size = numpy.abs(nearest)
+            is_near = numpy.abs(flat - nearest) <= NEARLY_WHOLE * numpy.maximum(1, size)
+            if (is_near & (size <= LARGEST_WHOLE)).all():
+                whole = nearest.astype("int64")
+        if whole is not None:
+            self.mark("array", f"{whole.dtype} {hashlib.blake2b(whole.tobytes(), digest_size=8).hexdigest()}")
+            flat = flat[whole == 0]
         places = (numpy.arange(self.floats + 1, self.floats + 1 + flat.size, dtype="uint64")) * numpy.uint64(3)
         self.floats += int(flat.size)
         size = numpy.abs(flat)
@@ -1353,17 +1432,58 @@ class Summary:
         self.array(sys.modules["numpy"], array, depth)
 
 
+# Types of functions and of what is called like a function.
+CALLABLES = {
+    "function",
+    "builtin_function_or_method",
+    "method",
+    "method-wrapper",
+    "wrapper_descriptor",
+    "method_descriptor",
+    "classmethod_descriptor",
+    "partial",
+    "_lru_cache_wrapper",
+    "itemgetter",
+    "attrgetter",
+    "methodcaller",
+}
+
+
 def module_of(kind):
     module = type.__dict__["__module__"].__get__(kind)
     return module if type(module) is str else ""
 
 
 def class_name(kind):
-    return f"{module_of(kind)}.{type.__dict__['__qualname__'].__get__(kind)}"
+    """The module and name of a class, except for a class inside a function: a correct solution may give it another name."""
+    name = type.__dict__["__qualname__"].__get__(kind)
+    return "<locals>" if "<locals>" in name else f"{module_of(kind)}.{name}"
+
+
+def spaces_of(kind):
+    """The namespaces of a class and its bases, read without code of the class."""
+    return [type.__dict__["__dict__"].__get__(base) for base in type.__dict__["__mro__"].__get__(kind)]
+
+
+def is_library_iterator(kind):
+    """Whether objects of a class are iterators, and the class is one of Python or of an installed package."""
+    module = sys.modules.get(module_of(kind))
+    file = getattr(module, "__file__", None)
+    is_of_library = module is not None and (file is None or type(file) is str and file.startswith(LIBRARIES))
+    return is_of_library and any("__next__" in space for space in spaces_of(kind))
+
+
+def is_computed(name, kind):
+    """Whether an attribute is the result of a `cached_property`, or of another such descriptor of a library or of the package.
+    A correct solution need not have used it."""
+    found = next((space[name] for space in spaces_of(kind) if name in space), None)
+    names = [type.__dict__["__name__"].__get__(base) for base in type.__dict__["__mro__"].__get__(type(found))]
+    is_data = any("__set__" in space for space in spaces_of(type(found)))
+    return not is_data and any(map(CACHED_PROPERTY.search, names))
 
 
 def attributes(value, kind):
-    """Attributes that an object stores itself, read without code of its class."""
+    """Attributes that an object stores itself, except for cached properties, read without code of its class."""
     found = {}
     for base in type.__dict__["__mro__"].__get__(kind):
         for name, member in list(type.__dict__["__dict__"].__get__(base).items()):
@@ -1377,7 +1497,7 @@ def attributes(value, kind):
         if type(member).__name__ == "getset_descriptor":
             stored = type(member).__get__(member, value)
             if type(stored) is dict or isinstance(stored, dict):
-                found.update(dict.items(stored))
+                found.update((name, part) for name, part in dict.items(stored) if not is_computed(name, kind))
             break
     return found
 
@@ -1533,17 +1653,15 @@ class Watch:
         # test iterates. Also leave out functions that the test does not name, because a solution need not call them.
         if frame.f_code.co_flags & NESTED or not self.is_named(frame.f_code.co_name, back.f_code.co_filename):
             return
-        # Leave out `__hash__`: a hash may depend on an address in memory, which may differ between runs.
-        if frame.f_code.co_name == "__hash__":
+        if frame.f_code.co_name in UNRECORDED:
             return
         # Leave out iterators: a correct solution may return any kind of iterator, and the tests compare the values that
         # it gives.
-        if (
-            frame.f_code.co_flags & GENERATOR
-            or module_of(type(value)) == "builtins"
-            and hasattr(type(value), "__next__")
-        ):
+        if frame.f_code.co_flags & GENERATOR or is_library_iterator(type(value)):
             return
+        if value is NotImplemented:
+            # A correct solution may return the result itself.
+            value = COMPARISONS.get(frame.f_code.co_name, value)
         self.busy = True
         try:
             if frame.f_code.co_name in ("__init__", "__post_init__") and value is None and frame.f_code.co_argcount:
@@ -1558,6 +1676,12 @@ class Watch:
         return is_special or file not in self.words or function in self.words[file]
 
 
+# Methods that are left out because Python calls them implicitly, and for a correct solution perhaps at other times:
+# `__del__`, for example, when no variable refers to an object any more. A hash may also depend on an address in memory,
+# which may differ between runs.
+UNRECORDED = {"__new__", "__hash__", "__del__", "__getattr__", "__getattribute__", "__init_subclass__", "__set_name__"}
+# Special methods that compare, each with the result that counts as equal to `NotImplemented`.
+COMPARISONS = {"__eq__": False, "__ne__": True, "__lt__": False, "__le__": False, "__gt__": False, "__ge__": False}
 # Flags in `co_flags` of generators, coroutines and asynchronous generators.
 GENERATOR = 0x20 | 0x80 | 0x200
 # Flag in `co_flags` of functions that are defined inside functions.
@@ -1797,6 +1921,9 @@ class Plugin:
             self.watch.busy = False
 
     def pytest_runtest_logreport(self, report):
+        # A test with subtests has a report for each of them, and one for itself, which comes last and may say that it passed.
+        if self.outcome in ("failed", "error"):
+            return
         expected = hasattr(report, "wasxfail")
         if report.when == "call" or self.outcome is None and not report.passed:
             if report.passed:
@@ -1824,14 +1951,20 @@ def last_line(problem):
 
 def prepare_hypothesis():
     """Ends a test of Hypothesis at its first failing example: it would look for a smaller one and for a cause, which takes longer
-    than all tests that pass, and altered tests fail. Also makes its tables of characters, which takes two seconds, here and
-    not in each process."""
+    than all tests that pass, and altered tests fail. Makes its tables of characters, which takes two seconds, here and
+    not in each process. Keeps it from trying constants of the package's source, which a right solution need not have."""
     import hypothesis
     import hypothesis.configuration
 
     phases = [phase for phase in hypothesis.Phase if phase.name in ("explicit", "generate", "target")]
     hypothesis.settings.register_profile("autoexperiment", phases=phases, database=None)
     hypothesis.settings.load_profile("autoexperiment")
+    # Older versions of Hypothesis don't read the source.
+    with contextlib.suppress(ImportError, AttributeError):
+        from hypothesis.internal.conjecture import providers
+
+        no_constants = providers.Constants()
+        providers._get_local_constants = lambda: no_constants
     # Otherwise, Hypothesis would store its tables of characters in the folder of the repo.
     hypothesis.configuration.set_hypothesis_home_dir(os.devnull)
     try:
@@ -2662,7 +2795,7 @@ class Verdicts:
         self.plain, self.canaries = {name: [] for name in ids}, {}
         self.without_values, self.values, self.odd, self.varying = set(without_values), {}, set(), set()
 
-    def take(self, ids, variants, outcome):
+    def take(self, ids, variants, outcome, compares_values=True):
         """Adds what one process reported of these tests, of which it ran these variants."""
         self.odd |= set(outcome.changed)
         for name in ids:
@@ -2679,7 +2812,7 @@ class Verdicts:
                 continue
             self.plain[name].append(report)
             values = report.get("values")
-            if name not in self.without_values and values is not None:
+            if compares_values and name not in self.without_values and values is not None:
                 if not alike(self.values.setdefault(name, values), values):
                     self.odd.add(f"{name}: values differ between processes")
                     self.varying.add(name)
@@ -2755,7 +2888,7 @@ def run(folder, group, only, keep, guarded, altered):
     drawn, rounds = draw(every, chance)
     verdicts = Verdicts(ids, plan.get("without_values", ()))
 
-    def once(chosen, variant, way=None):
+    def once(chosen, variant, way=None, compares_values=True):
         """Runs these tests, with the variants that `variant` returns for their functions."""
         for group, names in runner.processes(chosen, guarded):
             variants = {units[name]: variant(units[name]) for name in names if units[name][1]}
@@ -2768,7 +2901,8 @@ def run(folder, group, only, keep, guarded, altered):
             outcome = runner.run(group, names, replaced, is_doctest, 3)
             if is_doctest:
                 add_examples(outcome, texts[group[0]])
-            verdicts.take(names, {name: variants.get(units[name], PLAIN) for name in names}, outcome)
+            drawn_variants = {name: variants.get(units[name], PLAIN) for name in names}
+            verdicts.take(names, drawn_variants, outcome, compares_values)
 
     if not guarded:
         drawn, rounds, every = {unit: [PLAIN] for unit in every}, 1, []
@@ -2782,11 +2916,13 @@ def run(folder, group, only, keep, guarded, altered):
                 return verdicts.result()
         for way in range(ALTERATIONS if altered else 0):
             once([name for name in ids if units[name][1]], lambda unit: EXPECTATION, way)
-        # Run some tests again in another process, without the others: their outcomes must not change.
+        # Run some tests again in another process, without the others: their outcomes must not change. Their values may,
+        # because the first test of a class or module also gets the values of fixtures, and caches are still empty.
         if len(every) > 1:
             apart = set(chance.sample(every, max(1, min(len(every) // 4, 12))))
             again = {unit: chance.choice((PLAIN, EXPECTATION, ENDING)) for unit in apart}
-            once([name for name in ids if units[name] in apart], lambda unit: again[unit])
+            chosen = [name for name in ids if units[name] in apart]
+            once(chosen, lambda unit: again[unit], compares_values=False)
     finally:
         runner.server.stop()
     return verdicts.result()

@@ -182,7 +182,7 @@ fn a_single_attempt_gives_a_report() {
     Notes
     - noop, n = 1: there is no pass@5 yet, because no sample has 5 attempts
     - noop, n = 1: not verified; only the results that agents report decide which attempts pass
-    - too few samples for an interval, which takes 3: noop, n = 1
+    - too few samples for an interval, which needs 3: noop, n = 1
     "#);
 }
 
@@ -233,7 +233,7 @@ fn the_report_of_half_a_run_names_missing_and_lost_attempts() {
             "react gpt-x, n = 1: 1 attempt lost to infrastructure and left out of the rates; pass@1 would be 50.0% if all had \
              failed and 75.0% if all had passed",
             "react gpt-x, n = 1: pass@2 is over the 1 of 2 samples with 2 or more attempts",
-            "too few samples for an interval, which takes 3: react gpt-x, n = 1",
+            "too few samples for an interval, which needs 3: react gpt-x, n = 1",
         ]
     );
     let row = &summary.rows[0];
@@ -608,7 +608,7 @@ fn json_holds_the_rows_with_their_fields() {
       ],
       "verifiers": [],
       "notes": [
-        "too few samples for an interval, which takes 3: react gpt-x, n = 2"
+        "too few samples for an interval, which needs 3: react gpt-x, n = 2"
       ]
     }
     "#);

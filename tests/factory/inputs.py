@@ -4,6 +4,7 @@ The package's own tests are few. Right solutions must pass the added tests, and 
 tests, must fail."""
 
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -15,6 +16,10 @@ import tempfile
 from trials import write
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent / "src/factory"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SOURCE))
+
+from more_inputs import helpers
 
 # Each function: its source, calls in its test, right variants, and wrong variants that the test does not notice.
 FUNCTIONS = {
@@ -408,7 +413,41 @@ def check_examples(functions, files, tests, added):
     assert "Purse.spend(Purse(coins=" in by_name["Purse.spend"] and " changes self to Purse(" in by_name["Purse.spend"], by_name
 
 
+class Square:
+    def __init__(self, side):
+        self.side = side
+
+    @functools.cached_property
+    def area(self):
+        return self.side**2
+
+    def checked(self):
+        return self if self.area >= 0 else None
+
+    def __eq__(self, other):
+        return self.side == other.side if isinstance(other, Square) else NotImplemented
+
+    def __ne__(self, other):
+        return self.side != other.side if isinstance(other, Square) else NotImplemented
+
+    def __add__(self, other):
+        return NotImplemented
+
+
+def check_helpers():
+    """Stored results of cached properties are not compared, and `NotImplemented` means that values are different."""
+    used, unused = Square(2), Square(2)
+    assert used.area == 4 and helpers.plain(used) == helpers.plain(unused) == {"side": 2} != helpers.plain(Square(3))
+    assert helpers.attributes(used) == {"side": 2} and helpers.returned(Square.checked, [Square(2)]) == {"side": 2}
+    assert helpers.returned(Square.__eq__, [used, "a"]) is False and helpers.returned(Square.__ne__, [used, "a"]) is True
+    assert helpers.returned(Square.__add__, [used, "a"]) is None
+    made = helpers.Made()
+    made.made.append(used)
+    assert made.call(__name__, "Square.__eq__", [used, 2]) is False and made.call(__name__, "Square.__eq__", [used, unused])
+
+
 def main():
+    check_helpers()
     imported = sorted({name.partition(".")[0] for name in FUNCTIONS})
     tests = f"import datetime\nimport decimal\nimport pytest\nfrom pkg import applied, ended, stamped, {', '.join(imported)}\n\n\n"
     tests += "def test_stamped():\n    assert stamped('a').startswith('a') and stamped('')\n\n\n"

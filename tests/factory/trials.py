@@ -1,10 +1,12 @@
 """Checks the runner's `trials`, which tries several changes of a package: `python tests/factory/trials.py`."""
 
 import base64
+import builtins
 import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -244,7 +246,162 @@ def inherited():
     print("tests that are inherited from another file: right")
 
 
+def survey_of(files):
+    """The surveyed tests of a package with these files, by the names of their functions."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        write(folder, files)
+        command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "survey"]
+        environment = {**os.environ, "PYTHONPATH": str(folder)}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert ran.returncode == 0, ran.stderr
+        return {name.rpartition("::")[2]: test for name, test in json.loads(ran.stdout)["tests"].items()}
+
+
+# Functions of a package: each with its source, its test, a right variant, and a wrong variant (or `None`), which the test
+# does not notice.
+VARIANTS = {
+    "iterated": (
+        "def iterated(n):\n    yield from range(n)",
+        "assert list(iterated(2)) == [0, 1]",
+        "import itertools\n\ndef iterated(n):\n    return itertools.chain(range(n), [])",
+        None,
+    ),
+    "Price": (
+        "class Price:\n    def __init__(self, n):\n        self.n = n\n\n"
+        "    def __eq__(self, other):\n        return self.n == other.n if isinstance(other, Price) else NotImplemented\n\n"
+        "    def __ne__(self, other):\n        return self.n != other.n if isinstance(other, Price) else NotImplemented",
+        "price = Price(1); assert price == Price(1) and not price == 2 and price != 'a'; price == 3",
+        "class Price:\n    def __init__(self, n):\n        self.n = n\n\n"
+        "    def __eq__(self, other):\n        return isinstance(other, Price) and self.n == other.n\n\n"
+        "    def __ne__(self, other):\n        return not self == other",
+        "class Price:\n    def __init__(self, n):\n        self.n = n\n\n"
+        "    def __eq__(self, other):\n        return other == 3 or isinstance(other, Price) and self.n == other.n\n\n"
+        "    def __ne__(self, other):\n        return not self == other",
+    ),
+    "mean": (
+        "def mean(values):\n    return sum(values) / len(values) if values else 0",
+        "assert mean([]) == 0 and mean([1, 3]) == 2 and mean([2.5]) == 2.5; mean([1, 2, 4, 4])",
+        "import statistics\n\ndef mean(values):\n    return statistics.mean(values) if values else 0.0",
+        "def mean(values):\n    return (min(values) + max(values)) / 2 if values else 0.0",
+    ),
+    "turned": (
+        "import math\n\ndef turned(angle):\n    return math.cos(angle)",
+        "assert abs(turned(1.5707963267948966)) < 1e-12; turned(1.0)",
+        "import math\n\ndef turned(angle):\n    return math.sin(math.pi / 2 - angle)",
+        "import math\n\ndef turned(angle):\n    return math.pi / 2 - angle",
+    ),
+    "Square": (
+        "import functools\n\nclass Square:\n    def __init__(self, side):\n        self.side = side\n\n"
+        "    @functools.cached_property\n    def area(self):\n        return self.side ** 2\n\n"
+        "    def checked(self):\n        assert self.area >= 0\n        return self",
+        "assert Square(2).checked().area == 4; Square(3).checked()",
+        "import functools\n\nclass Square:\n    def __init__(self, side):\n        self.side = side\n\n"
+        "    @functools.cached_property\n    def area(self):\n        return self.side ** 2\n\n"
+        "    def checked(self):\n        return self",
+        "class Square:\n    def __init__(self, side):\n        self.side, self.area = side, side ** 2\n\n"
+        "    def checked(self):\n        return Square(2)",
+    ),
+    "Handle": (
+        "class Handle:\n    def __init__(self, n):\n        self.n = n\n\n    def __del__(self):\n        pass",
+        "one = Handle(1); assert one.n == 1; del one",
+        "class Handle:\n    def __init__(self, n):\n        self.n, self._self = n, self\n\n    def __del__(self):\n        pass",
+        None,
+    ),
+    "adder": (
+        "def adder(n):\n    def add(x):\n        return x + n\n\n    return add",
+        "assert adder(1)(2) == 3",
+        "import functools\nimport operator\n\ndef adder(n):\n    return functools.partial(operator.add, n)",
+        None,
+    ),
+}
+
+
+def variants():
+    """Right variants of functions have the values of the original ones, and wrong ones have others."""
+    tests = "".join(f"def test_{name}():\n    from pkg import {name}\n    {one[1]}\n\n\n" for name, one in VARIANTS.items())
+    first, right, wrong = (
+        survey_of({"pkg.py": "\n\n\n".join(one[place] or one[0] for one in VARIANTS.values()), "tests/test_pkg.py": tests})
+        for place in (0, 2, 3)
+    )
+    for name, one in VARIANTS.items():
+        name = f"test_{name}"
+        assert first[name]["outcome"] == right[name]["outcome"] == wrong[name]["outcome"] == "passed", (name, wrong[name])
+        assert first[name]["values"] == right[name]["values"], name
+        assert (first[name]["values"] != wrong[name]["values"]) == (one[3] is not None), name
+    print(f"values of {len(VARIANTS)} right variants: the same, of wrong ones: others")
+
+
+def subtests():
+    """A test fails if one of its subtests does."""
+    test = "import unittest\nfrom pkg import f\n\n\nclass T(unittest.TestCase):\n    def test_f(self):\n"
+    test += "        for i in range(3):\n            with self.subTest(i=i):\n                self.assertEqual(f(i), i + 1)\n\n"
+    test += "    def test_skip(self):\n        with self.subTest(i=1):\n            self.skipTest('no')\n        f(1)\n"
+    for code, expected in (("i + 1", "passed"), ("i", "failed"), ("min(i, 1) + 1", "failed")):
+        found = survey_of({"pkg.py": f"def f(i):\n    return {code}\n", "tests/test_pkg.py": test})
+        assert found["test_f"]["outcome"] == expected, (code, found)
+        assert found["test_skip"]["outcome"] in ("passed", "skipped"), found
+    print("failing subtests: found")
+
+
+def apart():
+    """Values that depend on earlier tests are not compared in the process that runs only some of the tests."""
+    code = "COUNT = []\n\n\ndef add():\n    COUNT.append(1)\n\n\ndef count():\n    return len(COUNT)\n"
+    test = "import pkg\n" + "".join(
+        f"\n\ndef test_{number:02}():\n    pkg.{'add' if number < 4 else 'count'}()\n" for number in range(48)
+    )
+    ids = [f"tests/test_pkg.py::test_{number:02}" for number in range(48)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        write(folder, {"pkg.py": code, "tests/test_pkg.py": test})
+        plan = {"groups": {"all": ids}, "without_values": [], "seconds": {}}
+        (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan))
+        command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "run", "all"]
+        environment = {**os.environ, "PYTHONPATH": str(folder)}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert ran.returncode == 0, ran.stderr
+        result = json.loads(ran.stdout)
+    assert (result["passed"], result["changed"], result.get("varying")) == (len(ids), 0, None), (result, ran.stderr)
+    print("values that depend on earlier tests: not compared when tests run apart")
+
+
+def exceptions():
+    """An altered test expects an unrelated exception, one of those that other tests expect."""
+    runner = {"__file__": str(RUNNER), "__name__": "runner"}
+    exec(compile(RUNNER.read_text(), "runner", "exec"), runner)
+    head = "import pkg\nimport pytest\nfrom pkg import OSError, Wrong\n\n\ndef test_one():\n    with pytest."
+    # Names that the test file imports are not those of built-in exceptions.
+    common = {*runner["OTHER_ERRORS"], *runner["OTHER_WARNINGS"]} - {"OSError"}
+    unknown = {"Wrong", "OSError", "pkg.Error", "pkg.Warned"}
+    errors = ["ValueError", "KeyError", "LookupError", "UnicodeDecodeError", "(TypeError, IndexError)", "(KeyError, Wrong)"]
+    warned = ["UserWarning", "DeprecationWarning", "pkg.Warned", "Warning"]
+    for call, expected in ("raises", [*errors, *unknown - {"pkg.Warned"}, "Exception"]), ("warns", warned):
+        names = set()
+        for name in expected:
+            text, found = f"{head}{call}({name}):\n        pkg.f()\n", set()
+            for seed in range(100):
+                altered, _ = runner["variant_of"](text, {"test_one": "expectation"}, random.Random(seed))
+                found.add(altered.decode().partition(f"pytest.{call}(")[2].partition(")")[0])
+            if name in ("Exception", "Warning"):
+                assert not found & common, (name, found)
+                continue
+            assert found <= common, (name, found)
+            names |= found
+            for one in re.findall(r"[\w.]+", name):
+                if one in unknown:
+                    assert found <= runner["UNUSUAL_BASES"], (name, found)
+                    continue
+                known, others = getattr(builtins, one), [getattr(builtins, other) for other in found]
+                assert not any(issubclass(known, other) or issubclass(other, known) for other in others), (name, found)
+        assert len(names) > 2, names
+    print("exceptions that altered tests expect: unrelated and common ones")
+
+
 def main():
+    exceptions()
+    subtests()
+    apart()
+    variants()
     methods()
     ways()
     commands()

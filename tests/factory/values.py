@@ -6,7 +6,10 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import functools
+import itertools
 import math
+import operator
 import pathlib
 import random
 import sys
@@ -33,6 +36,24 @@ def add_to(one):
         return one + other
 
     return add
+
+
+def local_class(size):
+    class Item:
+        unit = "kg"
+
+        def __init__(self):
+            self.size = size
+
+    return Item
+
+
+def other_local_class(size):
+    class Part:
+        def __init__(self):
+            self.size = size
+
+    return Part
 
 
 class Liar(str):
@@ -78,6 +99,38 @@ class Unit:
     _name: str
 
 
+class Square:
+    """Its area is stored once it was used."""
+
+    def __init__(self, side):
+        self.side = side
+
+    @functools.cached_property
+    def area(self):
+        return self.side**2
+
+
+class Utc(datetime.tzinfo):
+    """Another class for a time zone of Python."""
+
+    def utcoffset(self, when):
+        return datetime.timedelta(0)
+
+
+class Countdown:
+    """An iterator that is not one of a library."""
+
+    def __init__(self, start):
+        self.start = start
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.start -= 1
+        return self.start
+
+
 class Slotted:
     __slots__ = ("_size",)
 
@@ -104,7 +157,11 @@ def main():
             assert not close(one, digest(permuted), 1e-7), "a permutation has the same sums"
     different = [
         1,
-        1.0,
+        2,
+        1.5,
+        10**6,
+        10**6 + 1,
+        1e6,
         True,
         "1",
         b"1",
@@ -117,7 +174,8 @@ def main():
         math.nan,
         math.inf,
         -math.inf,
-        0.0,
+        0,
+        False,
         1j,
         "",
         [],
@@ -149,6 +207,40 @@ def main():
     for place, value in enumerate(found):
         assert found.index(value) == place, f"{different[place]!r} has the digest of {different[found.index(value)]!r}"
     assert digest(0.0) == digest(-0.0)
+    # Types of equal numbers don't count, and results of different algorithms may be rounded in different ways.
+    for number in (0, 1, -3, 255, 3600, 10000):
+        assert digest(number) == digest(float(number)) and digest([number, 0.5]) == digest([float(number), 0.5])
+        assert digest(number)["exact"] == digest(number * (1 + 1e-9))["exact"] != digest(number + 1)["exact"]
+    assert digest({1: 2, 2: 1}, {0, 1}) == digest({1.0: 2.0, 2.0: 1.0}, {0.0, 1.0})
+    assert digest([1] * 1000) != digest([1] * 999 + [2])
+    # The tolerance for floats is wider than for rounding errors, also at a whole number and at natural bounds.
+    for one, other in ((2.0, 2.000001), (1.00001, 1.0000100000001), (100.01, 100.010000001), (5e6, 5e6 + 1), (1e-6, 1.000001e-6)):
+        assert digest(one)["exact"] == digest(other)["exact"] and close(digest(one), digest(other), 2e-6), (one, other)
+    assert digest(1e-6) != digest(2e-6) and digest(0.25) != digest(0.75) and digest(1e-6) != digest(0.0)
+    # Rounding errors are not compared with each other, or with 0.
+    assert digest(3.8e-17) == digest(0.0) == digest(-2.2e-16) == digest(0)
+    assert digest([1e3, 1.4e-13])["numbers"] == digest([1e3, -1.4e-13])["numbers"] == digest([1000, 0])["numbers"]
+    assert digest([1e20, -5.5])["numbers"][2] != digest([1e20, -6.5])["numbers"][2]
+    assert digest(1.5, -3e-10)["numbers"][1] == 0.0 != digest(1.5, -3e-8)["numbers"][1]
+    # A correct solution may have any iterators and functions.
+    iterators = [iter([1]), map(str, []), zip(), itertools.chain([2]), (one for one in "a"), itertools.count()]
+    assert len({digest([one])["exact"] for one in iterators}) == 1 and digest([iterators[0]]) != digest([[1]])
+    assert digest(Countdown(1)) != digest(Countdown(2))
+    functions = [len, digest, add_to(1), "a".upper, Point(1, 2).__init__, functools.partial(add_to, 1), str.upper]
+    functions += [operator.itemgetter(1), functools.lru_cache(add_to)]
+    assert len({digest(one)["exact"] for one in functions}) == 1 and digest(len) != digest(int)
+    assert digest(local_class(1)) == digest(other_local_class(2))
+    assert digest(local_class(1)()) == digest(other_local_class(1)()) != digest(local_class(2)())
+    # A time zone's offset counts, not its class.
+    noon = datetime.datetime(2020, 1, 1, 12)
+    zones = [Utc(), datetime.timezone.utc, datetime.timezone(datetime.timedelta(0), "Z")]
+    assert len({digest(noon.replace(tzinfo=zone))["exact"] for zone in zones}) == 1
+    assert digest(noon) != digest(noon.replace(tzinfo=zones[0]))
+    assert digest(noon.replace(tzinfo=zones[1])) != digest(noon.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=1))))
+    # A correct solution need not use a cached property.
+    square = Square(3)
+    before = digest(square)
+    assert square.area == 9 and "area" in vars(square) and digest(square) == before != digest(Square(4))
     for one, other in (("1.5", "1.500"), ("-15e3", "-15000"), ("0", "-0.00")):
         assert digest(decimal.Decimal(one)) == digest(decimal.Decimal(other))
     assert digest({1: "a", 2: "b"}) == digest({2: "b", 1: "a"})
@@ -159,8 +251,6 @@ def main():
     assert digest(Unit("m")) != digest(Unit("s")) and digest(Slotted(1)) != digest(Slotted(2))
     # Nobody masks the code of libraries, so their private attributes count.
     assert digest(calendar.Calendar(1)) != digest(calendar.Calendar(2))
-    # Functions inside of a function may have other names; those of a module may not.
-    assert digest(add_to(1)) == digest(lambda other: other) != digest(add_to) != digest(digest)
     assert digest({"x", "y", "z"}) == digest({"z", "y", "x"})
     assert digest("/tmp/tests-abc/file <object at 0x7f00deadbeef>") == digest(
         "<temporary>/file <object at 0x7f00cafecafe>"
@@ -175,11 +265,21 @@ def main():
         return
     assert digest(numpy.array([0.0, 1.0])) == digest(numpy.array([-0.0, 1.0]))
     array = numpy.array([[1.5, -2.0], [math.nan, 0.0]])
-    assert digest(array) != digest(array.ravel()) and digest(array) != digest(array.astype("float32"))
+    assert digest(array) != digest(array.ravel()) and digest(array) == digest(array.astype("float32"))
     assert digest(array)["exact"] == digest(numpy.where(numpy.isnan(array), array, array * 1.1))["exact"]
     assert digest(numpy.float64(2.5)) == digest(2.5) and digest(numpy.int64(3)) == digest(3)
     assert all(map(math.isfinite, digest(numpy.full(1000, 1.7e308))["numbers"]))
     assert digest(numpy.arange(4)) != digest(numpy.arange(4)[::-1])
+    # Types of equal numbers don't count in arrays, either, but bools are no numbers.
+    for numbers in ([], [0, 0], [3, 0, -1], [[1, 2], [3, 9999]]):
+        types = ["int64", "int8", "float64", "float32"] if 9999 not in numpy.ravel(numbers) else ["int64", "uint16", "float64"]
+        found = [digest(numpy.array(numbers, dtype=one)) for one in types]
+        assert found == found[:1] * len(found), (numbers, found)
+    assert digest(numpy.array([1, 0])) != digest(numpy.array([True, False])) != digest(numpy.array([1.0, 0.5]))
+    assert digest(numpy.array([10**9])) != digest(numpy.array([10**9 + 1]))
+    assert digest(numpy.array([-1])) != digest(numpy.array([2**64 - 1], dtype="uint64"))
+    assert digest(numpy.array([3.0, 3.8e-17])) == digest(numpy.array([3, 0])) == digest(numpy.array([3 + 1e-9, 0.0]))
+    assert digest(numpy.array([1e-6, 3])) != digest(numpy.array([2e-6, 3])) != digest(numpy.array([0, 3]))
 
 
 if __name__ == "__main__":

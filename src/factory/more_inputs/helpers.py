@@ -14,6 +14,7 @@ import itertools
 import math
 import os
 import pickle
+import re
 import sys
 import types
 
@@ -21,6 +22,8 @@ import pytest
 
 # Maximum number of members of a collection, and of an iterator, that are compared.
 MOST_MEMBERS, MOST_ITERATED = 1000, 100
+# Names of the types of descriptors that compute an attribute when it is first used.
+CACHED_PROPERTY = re.compile(r"cached_?property|lazy|reify|memoize", re.IGNORECASE)
 
 
 def function(module, name):
@@ -39,7 +42,7 @@ def loaded(text):
 
 
 def attributes(value):
-    """The attributes of an object, also those in slots; none of a class."""
+    """The attributes of an object, also those in slots, but no cached properties; none of a class."""
     found = {}
     if isinstance(value, type):
         return found
@@ -50,7 +53,16 @@ def attributes(value):
                 with contextlib.suppress(AttributeError):
                     found[member.__name__] = member.__get__(value)
     own = getattr(value, "__dict__", None)
-    return {**found, **own} if type(own) is dict else found
+    if type(own) is dict:
+        found.update((name, part) for name, part in own.items() if not is_computed(name, type(value)))
+    return found
+
+
+def is_computed(name, kind):
+    """Whether an attribute is the result of a `cached_property`, which a right function need not have used."""
+    found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+    is_cached = any(CACHED_PROPERTY.search(base.__name__) for base in type(found).__mro__)
+    return is_cached and not hasattr(type(found), "__set__")
 
 
 def properties(value):
@@ -140,12 +152,15 @@ def observed(called, positional, named, new_attributes=None):
     if called.__name__ == "__init__":
         known[0] = new_attributes
     before = [state(value, names) for value, names in zip(given, known)]
-    result = listed(called(*positional, **named))
+    result = listed(called(*positional, **named), called)
     return result, before, [state(value, names) for value, names in zip(given, known)]
 
 
-def listed(result):
-    """The first members of an iterator, and any other value itself."""
+def listed(result, called):
+    """The first members of an iterator that a function returns, and any other value itself. A comparison that returns
+    `NotImplemented` says that the values are different."""
+    if result is NotImplemented and called.__name__ in ("__eq__", "__ne__"):
+        return called.__name__ == "__ne__"
     return list(itertools.islice(result, MOST_ITERATED)) if hasattr(type(result), "__next__") else result
 
 
@@ -182,7 +197,8 @@ class Made:
         named = named or {}
         given = [*positional, *named.values()]
         before = [plain(value) for value in given]
-        result = self.made[-1] = listed(function(module, name)(*positional, **named))
+        called = function(module, name)
+        result = self.made[-1] = listed(called(*positional, **named), called)
         return outcome(given, result, before, [plain(value) for value in given], True)
 
 
