@@ -12,8 +12,7 @@ use crate::error::{Error, FailureKind, Result};
 use crate::files::hex;
 use crate::masked::ready::ReadyPaper;
 use crate::run::machine::Machine;
-use crate::run::stop_signal;
-use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault};
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, stop_signal};
 use crate::score::read_result;
 use crate::suite::{ResultRule, Stdout};
 

@@ -13,8 +13,7 @@ use async_trait::async_trait;
 
 pub use cell::{CellAuthor, CellRecord, CellState, split_cells};
 
-use crate::run::stop_signal;
-use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox};
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox, stop_signal};
 
 /// Maximum bytes of a cell's output; the middle of longer output is dropped.
 pub const MOST_OUTPUT: usize = 4 << 20;

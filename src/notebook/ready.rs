@@ -25,9 +25,8 @@ use crate::run::check::Measurement;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::family::{AttemptOutput, Collected, Item, Ready, ScoringInput, Staged};
 use crate::run::machine::Machine;
-use crate::run::stop_signal;
 use crate::sample::Sample;
-use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience};
+use crate::sandbox::{Command, ExecLimits, Exit, Fault, Sandbox, patience, stop_signal};
 use crate::workspace::Snapshot;
 
 /// Time limit of a probe, a script that checks for a sign of progress.

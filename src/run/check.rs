@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::stop_signal;
 use crate::agent::measure::{CheckRunner, MOST_OUTPUT, NoResult, removal, wall};
 use crate::agent::{self, Check};
+use crate::sandbox::stop_signal;
 use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox, patience};
 use crate::score::read_result;
 

@@ -28,7 +28,6 @@ pub mod scratch;
 pub mod serving;
 pub(crate) mod shared;
 pub(crate) mod soundness;
-pub mod stop_signal;
 pub(crate) mod store;
 mod tail;
 mod verification;

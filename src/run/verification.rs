@@ -13,9 +13,9 @@ use super::family::{AttemptOutput, Ready, Staged};
 use super::gpus::Lease;
 use super::results::CheckKey;
 use super::round;
-use super::stop_signal::is_stopping;
 use crate::agent::{Event, Trajectory};
 use crate::error::{Error, FailureKind, Result, with_causes};
+use crate::sandbox::stop_signal::is_stopping;
 use crate::sandbox::{EvidenceKind, Fault, Loss, Sandbox, evidence_in};
 use crate::workspace::Workspace;
 

@@ -21,6 +21,7 @@ pub mod search;
 mod searched;
 mod setup;
 mod starved;
+pub mod stop_signal;
 mod watch;
 
 use std::collections::BTreeMap;

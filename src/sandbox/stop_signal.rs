@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::sandbox::{Command, Exec, ExecLimits, Fault, Sandbox};
+use super::{Command, Exec, ExecLimits, Fault, Sandbox};
 
 /// Longest time that is assumed to pass until the stop signal for a job has reached all its processes.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub async fn exec(sandbox: &mut dyn Sandbox, command: &Command, limits: &ExecLim
 /// Returns whether the run is being stopped. A process of a sandbox ended at the time `since`, perhaps by a signal that
 /// stops the whole job. This process would get that signal at most [`LONGEST_DELAY`] later, so the function waits until
 /// then.
-pub(super) async fn is_stopping(since: Instant, cancel: &CancellationToken) -> bool {
+pub(crate) async fn is_stopping(since: Instant, cancel: &CancellationToken) -> bool {
     let left = LONGEST_DELAY.saturating_sub(since.elapsed());
     cancel.is_cancelled() || tokio::time::timeout(left, cancel.cancelled()).await.is_ok()
 }
