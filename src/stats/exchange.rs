@@ -152,7 +152,8 @@ impl StandardPool {
         let mut columns: Vec<Vec<f64>> = values.iter().map(|value| standard_units(value, furthest)).collect();
         if pool.first > 1 {
             // Twice as far, because few distances far from the usual ones are what a wrong spread looks like.
-            columns.extend(values.iter().map(|value| standard_units(&distances(value), 2.0 * furthest)));
+            columns
+                .extend(values.iter().map(|value| standard_units(&sizes(&centred(&bounded(value))), 2.0 * furthest)));
         }
         let rows = (0..pool.draws.len()).map(|draw| columns.iter().map(|column| column[draw]).collect()).collect();
         let totals = columns.iter().map(|column| column.iter().sum()).collect();
@@ -176,34 +177,41 @@ impl StandardPool {
     }
 }
 
-/// The distances of values from their median.
-fn distances(values: &[f64]) -> Vec<f64> {
-    let values: Vec<f64> = values.iter().map(|value| value.clamp(-LARGEST, LARGEST)).collect();
-    let middle = median(values.clone());
-    values.into_iter().map(|value| (value - middle).abs()).collect()
+fn bounded(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| value.clamp(-LARGEST, LARGEST)).collect()
+}
+
+/// The distances of values from their median, negative for values below it.
+fn centred(values: &[f64]) -> Vec<f64> {
+    let middle = median(values.to_vec());
+    values.iter().map(|value| value - middle).collect()
+}
+
+fn sizes(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| value.abs()).collect()
 }
 
 /// Values as distances from their median in standard deviations, with far values moved closer; zeros if all values are
 /// equal.
 fn standard_units(values: &[f64], furthest: f64) -> Vec<f64> {
-    let values: Vec<f64> = values.iter().map(|value| value.clamp(-LARGEST, LARGEST)).collect();
-    let middle = median(values.clone());
-    let mut far = distances(&values);
-    let size = |value: &f64| value.abs();
-    let reach = far.iter().copied().fold(0.0, f64::max);
-    if reach <= ROUNDING * values.iter().map(size).fold(0.0, f64::max) {
+    let values = bounded(values);
+    let centred = centred(&values);
+    let (mut far, sizes) = (sizes(&centred), sizes(&values));
+    let largest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+    let reach = largest(&far);
+    if reach <= ROUNDING * largest(&sizes) {
         return vec![0.0; values.len()];
     }
     // If most values are equal, the others say how far values usually are from the median. What counts as equal must
     // not depend on the largest value, which may be absurd.
-    let rounding = ROUNDING * median(values.iter().map(size).collect());
+    let rounding = ROUNDING * median(sizes);
     if median(far.clone()) <= rounding {
         far.retain(|&distance| distance > rounding);
     }
     // For normal values, the standard deviation is 1.4826 times the median distance from the median.
     let most = (furthest * 1.4826 * median(far)).min(reach);
     // Divide first, so that no square overflows.
-    let near: Vec<f64> = values.iter().map(|value| ((value - middle) / most).clamp(-1.0, 1.0)).collect();
+    let near: Vec<f64> = centred.iter().map(|value| (value / most).clamp(-1.0, 1.0)).collect();
     let mean = near.iter().sum::<f64>() / near.len() as f64;
     let deviation = (near.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / near.len() as f64).sqrt();
     near.into_iter().map(|value| value / deviation).collect()

@@ -368,7 +368,7 @@ fn other_code(candidates: &[String], own: &str) -> Vec<(Tree, String)> {
             |line: &&str| line.starts_with("import ") || line.starts_with("from ") && line.contains(" import ");
         let imports: Vec<&str> = text.lines().filter(is_import).filter(|line| parsed(line).is_ok()).collect();
         let imports = imports.join("\n");
-        (!imports.is_empty()).then(|| Some((parsed(&imports).ok()?.1, imports)))?
+        if imports.is_empty() { None } else { Some((parsed(&imports).ok()?.1, imports)) }
     };
     candidates.iter().filter(|text| *text != own).filter_map(code).collect()
 }

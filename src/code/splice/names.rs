@@ -217,7 +217,7 @@ pub(super) fn bindings(tree: &Tree, source: &str) -> Vec<Binding> {
 /// comes with the whole statement. What is bound in a loop or in `if __name__ == ...` is left out, because it belongs to
 /// an example of how to call the function, and so are variables that are computed by `function` itself.
 pub(super) fn offered(tree: &Tree, source: &str, function: &str) -> Vec<Binding> {
-    let root = tree.root_node();
+    let (root, all) = (tree.root_node(), bindings(tree, source));
     let mut found = Vec::new();
     for statement in root.named_children(&mut root.walk()) {
         let range = statement.byte_range();
@@ -234,7 +234,7 @@ pub(super) fn offered(tree: &Tree, source: &str, function: &str) -> Vec<Binding>
             continue;
         }
         let is_compound = matches!(statement.kind(), "try_statement" | "if_statement" | "with_statement");
-        let own = bindings(tree, source).into_iter().filter(|binding| range.contains(&binding.start));
+        let own = all.iter().filter(|binding| range.contains(&binding.start)).cloned();
         found.extend(own.map(|binding| Binding {
             kind: if is_compound { BindingKind::Code(range.clone()) } else { binding.kind },
             ..binding

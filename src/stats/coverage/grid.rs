@@ -113,7 +113,8 @@ pub(super) enum Estimand {
     /// samples equal the paper's mean or vary around it.
     Papers(f64),
     /// pass@1, averaged over the papers of the run. Their mean probabilities are drawn as for [`Estimand::Papers`], from
-    /// a beta distribution with this sum of parameters. The true value is the average of the means that were drawn, weighted by the papers' numbers of samples.
+    /// a beta distribution with this sum of parameters. The true value is the average of the means that were drawn,
+    /// weighted by the papers' numbers of samples.
     Correlated(f64),
     /// pass@1 of a second contender, whose pass probabilities have this distribution, minus pass@1 of the first
     /// contender.
