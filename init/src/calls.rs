@@ -290,12 +290,15 @@ fn denied(place: Surroundings) -> CallRules {
         // The total of System V shared memory is limited only in an IPC namespace that the init has made.
         denied.insert(libc::SYS_shmget, Vec::new());
     }
+    // For other families, the kernel makes a socket, and may load a module, before it refuses to make a pair.
+    let mut pairs: Vec<Rule> = vec![vec![condition(0, Comparison::Unequal, libc::AF_UNIX as u64)]];
     if place == Surroundings::Host {
         denied.extend(DENIED_ON_THE_HOST.iter().chain(DENIED_ON_THE_HOST_HERE).map(|call| (*call, Vec::new())));
-        // Even a socket of a connected pair could send to any socket file if it is a datagram socket.
-        let datagram = masked(1, 0xf, libc::SOCK_DGRAM as u64);
-        denied.insert(libc::SYS_socketpair, vec![vec![datagram]]);
+        // Even a socket of a connected pair could send to any socket file if it is a datagram socket. The kernel makes
+        // a datagram socket of `SOCK_RAW`, too.
+        pairs.extend([libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| vec![masked(1, 0xf, kind as u64)]));
     }
+    denied.insert(libc::SYS_socketpair, pairs);
     denied
 }
 

@@ -32,7 +32,8 @@ impl FilledCode {
     }
 
     /// Replaces a masked function or region (a group of statements) by the code in a reply. Returns the path and the
-    /// new bytes of the changed file.
+    /// new bytes of the changed file. If the whole function around a region was replaced, the reply must define this
+    /// function, because statements alone cannot be put in place of the region.
     ///
     /// # Errors
     /// Returns an error message to show to the model if the reply does not contain the code, or if the code does not
@@ -56,6 +57,7 @@ impl FilledCode {
         };
         let spliced = match (self.regions.get(&place), index) {
             (Some(at), index) => module.splice_region(index, at, reply)?,
+            (None, Some(index)) if function.region.is_some() => module.splice_definition(index, reply)?,
             (None, Some(index)) => module.splice(index, reply)?,
             (None, None) => return Err("what stands for the missing part is gone".to_owned()),
         };
@@ -67,5 +69,41 @@ impl FilledCode {
             .collect();
         self.code.modules.insert(file.clone(), module);
         Ok((file, spliced.bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::TaskRegion;
+
+    #[test]
+    fn statements_for_a_region_of_a_replaced_function_are_refused_and_a_whole_function_is_accepted() {
+        let masked = "def f(x):\n    raise NotImplementedError\n    y = x\n    raise NotImplementedError\n";
+        let line = "    raise NotImplementedError";
+        let region = |start: usize| TaskFunction {
+            at: "m.py::f[part]".to_owned(),
+            description: String::new(),
+            passages: Vec::new(),
+            region: Some(TaskRegion {
+                file: "m.py".into(),
+                function: Some("f".to_owned()),
+                lines: 1,
+                stand_in: start..start + line.len(),
+                range: start..start + line.len(),
+            }),
+        };
+        let functions = [masked.find(line).unwrap(), masked.rfind(line).unwrap()].map(region);
+        let code = Code::new([(PathBuf::from("m.py"), masked.as_bytes().to_vec())]);
+        let mut filled = FilledCode::new(code, &functions);
+        let mut put = |place: usize, reply: &str| -> Result<String, String> {
+            let (_, bytes) = filled.put(&functions, place, reply)?;
+            Ok(String::from_utf8(bytes).unwrap())
+        };
+        let whole = "def f(x):\n    return 2 * x\n";
+        assert_eq!(put(0, whole).unwrap(), whole);
+        let fault = put(1, "```python\nreturn y\n```").unwrap_err();
+        assert!(fault.contains("another reply has already replaced the whole function"), "{fault}");
+        assert_eq!(put(1, &whole.replace('2', "3")).unwrap(), whole.replace('2', "3"));
     }
 }

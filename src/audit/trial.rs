@@ -169,7 +169,7 @@ impl Bench {
             return Ok(known);
         }
         let outcome = self.run_again(trial).await?;
-        if self.keeps {
+        if self.keeps && is_by_the_code(trial, &outcome) {
             self.journal.put(key, &outcome)?;
         }
         Ok(outcome)
@@ -320,6 +320,7 @@ impl Bench {
         parts.add(&self.ready.env.digest);
         parts.add(&self.ready.env.python);
         parts.add(self.machine.backend.name());
+        parts.add(serde_json::to_vec(&self.machine.limits).unwrap_or_default());
         if let Some(base) = &self.ready.base {
             parts.add(base);
         }
@@ -338,6 +339,18 @@ impl Bench {
         }
         parts.finish()
     }
+}
+
+/// Whether a trial's outcome is certain to be due to its code, and not to a busy machine, so that it can be stored. A
+/// result is; so is an exit code of changed code, and a time limit that the command reached by computing. A failure of
+/// the unchanged code is not, because it passed when gold was recorded; nor is a signal, such as that of a full memory.
+fn is_by_the_code(trial: &Trial<'_>, outcome: &ExperimentOutcome) -> bool {
+    let failed = match outcome.exit {
+        Exit::Code(_) => true,
+        Exit::TimedOut => outcome.cpu >= 0.5 * outcome.wall,
+        _ => false,
+    };
+    outcome.result.is_ok() || (failed && !trial.files.is_empty())
 }
 
 /// Reads the regular files of a folder, except those that are too large; empty if the folder is gone.

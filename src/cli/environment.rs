@@ -33,6 +33,12 @@ impl EnvOptions {
 }
 
 impl ChannelOptions {
+    /// Returns the given options as arguments for another process.
+    pub fn arguments(&self) -> Vec<String> {
+        let alias = self.channel_alias.as_ref().map(|alias| format!("--channel-alias={alias}"));
+        alias.into_iter().chain(self.offline.then(|| "--offline".to_owned())).collect()
+    }
+
     /// Converts to the options of [`crate::env`], for envs of this kind.
     pub fn options(&self, kind: EnvKind) -> EnvBuildOptions {
         EnvBuildOptions { kind, alias: self.channel_alias.clone(), offline: self.offline, ..EnvBuildOptions::default() }

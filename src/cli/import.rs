@@ -164,6 +164,15 @@ fn mlrc(arguments: &Mlrc) -> Result<()> {
     let suite = arguments.suite.open_own()?;
     let mut published = PublishedFolder::open(&arguments.folder)?;
     let decisions = decisions(arguments)?;
+    for (id, number) in decisions.at.keys() {
+        let papers = published.papers.iter().filter(|paper| paper.id == *id);
+        let mut read = papers.filter_map(|paper| paper.paper.as_ref().ok()).peekable();
+        let is_refused = read.peek().is_none() && published.papers.iter().any(|paper| paper.id == *id);
+        if !is_refused && !read.any(|paper| paper.functions.iter().any(|function| function.number == *number)) {
+            return Err(Error::usage(format!("`--at {id}:{number}`: there is no function {number} in a paper `{id}`"))
+                .hint("the numbers are those of the published list of functions"));
+        }
+    }
     for id in &arguments.paper {
         if !published.papers.iter().any(|paper| paper.id == *id) {
             let known: Vec<&str> = published.papers.iter().map(|paper| paper.id.as_str()).collect();

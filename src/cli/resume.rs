@@ -70,19 +70,40 @@ fn not_shared(run: &RunFile) -> Error {
 }
 
 impl Arguments {
+    /// Returns the given options that are not stored with the run, for the tasks of its job.
+    fn task_arguments(&self, jobs: Option<usize>) -> Result<Vec<String>> {
+        let mut arguments = vec![format!("--cache={}", self.places.cache()?.display())];
+        arguments.extend(jobs.map(|jobs| format!("--jobs={jobs}")));
+        arguments.extend(self.places.named_scratch().map(|scratch| format!("--scratch={}", scratch.display())));
+        if let Some(suite) = &self.suite {
+            let suite = std::path::absolute(suite).map_err(|error| Error::io("resolve", suite, error))?;
+            arguments.push(format!("--suite={}", suite.display()));
+        }
+        arguments.extend(self.max_cost.map(|dollars| format!("--max-cost={dollars}")));
+        arguments.extend(self.no_baseline.then(|| "--no-baseline".to_owned()));
+        arguments.extend(self.unchecked.then(|| "--unchecked".to_owned()));
+        arguments.extend(self.changed_suite.then(|| "--changed-suite".to_owned()));
+        arguments.extend(self.shards.is_mixed().then(|| "--mixed-sandboxes".to_owned()));
+        arguments.extend(self.fresh.argument());
+        arguments.extend(self.channels.arguments());
+        Ok(arguments)
+    }
+
     /// Continues a run as a Slurm job: with the run's existing job, or with a new job if the run was only planned.
     async fn resubmit(&self, folder: &Path) -> Result<ProgramExit> {
         let (_, run) = Store::open(folder)?;
         if run.sharing.is_none() {
             return Err(not_shared(&run).hint("start a new run with `run --slurm`"));
         }
+        if self.json_events || self.require_pass {
+            return Err(Error::usage("`--json-events` and `--require-pass` are for attempts of this process")
+                .hint("leave them out; `autoexperiment report RUN` shows the results of a job"));
+        }
         let job = if let Some(array) = JobArray::read(folder)? {
-            array.job
+            self.slurm.changed(array.job, self.jobs, self.task_arguments(self.jobs)?)?
         } else {
             let jobs = self.jobs.unwrap_or(run.configuration.jobs);
-            let mut arguments = vec![format!("--jobs={jobs}"), format!("--cache={}", self.places.cache()?.display())];
-            arguments.extend(self.fresh.argument());
-            self.slurm.job(jobs, arguments)?
+            self.slurm.job(jobs, self.task_arguments(Some(jobs))?)?
         };
         if self.slurm.is_dry() { slurm::show_script(folder, &job) } else { slurm::submit(folder, job).await }
     }

@@ -254,6 +254,7 @@ impl Arguments {
         arguments.extend(self.unchecked.then(|| "--unchecked".to_owned()));
         arguments.extend(self.fresh.argument());
         arguments.extend(self.shards.is_mixed().then(|| "--mixed-sandboxes".to_owned()));
+        arguments.extend(self.env.channels.arguments());
         self.slurm.job(jobs, arguments)
     }
 

@@ -192,7 +192,7 @@ pub fn print(text: &str) -> Result<()> {
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::internal("failed to serialise output").because(error))?;
-    print(&(text + "\n"))
+    print(&(crate::report::safe_json(&text) + "\n"))
 }
 
 /// Width of a table on a terminal of unknown width, in columns.

@@ -9,7 +9,7 @@ use super::naming::run_folder;
 use super::shared::print;
 use crate::agent::Trajectory;
 use crate::error::{Error, Result};
-use crate::report::{Colour, clean, trajectory_text, verdict_lines};
+use crate::report::{Colour, clean, safe_json, trajectory_text, verdict_lines};
 use crate::run::reading::{ReadableRun, read};
 use crate::run::{AttemptRecord, StoredTrajectory, counting};
 
@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         let text = std::fs::read_to_string(&first.path)
             .map_err(|error| Error::store("failed to read trajectory").at(&first.path, None).because(error))?;
-        return print(&text);
+        return print(&safe_json(&text));
     }
     let terminal = std::io::stdout().is_terminal();
     let colours = terminal && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());

@@ -22,9 +22,9 @@ pub(super) struct SlurmOptions {
     /// again, `status` shows it, `cancel` ends it.
     #[arg(long)]
     slurm: bool,
-    /// Number of shards, each a task of the array.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TASKS)), requires = "slurm")]
-    shards: u32,
+    /// Number of shards, each a task of the array [default: 4].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TASKS)), requires = "slurm")]
+    shards: Option<u32>,
     /// Partition to submit to.
     #[arg(long, requires = "slurm")]
     partition: Option<String>,
@@ -77,7 +77,7 @@ impl SlurmOptions {
         let program = std::env::current_exe()
             .map_err(|error| Error::machine("failed to find the path of this program").because(error))?;
         Ok(SlurmJob {
-            shards: self.shards,
+            shards: self.shards.unwrap_or(4),
             partition: self.partition.clone(),
             account: self.account.clone(),
             constraint: self.constraint.clone(),
@@ -91,6 +91,41 @@ impl SlurmOptions {
             arguments,
         })
     }
+
+    /// Changes a run's job by the options that were given. Each task gets `arguments` instead of its earlier arguments
+    /// of the same names, and makes `jobs` attempts in parallel if this is given.
+    ///
+    /// # Errors
+    /// Kind `Usage` for another number of shards.
+    pub fn changed(&self, job: SlurmJob, jobs: Option<usize>, arguments: Vec<String>) -> Result<SlurmJob> {
+        if let Some(shards) = self.shards.filter(|shards| *shards != job.shards) {
+            return Err(Error::usage(format!("the job has {} shards, and cannot get {shards}", job.shards))
+                .hint("leave out `--shards`; other processes can join with `resume RUN --shard I/N`"));
+        }
+        let given = self.job(jobs.unwrap_or(job.cpus), arguments)?;
+        Ok(SlurmJob {
+            shards: job.shards,
+            partition: given.partition.or(job.partition),
+            account: given.account.or(job.account),
+            constraint: given.constraint.or(job.constraint),
+            time: given.time.or(job.time),
+            notice: given.notice.or(job.notice),
+            memory: given.memory.or(job.memory),
+            gpus: given.gpus.or(job.gpus),
+            cpus: given.cpus,
+            template: if self.slurm_template.is_some() { given.template } else { job.template },
+            program: given.program,
+            arguments: replaced(job.arguments, given.arguments),
+        })
+    }
+}
+
+/// Replaces the arguments of these names, and adds the others. An argument is `--name` or `--name=value`.
+fn replaced(mut arguments: Vec<String>, given: Vec<String>) -> Vec<String> {
+    let name = |argument: &str| argument.split('=').next().unwrap_or(argument).to_owned();
+    arguments.retain(|old| given.iter().all(|new| name(new) != name(old)));
+    arguments.extend(given);
+    arguments
 }
 
 /// Prints the script and how it would be submitted.
@@ -116,7 +151,7 @@ pub async fn submit(folder: &Path, job: SlurmJob) -> Result<ProgramExit> {
     let known = array.queue().tasks()?;
     let new: Vec<u32> = (1..=array.job.shards).filter(|task| !known.contains_key(task)).collect();
     if !known.is_empty() {
-        talk!("{} tasks are in Slurm's queue already", known.len());
+        talk!("{} tasks are in Slurm's queue already; options given now count for tasks submitted later", known.len());
     } else if !new.is_empty() {
         let submitted = array.submit(&new)?;
         talk!("submitted job {} with {} tasks", clean(&submitted.job), array.job.shards);
@@ -240,4 +275,16 @@ pub fn status(folder: &Path) -> Option<String> {
             format!("Slurm job {jobs}: {}", states.join(", "))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replaced;
+
+    #[test]
+    fn an_argument_replaces_the_earlier_one_of_its_name() {
+        let list = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let now = replaced(list("--jobs=2 --cache=a --fresh"), list("--cache=b --fresh --max-cost=3"));
+        assert_eq!(now, list("--jobs=2 --cache=b --fresh --max-cost=3"));
+    }
 }

@@ -206,6 +206,15 @@ fn is_object(value: &Value) -> bool {
     value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("object"))
 }
 
+/// Whether a recorded value is an object that JSON cannot express, or contains one.
+pub fn holds_object(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => is_object(value) || map.values().any(holds_object),
+        Value::Array(values) => values.iter().any(holds_object),
+        _ => false,
+    }
+}
+
 /// Extracts the expected calls of a right program from its record.
 #[must_use]
 pub fn expected(record: &[FunctionCall]) -> Vec<ExpectedCall> {

@@ -15,26 +15,12 @@ use super::manifest::Instruction;
 use super::program::Program;
 use super::ready::ReadyCommands;
 use crate::error::{Error, Result};
-use crate::files::{DiskCache, PartsDigest};
+use crate::files::{DiskCache, PartsDigest, executable_digest};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::run::soundness::ConstantChanges;
 use crate::sandbox::Exit;
 use crate::score::Rule;
-
-/// Version of the code that records and judges programs. Part of the cache key, in addition to instruction, gold and
-/// changed program.
-const VERSION: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    include_str!("argv.rs"),
-    include_str!("calls.rs"),
-    include_str!("changes.rs"),
-    include_str!("judge.rs"),
-    include_str!("observe.rs"),
-    include_str!("program.rs"),
-    include_str!("ready.rs"),
-    include_str!("recorder.py"),
-);
 
 /// Results of changing the constants of a repo's gold programs.
 #[derive(Debug, Default)]
@@ -53,10 +39,11 @@ struct CachedChange {
 }
 
 /// Changes the constants of each instruction's gold program, one at a time, and runs each changed program. Outcomes are
-/// cached, so that an interrupted search continues; `fresh` ignores the cache.
+/// cached, so that an interrupted search continues; `fresh` ignores the cache. Another build of this program does not
+/// use the outcomes.
 ///
 /// # Errors
-/// Kind `Infrastructure` if a sandbox is lost.
+/// Kind `Infrastructure` if a sandbox is lost; the errors of [`executable_digest`].
 pub async fn search(
     ready: &ReadyCommands,
     machine: &Machine,
@@ -65,6 +52,7 @@ pub async fn search(
     observer: &dyn Observer,
 ) -> Result<ConstantTrials> {
     let loaded = &ready.loaded;
+    let executable = executable_digest()?;
     let kept = DiskCache::at(&machine.cache.join("changes"));
     let overlay = loaded.overlay();
     let mut trials = Vec::new();
@@ -80,7 +68,7 @@ pub async fn search(
             let (kept, done) = (&kept, done.clone());
             async move {
                 let mut key = PartsDigest::default();
-                for part in [VERSION, ready.snapshot.content(), &ready.env.digest, &change.code] {
+                for part in [executable, ready.snapshot.content(), &ready.env.digest, &change.code] {
                     key.add(part);
                 }
                 for part in [json!(instruction), json!(gold), json!(machine.backend.name())] {

@@ -13,21 +13,20 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::argv;
-use super::calls::{Leeway, compare, equal, is_same, value};
+use super::calls::{Leeway, compare, equal, holds_object, is_same, value};
+use super::changed_run::{self, CHANGED_RUN, score_outcome};
 use super::errors::{ErrorKind, classify};
 use super::gold::GoldRun;
-use super::manifest::{Expect, Instruction};
-use super::observe::{ParserCall, ProgramRecord};
+use super::manifest::Instruction;
+use super::observe::{ParserCall, ProgramRecord, package};
 use super::program::{AnswerProgram, answer_object, find};
 use crate::sandbox::Exit;
 use crate::score::ml_bench::{Argument, StaticCheck, read_arguments, shipped_check, shipped_ran, strict_check};
-use crate::score::{ExperimentVerdict, Rule, Tolerance, ValueVerdict, Verdict, score_experiment};
+use crate::score::{ExperimentVerdict, Rule, ValueVerdict, Verdict};
 use crate::suite::ResultRule;
 
 /// Id of the check that verification runs.
 pub const RUN: &str = "run";
-/// Id of the check in which the program is run a second time, with an argument changed.
-pub(super) const CHANGED_RUN: &str = "changed run";
 
 /// Reads the record of the program's run from the results of verification; `None` if the program was not run.
 pub(super) fn run_record(results: &Map<String, Value>) -> Option<ProgramRecord> {
@@ -146,9 +145,10 @@ impl InstructionJudge<'_> {
         let outcome = self.instruction.expect.outcome.then(|| self.outcome(&observed));
         let is_outcome = outcome.as_ref().is_none_or(|outcome| outcome.pass);
         let arguments = self.arguments(&observed, &text, is_outcome);
-        let shifted = self.shifted(&observed);
-        let is_shifted = shifted.as_ref().is_none_or(|shifted| shifted.pass);
-        let pass = is_kind && ended && arguments.pass && is_outcome && is_shifted;
+        let shift = self.gold.shift.as_ref();
+        let changed = shift.and_then(|shift| changed_run::verdict(shift, &observed, &self.instruction.expect));
+        let is_changed = changed.as_ref().is_none_or(|changed| changed.pass);
+        let pass = is_kind && ended && arguments.pass && is_outcome && is_changed;
         let hits = arguments.hits.iter().filter(|hit| **hit).count();
         let all = self.asked.len();
         let share = match (arguments.basis, arguments.pass) {
@@ -190,7 +190,7 @@ impl InstructionJudge<'_> {
                 )
             },
         ];
-        checks.extend(outcome.into_iter().chain(shifted));
+        checks.extend(outcome.into_iter().chain(changed));
         Verdict {
             pass: if self.rule == Rule::Reference { is_shipped } else { pass },
             score: Some(if ended && is_kind { share } else { 0.0 }),
@@ -222,28 +222,6 @@ impl InstructionJudge<'_> {
         let verdict = score_outcome("outcome", gold, observed.outcome.as_ref(), &self.instruction.expect);
         let reason = verdict.reason.clone().or_else(|| observed.no_outcome.clone());
         ExperimentVerdict { reason: reason.filter(|_| !verdict.pass), ..verdict }
-    }
-
-    /// Scores the run in which the recorder changed an argument of the program: the result must be that of the right
-    /// program with the same change. Returns `None` if no such run is needed. A run that is needed but has no result,
-    /// for example because the program ended its sandbox, fails.
-    fn shifted(&self, observed: &ProgramRecord) -> Option<ExperimentVerdict> {
-        let gold = self.gold.shift.as_ref()?;
-        let got = match &observed.shifted {
-            Some(got) => got.clone(),
-            None if gold.shift.applies(observed) => Err("the program did not end its second run".to_owned()),
-            None => return None,
-        };
-        let verdict = score_outcome("changed outcome", &gold.outcome, got.as_ref().ok(), &self.instruction.expect);
-        let name = &gold.shift.name;
-        let error = got.err().filter(|error| !error.is_empty());
-        let reason = error.or_else(|| verdict.reason.clone()).unwrap_or_else(|| {
-            format!(
-                "with the argument `{name}` changed at run time, the result differs from the right program's with the \
-                 same change"
-            )
-        });
-        Some(ExperimentVerdict { reason: (!verdict.pass).then_some(reason), ..verdict })
     }
 
     fn arguments(&self, observed: &ProgramRecord, text: &[bool], is_outcome: bool) -> Arguments {
@@ -305,10 +283,6 @@ impl InstructionJudge<'_> {
     /// are not in the same package, or if the other command lacks a requested argument that the right program's command
     /// has.
     fn as_gold(&self, call: &ParserCall) -> Option<ParserCall> {
-        let package = |file: &str| {
-            let rest = file.strip_prefix("site-packages/")?;
-            rest.split_once('/').map(|(package, _)| package.to_owned())
-        };
         let knows = |gold: &&ParserCall| {
             let asked = self.asked.iter().map(|argument| argument.name.replace('-', "_"));
             let mut asked = asked.filter(|name| gold.parsed.contains_key(name));
@@ -421,9 +395,12 @@ impl InstructionJudge<'_> {
 
     fn agrees(&self, name: &str, right: &Value, call: &ParserCall) -> bool {
         let leeway = self.leeway();
+        // A real command line gives an object only where the right program's command line gives one, too. Other objects
+        // come from a program that calls the parser itself.
+        let is_possible = |got: &Value| holds_object(right) || !holds_object(got);
         self.is_result(right)
             || leeway.has(name)
-            || call.parsed.get(name).is_some_and(|got| is_same(right, got, name, leeway))
+            || call.parsed.get(name).is_some_and(|got| is_possible(got) && is_same(right, got, name, leeway))
     }
 
     /// Whether a value is the path of the file from which the result is read. In that case, the result itself shows
@@ -441,8 +418,7 @@ impl InstructionJudge<'_> {
     }
 
     fn leeway(&self) -> Leeway<'_> {
-        let Expect { free, unordered, .. } = &self.instruction.expect;
-        Leeway { free, unordered }
+        self.instruction.expect.leeway()
     }
 
     /// Judges the arguments by parser calls. Each parser call of the right program is compared with the program's
@@ -510,22 +486,6 @@ impl InstructionJudge<'_> {
 /// The elements of a list, or the value itself.
 fn parts(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice).iter()
-}
-
-/// Scores a result: numbers with the instruction's tolerance, whole numbers and texts exactly.
-pub(super) fn score_outcome(id: &str, gold: &Value, got: Option<&Value>, expect: &Expect) -> ExperimentVerdict {
-    let tolerance = Tolerance { relative: expect.relative(), ..Tolerance::default() };
-    let mut verdict = score_experiment(id, gold, got, &tolerance);
-    for one in verdict.values.iter_mut().filter(|one| one.pass && expect.tolerance.is_none()) {
-        let (Some(right), Some(got)) = (one.gold.as_i64(), one.got.as_ref().and_then(Value::as_f64)) else { continue };
-        #[allow(clippy::float_cmp, clippy::cast_precision_loss, reason = "whole numbers are equal or they are not")]
-        if right as f64 != got {
-            one.pass = false;
-            one.reason = Some("not the same whole number".to_owned());
-            verdict.pass = false;
-        }
-    }
-    verdict
 }
 
 fn check(id: &str, pass: bool, reason: Option<String>) -> ExperimentVerdict {
@@ -625,6 +585,43 @@ mod tests {
         // Records of earlier versions contain the result of the second run.
         let earlier = ProgramRecord { shifted: Some(Ok(json!({ "x": 2 }))), ..record.clone() };
         assert!(verdict(&instruction, &gold, &earlier, None).pass);
+    }
+
+    #[test]
+    fn a_known_result_fails_if_the_argument_to_change_is_an_object_or_parsed_by_another_command() {
+        let instruction = instruction("outcome = true");
+        let at = "site-packages/tool/main.py";
+        let shift = |at: &str| json!({ "shift": { "at": at, "name": "n", "old": 3, "new": 4 }, "outcome": { "x": 2 } });
+        let outcome = json!({ "x": 1 });
+        let parsed = |file: &str, n: Value| -> ParserCall {
+            serde_json::from_value(json!({ "file": file, "parsed": { "n": n } })).unwrap()
+        };
+        let parsing = gold(&json!({ "calls": [parsed(at, json!(3))], "shift": shift(at), "outcome": outcome }));
+        let judged = |file: &str, n: Value, changed: Option<Value>| {
+            let record = ProgramRecord { calls: vec![parsed(file, n)], ..record() };
+            verdict(&instruction, &parsing, &record, changed).pass
+        };
+        let right = || Some(json!({ "result": { "x": 2 } }));
+        for file in [at, "site-packages/tool/other.py"] {
+            assert!(judged(file, json!(3), right()) && !judged(file, json!(3), None), "{file}");
+            for n in [json!({ "object": "object" }), json!([3])] {
+                assert!(!judged(file, n, None), "{file}");
+            }
+        }
+
+        let call = |n: Value| json!({ "function": "a.py::f", "direct": true, "set": { "n": n } });
+        let functions = json!([{ "function": "a.py::f", "set": { "n": 3 } }]);
+        let calling = gold(&json!({ "functions": functions, "shift": shift("a.py::f"), "outcome": outcome }));
+        let judged = |n: Value, changed: Option<Value>| {
+            let functions = Some(vec![serde_json::from_value(call(n)).unwrap()]);
+            verdict(&instruction, &calling, &ProgramRecord { functions, ..record() }, changed)
+        };
+        assert!(judged(json!(3), right()).pass && !judged(json!(3), None).pass);
+        for n in [json!({ "object": "object" }), json!([3])] {
+            let verdict = judged(n, None);
+            let reasons: Vec<&str> = verdict.experiments.iter().filter_map(|check| check.reason.as_deref()).collect();
+            assert!(!verdict.pass && reasons.iter().any(|it| it.contains("cannot be changed")), "{reasons:?}");
+        }
     }
 
     #[test]

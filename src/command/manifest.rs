@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::calls::Leeway;
 use crate::error::{Error, Result};
 use crate::files::{from_toml, line_naming};
 use crate::score::ml_bench::{Argument, ProgramKind, read_arguments};
@@ -170,6 +171,12 @@ impl Expect {
     #[must_use]
     pub fn relative(&self) -> f64 {
         self.tolerance.as_ref().map_or(EXACT, |loose| loose.relative)
+    }
+
+    /// Permitted differences from the right program's arguments.
+    #[must_use]
+    pub(super) fn leeway(&self) -> Leeway<'_> {
+        Leeway { free: &self.free, unordered: &self.unordered }
     }
 }
 

@@ -5,11 +5,13 @@
 //! [`Commands`] is the family. A [`manifest::CommandSet`] holds a repo's instructions. [`context`] selects the
 //! documentation for an attempt: the less it helps, the more difficult the sample is. [`program`] extracts the program
 //! from an answer, [`observe`] runs it and records its calls and arguments ([`calls`], [`argv`]), and [`judge`] gives
-//! the verdicts: our strict ones and, in addition, those published with ML-Bench. [`gold`] stores the results of the
-//! right programs, and [`changes`] shows that a changed right program fails.
+//! the verdicts: our strict ones and, in addition, those published with ML-Bench. A second run with a changed argument
+//! ([`changed_run`]) shows that the program computes its result. [`gold`] stores the results of the right programs, and
+//! [`changes`] shows that a changed right program fails.
 
 mod argv;
 mod calls;
+mod changed_run;
 pub mod changes;
 pub mod check;
 mod constants;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::argv::{self, StartedProgram};
-use super::calls::{FunctionCall, RecordedCalls, WatchedFunctions, equal};
+use super::calls::{FunctionCall, RecordedCalls, WatchedFunctions};
 use super::manifest::{CommandSet, Instruction};
 use super::program::{Program, file_name};
 use crate::run::check::tail;
@@ -107,13 +107,21 @@ pub struct ParserCall {
     pub rest: Vec<Value>,
 }
 
+/// Returns the installed package of a file that is given as in [`ParserCall::file`]; `None` for a file of the repo, and
+/// for a module that is not in a package.
+pub(super) fn package(file: &str) -> Option<&str> {
+    let (package, _) = file.strip_prefix("site-packages/")?.split_once('/')?;
+    Some(package)
+}
+
 /// An argument that the recorder changes in a second run, when the program passes the argument to the repo's code. The
 /// program cannot know the change in advance. If the program really uses the argument as its record says, its result is
 /// then the same as that of the gold program with the same change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shift {
-    /// The function that gets the argument, or the file that calls a parser.
+    /// The function that gets the argument, or the file that calls a parser. For a file of an installed package, the
+    /// argument is also changed if another file of the package calls a parser.
     pub at: String,
     /// Name of the argument.
     pub name: String,
@@ -277,17 +285,6 @@ pub(super) async fn observe_shifted(
     Ok(again.outcome.filter(|_| again.exit == Exit::Code(0)).ok_or(reason))
 }
 
-impl Shift {
-    /// Whether the program must be run a second time with the argument changed: its first run succeeded, and the record
-    /// contains the argument with the value to change.
-    pub(super) fn applies(&self, observed: &ProgramRecord) -> bool {
-        let has = |map: &Map<String, Value>| map.get(&self.name).is_some_and(|value| equal(value, &self.old));
-        observed.exit == Exit::Code(0)
-            && (observed.calls.iter().any(|call| call.file == self.at && has(&call.parsed))
-                || observed.functions.iter().flatten().any(|call| call.function == self.at && has(&call.set)))
-    }
-}
-
 impl<'a> RecordingPlan<'a> {
     /// Returns a copy of the plan with which the program ends as soon as one of its parsers has parsed arguments, and
     /// is not run a second time with a changed argument.
@@ -365,5 +362,81 @@ pub async fn read_file(sandbox: &mut dyn Sandbox, path: &Path) -> Result<Option<
         Ok(bytes) => Ok(Some(bytes)),
         Err(Fault::Refused(_)) => Ok(None),
         Err(lost) => Err(lost),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use serde_json::json;
+
+    use super::super::calls::equal;
+    use super::*;
+
+    #[test]
+    fn the_recorder_compares_arguments_as_verdicts_do() {
+        let values = [
+            json!(0.3),
+            json!(1.0 - 0.7),
+            json!(0.300_000_1),
+            json!(1),
+            json!(1.0),
+            json!(true),
+            json!("1"),
+            json!(null),
+            json!([1, 0.3]),
+            json!([1, 1.0 - 0.7]),
+            json!([1]),
+            json!({ "a": 0.3, "b": "x" }),
+            json!({ "b": "x", "a": 1.0 - 0.7 }),
+            json!({ "a": 0.3 }),
+        ];
+        let pairs = values.iter().flat_map(|one| values.iter().map(move |other| [one, other]));
+        let pairs: Vec<[&Value; 2]> = pairs.collect();
+        let program = format!("{RECORDER}\nprint(json.dumps([equal(*pair) for pair in json.loads(sys.argv[1])]))\n");
+        let mut command = Command::new("python3");
+        command.args(["-I", "-c", &program, &json!(pairs).to_string()]).env_remove("AUTOEXPERIMENT_RECORDER");
+        let ran = command.output().unwrap();
+        let found: Vec<bool> = serde_json::from_slice(&ran.stdout).unwrap();
+        let expected: Vec<bool> = pairs.iter().map(|[one, other]| equal(one, other)).collect();
+        assert_eq!(found, expected, "{}", String::from_utf8_lossy(&ran.stderr));
+        assert!(equal(&values[0], &values[1]) && !equal(&values[0], &values[2]));
+    }
+
+    #[test]
+    fn the_recorder_changes_an_argument_of_each_parser_of_a_package_even_if_the_argument_differs_by_rounding() {
+        let folder = tempfile::tempdir().unwrap();
+        let tool = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--share', type=float)\n\
+                    print(parser.parse_args().share)\n";
+        for (path, text) in [
+            ("recorder/sitecustomize.py", RECORDER),
+            ("site-packages/tool/__init__.py", ""),
+            ("site-packages/tool/other.py", tool),
+            ("root/run.sh", ""),
+        ] {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let place = |path: &str| folder.path().join(path).display().to_string();
+        let run = |at: &str, share: &str| {
+            let shift = json!({ "at": at, "name": "share", "old": 0.3, "new": 0.4 });
+            let plan = json!({
+                "out": place("record.jsonl"), "root": place("root"), "program": place("root/run.sh"), "packages": [],
+                "functions": false, "watch": null, "stops": false, "shift": shift,
+            });
+            std::fs::write(place("plan.json"), plan.to_string()).unwrap();
+            let mut command = Command::new("python3");
+            command.args(["-m", "tool.other", "--share", share]).current_dir(place("root"));
+            command.env("PYTHONPATH", format!("{}:{}", place("recorder"), place("site-packages")));
+            let ran = command.env("AUTOEXPERIMENT_RECORDER", place("plan.json")).output().unwrap();
+            [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).concat()
+        };
+        assert_eq!(run("site-packages/tool/main.py", "0.3"), "0.4");
+        assert_eq!(run("site-packages/tool/other.py", "0.30000000000000004"), "0.4");
+        assert_eq!(run("site-packages/tool/other.py", "0.31"), "0.31");
+        assert_eq!(run("site-packages/other/main.py", "0.3"), "0.3");
+        assert_eq!(run("tool/main.py", "0.3"), "0.3");
     }
 }

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
+use super::changed_run::{CHANGED_RUN, is_needed};
 use super::context::README;
 use super::gold::GoldRun;
-use super::judge::{CHANGED_RUN, InstructionJudge, RUN, run_record};
+use super::judge::{InstructionJudge, RUN, run_record};
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
 use super::observe::{ProgramRecord, RecordingPlan, Shift, observe, observe_shifted, read_file};
@@ -103,7 +104,7 @@ impl ReadyCommands {
         let mut observed = observe(sandbox.as_mut(), program, instruction, plan).await.map_err(lost)?;
         sandbox.destroy().await.map_err(lost)?;
         workspace.remove()?;
-        if let Some(shift) = plan.shift.filter(|shift| shift.applies(&observed)) {
+        if let Some(shift) = plan.shift.filter(|shift| is_needed(shift, &observed)) {
             let workspace = machine.workspace(&self.snapshot, &[])?;
             let mut sandbox = machine.backend.start(&machine.spec(&self.env, &workspace, gpu.as_ref())).await?;
             let shifted = observe_shifted(sandbox.as_mut(), program, instruction, plan, shift).await.map_err(lost)?;
@@ -251,7 +252,7 @@ impl Ready for ReadyCommands {
     fn repeats(&self, staged: &Staged<'_>, _evidence: &AttemptOutput<'_>, results: &Map<String, Value>) -> bool {
         let Some((_, gold)) = self.staged_gold(staged) else { return false };
         let observed = run_record(results);
-        gold.shift.as_ref().zip(observed).is_some_and(|(gold, observed)| gold.shift.applies(&observed))
+        gold.shift.as_ref().zip(observed).is_some_and(|(gold, observed)| is_needed(&gold.shift, &observed))
     }
 
     /// Runs the program a second time, with an argument changed (see [`Shift`]). The sandbox is a fresh one, because a

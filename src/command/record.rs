@@ -9,12 +9,12 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::calls::{equal, expected};
+use super::changed_run::score_outcome;
 use super::changes::noticed_by;
 use super::gold::{CommandGold, FORMAT, GoldRun, ShiftOutcome};
 use super::item::CommandItem;
-use super::judge::score_outcome;
 use super::loaded::LoadedCommands;
-use super::manifest::Instruction;
+use super::manifest::{Expect, Instruction};
 use super::observe::{ParserCall, ProgramRecord, RecordingPlan, Shift};
 use super::program::Program;
 use super::ready::{ReadyCommands, right};
@@ -144,7 +144,7 @@ async fn shifted(
     machine: &Machine,
 ) -> Result<Option<ShiftOutcome>> {
     let Some(outcome) = &gold.outcome else { return Ok(None) };
-    for shift in shifts(gold).into_iter().take(MOST_SHIFTS) {
+    for shift in shifts(instruction, gold).into_iter().take(MOST_SHIFTS) {
         let plan = RecordingPlan { shift: Some(&shift), ..gold.plan(&ready.loaded.set) };
         let observed = ready.run(&right(instruction), instruction, &plan, machine).await?;
         if let Some(Ok(changed)) = observed.shifted
@@ -161,14 +161,17 @@ async fn shifted(
 /// line, the parsed arguments that the instruction requests are changed. Otherwise, fractions and seeds that are passed
 /// to functions are changed. Other numbers, such as counts, are not changed, because a change may affect two right
 /// programs differently: one program may write the original count a second time, another may read the changed count
-/// from the object that was created with it.
-fn shifts(gold: &GoldRun) -> Vec<Shift> {
+/// from the object that was created with it. Arguments that right programs may pass with another value, or as a list in
+/// another order, are not changed either.
+fn shifts(instruction: &Instruction, gold: &GoldRun) -> Vec<Shift> {
+    let Expect { free, unordered, .. } = &instruction.expect;
     let parsed = gold.calls.iter().flat_map(|call| call.parsed.iter().map(|entry| (&call.file, entry)));
     let set = gold.functions.iter().filter(|_| gold.calls.is_empty());
     let set = set.flat_map(|call| call.set.iter().map(|entry| (&call.function, entry)));
     let set = set.filter(|(_, (name, value))| value.is_f64() || name.contains("seed") || name.contains("state"));
     let asked = |name: &str| gold.changes.keys().any(|asked| asked.replace('-', "_") == name);
     let found = parsed.filter(|(_, (name, _))| asked(name)).chain(set);
+    let found = found.filter(|(_, (name, _))| !free.contains_key(*name) && !unordered.contains(*name));
     let found = found.filter_map(|(at, (name, old))| {
         Some(Shift { at: at.clone(), name: name.clone(), old: old.clone(), new: raised(old)? })
     });

@@ -234,8 +234,9 @@ class Recorder:
                 if recorder.stops:
                     os._exit(0)
                 shift = recorder.shift
-                if shift and shift["at"] == file and recorder.plain(getattr(parsed, shift["name"], None)) == shift["old"]:
-                    setattr(parsed, shift["name"], shift["new"])
+                if shift and is_at(shift["at"], file):
+                    if equal(recorder.plain(getattr(parsed, shift["name"], None)), shift["old"]):
+                        setattr(parsed, shift["name"], shift["new"])
             return parsed, rest
 
         argparse.ArgumentParser.parse_known_args = parse_known_args
@@ -447,7 +448,7 @@ class Recorder:
             for value in list(bound.arguments.values())[is_made:]:
                 self.write_digest(value)
         shift = self.shift
-        if shift and shift["at"] == name and self.plain(values.get(shift["name"])) == shift["old"]:
+        if shift and shift["at"] == name and equal(self.plain(values.get(shift["name"])), shift["old"]):
             if shift["name"] in bound.arguments:
                 bound.arguments[shift["name"]] = shift["new"]
             else:
@@ -485,6 +486,33 @@ def is_object(value):
     if isinstance(value, dict):
         return list(value) == ["object"] or any(map(is_object, value.values()))
     return isinstance(value, list) and any(map(is_object, value))
+
+
+def equal(one, other):
+    """Whether two JSON values are equal. As in verdicts, numbers are compared up to rounding in the last digits, and True
+    equals 1."""
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        try:
+            return abs(one - other) <= 1e-14 * max(abs(one), abs(other))
+        except OverflowError:
+            return one == other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(equal(part, other[key]) for key, part in one.items())
+    return one == other
+
+
+def is_at(at, file):
+    """Whether a file that calls a parser is the file `at`, or in the same installed package, whose other commands may have
+    the same effect."""
+    return at == file or "::" not in at and package(at) is not None and package(at) == package(file)
+
+
+def package(file):
+    """The installed package of a file; None for a file of the repository, or of no package."""
+    parts = file.split("/")
+    return parts[1] if parts[0] == "site-packages" and len(parts) > 2 else None
 
 
 def trampoline(*args, **kwargs):

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::env::is_from_index;
 use crate::error::{Error, Result};
 
 /// Versions of Python that a new env accepts by default.
@@ -58,7 +59,7 @@ pub fn read(path: &Path) -> Result<Vec<String>> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        if line.starts_with(['-', '.', '/']) || line.contains("://") || line.contains('@') {
+        if !is_from_index(line) {
             return Err(Error::usage(format!("`{line}` cannot be locked by version and hash"))
                 .at(path, Some(number + 1))
                 .hint("list the packages themselves, as in `--requirements numpy==2.2.6,scipy==1.15.3`"));

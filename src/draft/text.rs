@@ -63,9 +63,12 @@ impl TextSource {
     /// Same as [`Self::scrubbed`], with these values as the gold values.
     #[must_use]
     pub fn without_results(&self, values: &[f64]) -> ScrubbedPaper {
-        let scrubbed = scrub(&self.text, &ScrubOptions { format: self.format, gold: values });
+        let is_latex = self.format == MarkupFormat::Latex;
+        // Expand the author's own commands first: what is around a number in the text tells whether it is a result.
+        let expanded = if is_latex { expanded(&self.text) } else { self.text.clone() };
+        let scrubbed = scrub(&expanded, &ScrubOptions { format: self.format, gold: values });
         let (removed, numbers) = (scrubbed.removed(), scrubbed.numbers.len());
-        let text = if self.format == MarkupFormat::Latex { from_latex(&scrubbed.text) } else { scrubbed.text };
+        let text = if is_latex { from_latex(&scrubbed.text) } else { scrubbed.text };
         ScrubbedPaper { text, removed, numbers }
     }
 }
@@ -86,8 +89,7 @@ pub fn title(text: &str) -> Option<String> {
 /// markup is kept. Removes the preamble, and comments, which may contain forgotten results.
 #[must_use]
 fn from_latex(source: &str) -> String {
-    let text: String = source.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
-    let mut text = expanded(&text);
+    let mut text: String = source.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
     let heading = title(&text).map(|title| format!("# {title}\n\n"));
     if let Some((_, body)) = text.split_once("\\begin{document}") {
         text = body.split("\\end{document}").next().unwrap_or(body).to_owned();
@@ -121,12 +123,13 @@ fn expanded(text: &str) -> String {
     /// Maximum depth to which commands are expanded whose definitions use other commands.
     const DEEPEST: usize = 4;
     let definition = Regex::new(
-        r"\\(?:newcommand\*?|renewcommand\*?|def)\s*\{?(\\[A-Za-z]+)\}?\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
+        r"\\(?:newcommand\*?|renewcommand\*?|providecommand\*?|def)\s*\{?(\\[A-Za-z]+)\}?\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}",
     );
     let command = Regex::new(r"(\\[A-Za-z]+)(?:\{\}|\\ )?");
     let (Ok(definition), Ok(command)) = (definition, command) else { return text.to_owned() };
+    let valid: String = text.lines().filter_map(uncommented).fold(String::new(), |text, line| text + line + "\n");
     let own: BTreeMap<String, String> =
-        definition.captures_iter(text).map(|found| (found[1].to_owned(), found[2].to_owned())).collect();
+        definition.captures_iter(&valid).map(|found| (found[1].to_owned(), found[2].to_owned())).collect();
     let mut text = definition.replace_all(text, "").into_owned();
     for _ in 0..DEEPEST {
         let next = command.replace_all(&text, |found: &regex::Captures<'_>| {
@@ -207,9 +210,20 @@ mod tests {
                       \\title{\\this: steps}\n\\begin{document}\n\\maketitle\nThe \\this\\ goes, \\two{far}, \\thistle.\n\
                       \\end{document}\n";
         assert_eq!(
-            from_latex(source),
+            from_latex(&expanded(source)),
             "# \\textsf{walk}er: steps\n\nThe \\textsf{walk}er goes, \\two{far}, \\thistle.\n"
         );
+    }
+
+    #[test]
+    fn results_in_the_authors_own_latex_commands_are_removed() {
+        let source = "\\newcommand{\\acc}{93.4\\xspace}\n\\def\\best{\\textbf{87.1}\\%}\n% \\newcommand{\\steps}{50.5}\n\
+                      \\newcommand{\\steps}{200}\n\\begin{document}\n\\section{Results}\nWe reach an accuracy of \\acc{} and \
+                      a recall of \\best.\n\\section{Method}\nTraining takes \\steps{} steps.\n\\end{document}\n";
+        let text =
+            TextSource { text: source.to_owned(), title: None, format: MarkupFormat::Latex }.without_results(&[]);
+        assert!(!text.text.contains("93.4") && !text.text.contains("87.1"), "{}", text.text);
+        assert!(text.text.contains("takes 200 steps"), "{}", text.text);
     }
 
     #[test]

@@ -14,7 +14,7 @@ for parent, folders, names in os.walk(folder):
     folders[:] = [name for name in folders if name != "__pycache__"]
     files += [os.path.join(parent, name) for name in names if name.endswith(".py") and "\n" not in parent + name]
 files.sort()
-command = [sys.executable, "-m", "compileall", "-q", "-q", "--invalidation-mode", "unchecked-hash"]
+command = [sys.executable, "-I", "-S", "-m", "compileall", "-q", "-q", "--invalidation-mode", "unchecked-hash"]
 for prefix in strip:
     command += ["-s", prefix]
 command += ["-i", "-"]

@@ -164,14 +164,35 @@ impl EnvironmentFile {
         if requirement.starts_with('-') {
             return refuse("is an option of pip, not a package");
         }
-        if requirement.contains("://") || requirement.contains('@') || requirement.starts_with(['.', '/']) {
-            return refuse("does not come from a package index, so it cannot be locked by version and hash");
-        }
-        if requirement.is_empty() || requirement.contains(['\n', '\\']) {
+        if requirement.is_empty() || has_line_break(requirement) || requirement.contains('\\') {
             return refuse("is not a package");
+        }
+        if !is_from_index(requirement) {
+            return refuse("does not come from a package index, so it cannot be locked by version and hash");
         }
         Ok(())
     }
+}
+
+/// Whether a requirement is for a package of an index. pip takes one with a slash, or with the ending of an archive, for
+/// a file or a folder, and would run the code in it. pip also ends a line at some control characters, so that what
+/// follows would be a requirement or an option of its own.
+#[must_use]
+pub fn is_from_index(requirement: &str) -> bool {
+    const ARCHIVES: [&str; 11] =
+        [".whl", ".zip", ".tar", ".tgz", ".tbz", ".txz", ".tlz", ".gz", ".bz2", ".xz", ".lzma"];
+    let package = requirement.split(';').next().unwrap_or_default().trim().to_lowercase();
+    let is_file = package.contains('/') || ARCHIVES.iter().any(|ending| package.ends_with(ending));
+    let begins_well = package.starts_with(|letter: char| letter.is_ascii_alphanumeric());
+    begins_well
+        && !is_file
+        && !requirement.contains('@')
+        && !requirement.contains("://")
+        && !has_line_break(requirement)
+}
+
+fn has_line_break(text: &str) -> bool {
+    text.contains(|letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}'))
 }
 
 impl Environment {
@@ -218,5 +239,34 @@ impl Environment {
     /// Whether an interpreter with this version of Python is accepted.
     pub(super) fn accepts(&self, version: PythonVersion) -> bool {
         self.python.matches(version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_from_index;
+
+    #[test]
+    fn requirements_that_pip_takes_for_files_folders_or_further_lines_do_not_come_from_an_index() {
+        for package in ["numpy", "numpy==2.3.5", "a.b-c[d,e]>=1,<2; python_version < '3.12'", "zope.interface ~= 5.0"] {
+            assert!(is_from_index(package), "{package}");
+        }
+        for other in [
+            "./a",
+            "/a",
+            "x/../tasks/a",
+            "a.whl",
+            "A.TAR.GZ; python_version > '3'",
+            "-e a",
+            "a @ file:///b",
+            "git+https://a/b",
+            "a\r-e b",
+            "a\u{2028}b",
+            "a\u{c}b",
+            "{a}",
+            "",
+        ] {
+            assert!(!is_from_index(other), "{other:?}");
+        }
     }
 }

@@ -28,6 +28,7 @@ pub(crate) use cache::{cached, default_cache, remove_cached, remove_downloads};
 pub use choice::{EnvBuildOptions, EnvKind};
 #[cfg(feature = "conda")]
 pub use conda::Conda;
+pub use environment::is_from_index;
 pub(crate) use index::{PipIndexes, pip_indexes};
 pub use interpreter::newest as newest_python;
 pub use python::{accepts, readable as python_range};

@@ -110,7 +110,10 @@ pub(super) async fn compile(
     on_progress: OnProgress<'_>,
 ) {
     // The bytecode has no modification times of source files, so that two builds of one lock are identical.
-    let mut arguments = vec![OsStr::new("-c"), OsStr::new(include_str!("compile_all.py")), folder.as_os_str()];
+    // Without `-I` and `-S`, files of the installed packages (`.pth`) or of the current folder could run code.
+    let options = ["-I", "-S", "-c", include_str!("compile_all.py")];
+    let mut arguments: Vec<&OsStr> = options.iter().map(OsStr::new).collect();
+    arguments.push(folder.as_os_str());
     arguments.extend(stripped.map(Path::as_os_str));
     // Ignore a failure, because it only makes imports slower.
     let _ = run(python, &arguments, "compile", 0, Some(lock), on_progress).await;

@@ -10,6 +10,7 @@ use toml::{Table, Value};
 use super::index::normalised;
 use super::requirement_files::{declared, ini, listed_in_files, literal_list, poetry_list};
 use crate::draft::metadata::{self, text};
+use crate::env::is_from_index;
 
 /// Names of extras and groups that hold what tests need.
 const TEST_GROUPS: [&str; 9] =
@@ -282,12 +283,7 @@ impl Requirements {
                     }
                     continue;
                 }
-                let lockable = !one.starts_with(['-', '.', '/', '{'])
-                    && !one.contains("://")
-                    && !one.contains('@')
-                    && !one.contains(['{', '\\', '\n'])
-                    && one.starts_with(|c: char| c.is_ascii_alphanumeric());
-                if !lockable {
+                if !is_from_index(&one) || one.contains(['{', '\\']) {
                     self.left_out.push(format!("{one}: names a URL, path or option, not a package by its name"));
                 } else if is_test && is_tool(&named) {
                     self.left_out.push(format!("{one}: a developer's tool"));

@@ -1,12 +1,14 @@
 //! File handling: append-only JSON lines ([`Appender`], [`json_lines`]), files that appear completely or not at all
 //! ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]), digests ([`PartsDigest`], [`hex`]), disk caches
 //! ([`DiskCache`]), file names of bounded length ([`bounded`]), the current time ([`now`]), temporary folders that can
-//! be cleaned up after a kill ([`Temporary`]), checks of folders ([`usable`]), types stored as text (`stored_as_text`),
-//! and TOML with all of its errors ([`from_toml`]).
+//! be cleaned up after a kill ([`Temporary`]), checks of folders ([`usable`]), texts in any usual encoding
+//! ([`readable_text`]), the digest of this program (`executable_digest`), types stored as text (`stored_as_text`), and TOML with all of its errors ([`from_toml`]).
 
 mod clock;
+mod decoded;
 mod digest;
 mod disk_cache;
+mod executable;
 mod failpoint;
 mod lines;
 mod name;
@@ -18,8 +20,10 @@ pub mod usable;
 mod whole;
 
 pub use clock::now;
+pub use decoded::{readable_text, without_utf16};
 pub use digest::{PartsDigest, hex};
 pub use disk_cache::DiskCache;
+pub(crate) use executable::executable_digest;
 pub(crate) use failpoint::write_all;
 pub use lines::{Appender, JsonLine, json_lines};
 pub use name::{bounded, may_be_bounded};

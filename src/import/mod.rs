@@ -23,7 +23,6 @@ use serde_json::Value;
 use crate::draft::{Draft, repo, text};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::scrub::{MarkupFormat, ScrubOptions, scrub};
 use crate::suite::{Dependencies, LoadedPaper, Suite, result_numbers};
 use crate::workspace::repo_digest;
 
@@ -223,14 +222,13 @@ fn paper_text(
     for (_, result) in results {
         result_numbers(result, &mut |value| values.push(value));
     }
-    let scrubbed =
-        scrub(&source.text, &ScrubOptions { format: MarkupFormat::detect(&paper.text, &source.text), gold: &values });
-    if scrubbed.removed() > 0 {
+    let scrubbed = source.without_results(&values);
+    if scrubbed.removed > 0 {
         findings.push(ImportRemark::correction(
             "paper.md",
             format!(
                 "{} results were still in the published text and have been removed; check the remaining text",
-                scrubbed.removed()
+                scrubbed.removed
             ),
         ));
     }

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{StoredReply, stored_replies};
+use crate::agent::spec::labelled;
+use crate::agent::{AgentSpec, StoredReply, stored_replies};
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::masked::withheld;
 use crate::run::reading::read;
-use crate::run::{AttemptRecord, counting, is_file_name};
+use crate::run::{AttemptRecord, RunFile, counting, is_file_name};
 use crate::suite::{LoadedPaper, Suite};
 
 #[derive(Deserialize)]
@@ -216,6 +217,8 @@ pub fn compare_replies(file: &Path, folder: &Path) -> Result<ComparedReplies> {
         .map(|(_, reply)| ((reply.paper, reply.unit, reply.attempt), reply.passed))
         .collect();
     let run = read::<AttemptRecord>(folder)?;
+    let label = agent_of(file, run.run.as_ref(), folder)?;
+    let is_reply = |record: &AttemptRecord| *record.agent == *label;
     let suite = run.run.as_ref().map(|run| run.configuration.suite.clone()).unwrap_or_default();
     let suite = Suite::open(&suite)?;
     let mut papers: BTreeMap<String, LoadedPaper> = BTreeMap::new();
@@ -266,9 +269,34 @@ pub fn compare_replies(file: &Path, folder: &Path) -> Result<ComparedReplies> {
     Ok(compared)
 }
 
-/// Whether a record belongs to the agent `replies`, which submits stored replies.
-fn is_reply(record: &AttemptRecord) -> bool {
-    record.agent.split('-').next() == Some("replies")
+/// Returns the label of the run's agent `replies` that submitted the replies of this file. If the run has only one agent
+/// of this kind, the file may have moved since.
+///
+/// # Errors
+/// Kind `Usage` if the run has several such agents, and none or more than one of them with this file.
+fn agent_of(file: &Path, run: Option<&RunFile>, folder: &Path) -> Result<String> {
+    let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let configuration = run.map(|run| &run.configuration);
+    let agents = configuration.map(|it| labelled(&it.agents, &it.settings)).unwrap_or_default();
+    let of_replies: Vec<(String, &PathBuf)> = agents
+        .into_iter()
+        .filter_map(|(label, spec)| if let AgentSpec::Replies(path) = spec { Some((label, path)) } else { None })
+        .collect();
+    let of_file: Vec<&String> =
+        of_replies.iter().filter(|(_, path)| whole(path) == whole(file)).map(|(label, _)| label).collect();
+    match (&of_file[..], &of_replies[..]) {
+        ([label], _) => Ok((*label).clone()),
+        ([], [(label, _)]) => Ok(label.clone()),
+        ([], []) => Ok("replies".to_owned()),
+        _ => Err(Error::usage(format!(
+            "run `{}` has {} agents `replies`, of which {} used `{}`",
+            folder.display(),
+            of_replies.len(),
+            of_file.len(),
+            file.display()
+        ))
+        .hint("give the file's path as in the run's command, from the same folder")),
+    }
 }
 
 /// Returns the first known reason why an attempt failed: details of its end, or else a reason in its verdict.

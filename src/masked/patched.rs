@@ -1,5 +1,7 @@
 //! Reconstructs a file after an attempt: the masked file with the attempt's own patch.
 
+use crate::workspace::quoted;
+
 /// Applies a unified diff of [`crate::workspace`] to one file's text. Returns the text unchanged if the diff does not
 /// name the file.
 ///
@@ -48,7 +50,7 @@ pub(super) fn patched(patch: &str, path: &str, before: &str) -> Result<String, S
 
 /// Returns the lines of a patch that are about this file, without the heading line.
 fn section<'patch>(patch: &'patch str, path: &str) -> Option<Vec<&'patch str>> {
-    let heading = format!("diff --git a/{path} b/{path}");
+    let heading = format!("diff --git {} {}", quoted("a/", path), quoted("b/", path));
     // Lines of hunks begin with `+`, `-`, a space or a backslash, so no line of a file can look like a heading.
     let mut lines = patch.split('\n').skip_while(|line| *line != heading);
     lines.next()?;
@@ -72,6 +74,12 @@ mod tests {
             prop_assert_eq!(patched(&patch, "a/b.py", &before), Ok(after));
             prop_assert_eq!(patched(&patch, "a/c.py", &before), Ok(before));
         }
+    }
+
+    #[test]
+    fn a_patch_is_applied_to_a_file_whose_name_needs_quotes() {
+        let patch = String::from_utf8(unified_diff("é/x \"y\".py", b"a\n", b"b\n")).unwrap();
+        assert_eq!(patched(&patch, "é/x \"y\".py", "a\n"), Ok("b\n".to_owned()));
     }
 
     #[test]

@@ -25,12 +25,14 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::episode::reward::figures;
-use crate::episode::tasks::{Split, TaskChoice};
+use crate::episode::tasks::{Split, TaskChoice, Tasks};
 use crate::episode::{Episode, EpisodeHost, NotStarted, Progress};
 use crate::error::{Error, Result};
 use crate::openenv::access::{Access, BoundAddress, ServeAddress, admit};
 use crate::report::{SummaryOptions, brief_console, summarise};
+use crate::run::family::Item;
 use crate::run::{ClientName, outcomes};
+use crate::sample::COMMAND;
 use tools::{DrawArguments, StartArguments};
 
 /// Time after which a call returns even if its work is not finished. The client can then wait for the outcome by
@@ -145,7 +147,7 @@ impl Shared {
                 json!({
                     "paper": item.id(), "title": facts.title, "authors": facts.authors, "year": facts.year,
                     "url": facts.url, "experiments": facts.experiments.len(), "n": sizes,
-                    "text": facts.text.is_some().then(|| uri(item.id())),
+                    "text": shown_text(tasks, item.as_ref()).is_some().then(|| uri(item.id())),
                 })
             })
             .collect();
@@ -269,6 +271,13 @@ fn uri(id: &str) -> String {
     format!("paper://{id}")
 }
 
+/// Returns the text that every attempt at an item may read. The samples of the family `command` differ in how much of
+/// the text they show, so that family has no such text.
+fn shown_text(tasks: &Tasks, item: &dyn Item) -> Option<String> {
+    let withholds = tasks.family().name() == COMMAND;
+    item.facts().text.filter(|_| !withholds)
+}
+
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
@@ -304,11 +313,11 @@ impl ServerHandler for McpServer {
         _context: RequestContext<RoleServer>,
     ) -> std::result::Result<ListResourcesResult, ErrorData> {
         let mut resources = Vec::new();
-        for item in self.shared.host.tasks().items() {
-            let facts = item.facts();
-            if facts.text.is_some() {
+        let tasks = self.shared.host.tasks();
+        for item in tasks.items() {
+            if shown_text(tasks, item.as_ref()).is_some() {
                 let about = "The paper's text without its results.";
-                resources.push(Resource::new(uri(item.id()), facts.title).with_description(about));
+                resources.push(Resource::new(uri(item.id()), item.facts().title).with_description(about));
             }
         }
         Ok(ListResourcesResult::with_all_items(resources))
@@ -319,8 +328,9 @@ impl ServerHandler for McpServer {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> std::result::Result<ReadResourceResponse, ErrorData> {
-        let items = self.shared.host.tasks().items();
-        let found = items.iter().find(|item| uri(item.id()) == request.uri).and_then(|item| item.facts().text);
+        let tasks = self.shared.host.tasks();
+        let item = tasks.items().iter().find(|item| uri(item.id()) == request.uri);
+        let found = item.and_then(|item| shown_text(tasks, item.as_ref()));
         let Some(text) = found else {
             return Err(ErrorData::resource_not_found("there is no such text", None));
         };

@@ -22,10 +22,10 @@ pub(super) const CHANGES: &str = "changes";
 pub(super) const PACKAGES: &str = "site-packages/";
 /// Name for the code of a file that is outside of its functions. A task that permits changes of this part also permits
 /// changes of [`IMPORTS`].
-const MODULE: &str = "<module>";
+pub(super) const MODULE: &str = "<module>";
 /// Name of a file's import statements outside of functions. They form a part of their own, because other changed code
 /// often needs a new import, while other statements outside of functions set the values that the program computes with.
-const IMPORTS: &str = "<imports>";
+pub(super) const IMPORTS: &str = "<imports>";
 
 /// Parts of the repository that a solution may change.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +74,17 @@ impl PermittedChanges {
         let Some((file, function)) = part.split_once("::") else { return self.files.is_match(part) };
         let allows = |name: &str| self.functions.get(file).is_some_and(|known| known.contains(name));
         self.files.is_match(file) || allows(function) || (function == IMPORTS && allows(MODULE))
+    }
+
+    /// Whether a solution may change at least one definition of this function, given as `file::Class.method`. If a file
+    /// defines a function several times, the permitted parts contain the number of a definition, as in `f#2`.
+    #[must_use]
+    pub(super) fn allows_a_definition(&self, part: &str) -> bool {
+        let is_known = |(file, function): (&str, &str)| {
+            let mut known = self.functions.get(file).into_iter().flatten();
+            known.any(|label| label.split_once('#').is_some_and(|(name, _)| name == function))
+        };
+        self.allows_function(part) || part.split_once("::").is_some_and(is_known)
     }
 }
 

@@ -5,8 +5,10 @@ use std::path::Path;
 use regex::Regex;
 use serde_json::Map;
 
+use super::changes::{IMPORTS, MODULE, PACKAGES};
 use super::loaded::LoadedTask;
 use super::manifest::LandmarkCheck;
+use crate::code::Module;
 use crate::suite::GoldValues;
 
 /// Files of this size in bytes or more are not searched, because such long files are data.
@@ -31,15 +33,13 @@ pub fn problems(task: &LoadedTask) -> Vec<String> {
     found
 }
 
-/// Checks that the files named in `may_change` exist, and that a solution may not replace the whole entry script.
+/// Checks that the files and functions named in `may_change` exist, and that a solution may not replace the whole entry
+/// script.
 fn may_change(task: &LoadedTask, found: &mut Vec<String>) {
     let manifest = &task.manifest;
-    for part in manifest.may_change.iter().filter(|part| !part.starts_with("site-packages/")) {
-        let file = part.split("::").next().unwrap_or(part);
-        if !file.contains(['*', '?', '[', '{']) && !task.repo_dir.join(file).is_file() {
-            found.push(format!("`may_change` names `{part}`, and the repo has no such file"));
-        }
-    }
+    let parts = manifest.may_change.iter().filter(|part| !part.starts_with(PACKAGES));
+    let missing = parts.filter_map(|part| Some((part, missing_in(&task.repo_dir, part)?)));
+    found.extend(missing.map(|(part, what)| format!("`may_change` names `{part}`, and the repo has no such {what}")));
     let is_free = task.permitted.allows_function(&manifest.entry);
     if is_free && manifest.may_change.iter().any(|part| !part.contains("::")) {
         found.push(format!(
@@ -47,6 +47,21 @@ fn may_change(task: &LoadedTask, found: &mut Vec<String>) {
             manifest.entry
         ));
     }
+}
+
+/// Returns which part of `file::function` a repo does not have, `file` or `function`; `None` if it has both. A file
+/// without a function may be a glob.
+fn missing_in(repo: &Path, part: &str) -> Option<&'static str> {
+    let Some((file, function)) = part.split_once("::") else {
+        let is_glob = part.contains(['*', '?', '[', '{']);
+        return (!is_glob && !repo.join(part).is_file()).then_some("file");
+    };
+    if !repo.join(file).is_file() {
+        return Some("file");
+    }
+    let has_function = |module: Module| module.functions().iter().any(|known| known.label() == function);
+    let is_there = [MODULE, IMPORTS].contains(&function) || Module::read(repo, Path::new(file)).is_ok_and(has_function);
+    (!is_there).then_some("function")
 }
 
 /// Checks that the env and the entry script exist, and that all packages have hashes.
@@ -118,6 +133,28 @@ fn check_texts(task: &LoadedTask, found: &mut Vec<String>) {
         let text = if is_text { std::fs::read_to_string(entry.path()).ok() } else { None };
         if let (Some(text), Ok(path)) = (text, entry.path().strip_prefix(&task.repo_dir)) {
             look(path, &text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_functions_that_a_repo_does_not_have_are_found() {
+        let repo = tempfile::tempdir().unwrap();
+        let twice = "    def x(self):\n        pass\n";
+        let source = format!("def f():\n    pass\n\nclass A:\n    def g(self):\n        pass\n{twice}{twice}");
+        std::fs::write(repo.path().join("a.py"), source).unwrap();
+        for part in ["a.py", "b/**", "a.py::f", "a.py::A.g", "a.py::A.x#2", "a.py::<module>", "a.py::<imports>"] {
+            assert_eq!(missing_in(repo.path(), part), None, "{part}");
+        }
+        for part in ["a.py::g", "a.py::A", "a.py::A.x", "a.py::A.x#3"] {
+            assert_eq!(missing_in(repo.path(), part), Some("function"), "{part}");
+        }
+        for part in ["b.py", "b.py::f", "*.py::f"] {
+            assert_eq!(missing_in(repo.path(), part), Some("file"), "{part}");
         }
     }
 }

@@ -45,7 +45,8 @@ pub fn instructions(task: &LoadedTask, withheld: &[usize]) -> String {
     let _ = writeln!(
         text,
         "\nRun `{}` for real and submit what it gives, with all digits: it is run again on the files and packages that you \
-         leave. Change only what the task needs: other changes of the given files fail, and new Python files are left out.",
+         leave. Its code must run in one process. Change only what the task needs: other changes of the given files fail, \
+         and new Python files are left out.",
         manifest.entry
     );
     text

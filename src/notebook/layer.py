@@ -4,13 +4,18 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import venv
 
 LAYER = request["layer"]
 MOST = 1 << 20
+# Plain names and versions of packages. pip could take other texts for options or for files of the attempt.
+NAME = r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?"
+VERSION = r"[A-Za-z0-9][A-Za-z0-9.!+_-]*"
 
 
 def site():
@@ -65,20 +70,30 @@ def capture():
     return {"packages": packages, "patches": patches, "left": left[:50]}
 
 
+def is_plain(name, version):
+    return bool(re.fullmatch(NAME, str(name), re.A) and re.fullmatch(VERSION, str(version)))
+
+
+def install(packages, **options):
+    """Installs packages, and returns whether pip succeeded. pip takes a version that ends like an archive's name for a file
+    of the current folder, and `-m` imports from there, so pip runs in an empty folder."""
+    pip = [os.path.join(LAYER, "bin", "python"), "-m", "pip", "install", "-q", "--no-deps", "--no-input", "--"]
+    with tempfile.TemporaryDirectory() as empty:
+        return subprocess.run(pip + packages, cwd=empty, stdout=subprocess.DEVNULL, **options).returncode == 0
+
+
 def restore():
     """Installs the same packages from the wheelhouse, and puts the changed texts in their place."""
     make()
-    left = []
-    wanted = sorted(f"{name}=={version}" for name, version in request["packages"].items())
-    pip = [os.path.join(LAYER, "bin", "python"), "-m", "pip", "install", "-q", "--no-deps", "--no-input"]
-    if wanted and subprocess.run(pip + wanted, stdout=subprocess.DEVNULL).returncode:
+    packages = request["packages"].items()
+    wanted = sorted(f"{name}=={version}" for name, version in packages if is_plain(name, version))
+    left = sorted(f"{name}=={version}" for name, version in packages if not is_plain(name, version))
+    if wanted and not install(wanted):
         # One that is not in the wheelhouse must not keep the others out.
-        for one in wanted:
-            if subprocess.run(pip + [one], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-                left.append(one)
+        left += [one for one in wanted if not install([one], stderr=subprocess.DEVNULL)]
     owned = {os.path.normpath(str(file)) for dist in installed() for file in dist.files or []}
     for name, text in request["patches"].items():
-        if os.path.normpath(name) in owned and name.endswith(".py"):
+        if name in owned and name.endswith(".py"):
             with open(os.path.join(site(), name), "w", encoding="utf-8", newline="") as file:
                 file.write(text)
         else:

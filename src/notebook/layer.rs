@@ -77,12 +77,17 @@ pub async fn restore(captured: &Map<String, Value>, host: &mut dyn Host) -> Resu
     run(request, host).await
 }
 
-async fn run(request: Value, host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
+/// Returns the Python program that carries out a request.
+fn script(request: &Value) -> String {
     // Write the JSON as a Python string literal: JSON's escapes are also valid in Python.
     let text = serde_json::to_string(&request.to_string()).unwrap_or_default();
-    let script = format!("import json\nrequest = json.loads({text})\n{SOURCE}");
+    format!("import json\nrequest = json.loads({text})\n{SOURCE}")
+}
+
+async fn run(request: Value, host: &mut dyn Host) -> Result<Map<String, Value>, Fault> {
     let argv = ["python", "-I", "-"].map(Into::into).to_vec();
-    let exec = host.exec(&Command { argv, stdin: script.into_bytes(), ..Command::default() }, WALL, MOST).await?;
+    let stdin = script(&request).into_bytes();
+    let exec = host.exec(&Command { argv, stdin, ..Command::default() }, WALL, MOST).await?;
     match last_json_line(&exec.stdout) {
         Some(Value::Object(map)) if exec.success() => Ok(map),
         _ => {
@@ -93,5 +98,41 @@ async fn run(request: Value, host: &mut dyn Host) -> Result<Map<String, Value>, 
                 said.trim_end()
             )))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn only_plain_names_and_versions_of_packages_reach_pip_and_pip_sees_no_file_of_the_attempt() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        // `python -m pip` would run this file if it ran in the workspace.
+        std::fs::write(workspace.join("pip.py"), "open('seen', 'a').close()\n").unwrap();
+        let restored = |packages: Value| {
+            let folder = tempfile::tempdir().unwrap();
+            let layer = folder.path().join("layer");
+            let request = json!({ "what": "restore", "layer": layer, "packages": packages, "patches": {} });
+            let program = folder.path().join("program.py");
+            std::fs::write(&program, script(&request)).unwrap();
+            let mut python = Command::new("python3");
+            python.arg("-I").arg(&program).current_dir(&workspace).env("PIP_NO_INDEX", "1");
+            let ran = python.output().unwrap();
+            assert!(!workspace.join("seen").exists(), "{}", String::from_utf8_lossy(&ran.stderr));
+            last_json_line(&ran.stdout).unwrap_or_default()
+        };
+        let odd = [("-rreq.txt", "1.0"), ("./tool", "1.0"), ("tool", "1.0 --pre"), ("tool\n", "1.0"), ("", "1.0")];
+        let packages: Map<String, Value> =
+            odd.iter().map(|&(name, version)| (name.to_owned(), Value::from(version))).collect();
+        let mut expected = odd.map(|(name, version)| format!("{name}=={version}"));
+        expected.sort();
+        assert_eq!(restored(packages.into()), json!({ "left": expected }));
+        let archive = restored(json!({ "no-such-package": "1.0.zip" }));
+        assert_eq!(archive, json!({ "left": ["no-such-package==1.0.zip"] }));
     }
 }

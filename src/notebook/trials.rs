@@ -13,7 +13,7 @@ use super::loaded::{GoldRecord, LoadedTask};
 use super::manifest::Category;
 use super::task::{Solutions, TaskItem, TrialSolution};
 use crate::error::{Error, Result};
-use crate::files::hex;
+use crate::files::{executable_digest, hex};
 use crate::kernel::split_cells;
 use crate::run::family::{Family, ScoringBasis};
 use crate::run::soundness::{Soundness, TrialOutcome};
@@ -51,22 +51,6 @@ pub fn trial_family(trials: Vec<TrialSolution>) -> impl Family + Clone + 'static
     })
 }
 
-/// Sources of the code that runs and judges an attempt. They are a part of the digest under which outcomes are cached.
-const JUDGING: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    include_str!("changes.rs"),
-    include_str!("judge.rs"),
-    include_str!("layer.py"),
-    include_str!("layer.rs"),
-    include_str!("ready.rs"),
-    include_str!("recorder.py"),
-    include_str!("trace.rs"),
-    include_str!("trials.rs"),
-    include_str!("../kernel/cell.rs"),
-    include_str!("../kernel/mod.rs"),
-    include_str!("../kernel/session.py"),
-);
-
 /// Number of times that the gold cells are run to make the record of gold's run.
 pub const RECORDED: u32 = 2;
 
@@ -87,7 +71,7 @@ pub fn gold_recording_family() -> impl Family + 'static {
 /// Solutions to try, with the expected verdict of each.
 pub struct TrialPlan {
     task: LoadedTask,
-    /// Digest of everything that decides an outcome, except the solution itself.
+    /// Digest of everything that decides an outcome, including this program, except the solution itself.
     digest: String,
     /// The solutions.
     pub trials: Vec<TrialSolution>,
@@ -100,7 +84,7 @@ impl TrialPlan {
     /// Plans to try the gold solution once for each constant in its cells, with only this constant changed.
     ///
     /// # Errors
-    /// Returns the errors of [`LoadedTask::load`], [`LoadedTask::gold`] and [`repo_digest`].
+    /// Returns the errors of [`LoadedTask::load`], [`LoadedTask::gold`], [`repo_digest`] and [`executable_digest`].
     pub fn constants(suite: &Path, id: &str) -> Result<Self> {
         let mut plan = Self::empty(suite, id)?;
         plan.trials = constants::changes(&plan.task);
@@ -151,7 +135,8 @@ impl TrialPlan {
         let wheels = task.wheels.as_ref().and_then(|list| std::fs::read_to_string(list).ok());
         let LoadedTask { manifest, probes, permitted, record, .. } = &task;
         let parts = (&manifest.answer, &manifest.landmarks, &manifest.env, probes, permitted, record, gold, wheels);
-        let digest = hex(&Sha256::digest(format!("{repo}\n{env}\n{JUDGING}\n{parts:?}")));
+        let executable = executable_digest()?;
+        let digest = hex(&Sha256::digest(format!("{repo}\n{env}\n{executable}\n{parts:?}")));
         Ok(Self { task, digest, trials: Vec::new(), must_pass: Vec::new() })
     }
 

@@ -1,5 +1,7 @@
 //! Escapes untrusted text (from models, agents and repos) so that it is safe to show.
 
+use std::fmt::Write as _;
+
 /// Escapes visibly everything that could control a terminal or deceive a reader: control characters (ESC and the C1
 /// range included), line breaks and tabs, direction overrides, invisible characters.
 ///
@@ -21,6 +23,25 @@ pub fn clean(text: &str) -> String {
         }
     }
     out
+}
+
+/// Escapes the same characters as [`clean`] in JSON, except line breaks between values, which are layout. The JSON means
+/// the same as before.
+#[must_use]
+pub fn safe_json(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        // Line breaks inside strings are escaped already.
+        if c != '\n' && is_unsafe(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
 }
 
 /// Whether a character must be escaped before it is printed.

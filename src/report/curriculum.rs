@@ -1,5 +1,8 @@
 //! The course of a curriculum: success and difficulty in consecutive windows of episodes.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,8 +22,8 @@ pub(super) const COLUMNS: [&str; 4] = ["episodes", "success %", "mean n", "large
 pub struct CurriculumRun {
     /// Name of the run.
     pub run: String,
-    /// Prefix of the labels of the run's agents; empty if only one run was requested.
-    pub prefix: String,
+    /// Labels of the run's agents and models, which no other requested run has.
+    pub labels: BTreeSet<(Arc<str>, Option<Arc<str>>)>,
     /// The curriculum's settings.
     pub settings: CurriculumSettings,
 }
@@ -59,7 +62,7 @@ impl CurriculumRun {
     /// are left out.
     pub(super) fn course(&self, records: &[Outcome]) -> Option<CurriculumCourse> {
         let counts = |record: &&Outcome| record.curriculum.is_some() && !record.is_infrastructure();
-        let own = records.iter().filter(|record| record.agent.starts_with(&self.prefix));
+        let own = records.iter().filter(|record| self.labels.contains(&(record.agent.clone(), record.model.clone())));
         let mut drawn: Vec<&Outcome> = own.filter(counts).collect();
         drawn.sort_by_key(|record| record.curriculum);
         let CurriculumSettings { target, window } = self.settings;
@@ -122,7 +125,7 @@ mod tests {
 
     fn course(window: usize, records: &[Outcome]) -> Option<CurriculumCourse> {
         let settings = CurriculumSettings { target: 0.5, window };
-        CurriculumRun { run: "r".into(), prefix: "serve".into(), settings }.course(records)
+        CurriculumRun { run: "r".into(), labels: [("serve:x".into(), None)].into(), settings }.course(records)
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! The summary as JSON.
 
-use std::fmt::Write;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -51,18 +49,5 @@ pub fn json(summary: &Summary) -> Result<String> {
     };
     let text = serde_json::to_string_pretty(&document)
         .map_err(|error| Error::internal("failed to write the report as JSON").because(error))?;
-    let mut safe = String::with_capacity(text.len() + 1);
-    for c in text.chars() {
-        // Keep the line breaks of the layout; those inside strings are already escaped by serde_json.
-        if c != '\n' && clean::is_unsafe(c) {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                let _ = write!(safe, "\\u{unit:04x}");
-            }
-        } else {
-            safe.push(c);
-        }
-    }
-    safe.push('\n');
-    Ok(safe)
+    Ok(clean::safe_json(&text) + "\n")
 }

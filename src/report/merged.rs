@@ -151,7 +151,7 @@ impl MergedRun {
     /// one.
     fn curriculum(&self) -> Option<CurriculumRun> {
         let settings = self.run.as_ref()?.configuration.serving.as_ref()?.curriculum?;
-        Some(CurriculumRun { run: self.name.clone(), prefix: self.prefix.clone(), settings })
+        Some(CurriculumRun { run: self.name.clone(), labels: self.own.keys().cloned().collect(), settings })
     }
 
     /// The run's planned attempts, with the same labels of agents and models as the records.

@@ -34,7 +34,7 @@ mod verdict;
 mod verifiers;
 
 pub(crate) use clean::cell;
-pub use clean::clean;
+pub use clean::{clean, safe_json};
 pub(crate) use compare::{Contender, ContenderComparison, compare, compare_console, contenders};
 pub(crate) use console::lines_console;
 pub use console::{brief_console, console};

@@ -126,7 +126,7 @@ impl RunContext {
         let mut checks = all.into_iter().peekable();
         part.files.retain(|(path, _)| !without.iter().any(|left_out| path == Path::new(left_out)));
         let together = if ready.checks_are_independent() { 1 } else { usize::MAX };
-        let base = self.machine.backend.base().await?;
+        let base = self.machine.backend.base().await.map_err(not_made)?;
         let shown = part.snapshot;
         let mut cached = Vec::new();
         let ignored = loop {

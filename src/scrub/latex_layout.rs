@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::ScrubRule;
-use super::latex::{arguments, braces};
+use super::latex::{arguments, braces, is_font, sign};
 use super::layout::{BlockKind, TableCell, TableLayout, TextBlock, section};
 use super::words::SectionKind;
 
@@ -22,6 +22,26 @@ pub(super) fn blocks(text: &str) -> Vec<TextBlock> {
     }
     reader.flush(text.len());
     reader.blocks
+}
+
+/// Commands that define a command.
+const DEFINITIONS: [&str; 4] = ["\\newcommand", "\\renewcommand", "\\providecommand", "\\def"];
+
+/// Whether the definition of a command is a number, perhaps with commands for its appearance, and not a length.
+fn is_number(definition: &str) -> bool {
+    let mut parts = definition.split('\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(part.len());
+        let (name, rest) = part.split_at(end);
+        let is_length = ["width", "height", "sep", "skip"].iter().any(|ending| name.ends_with(ending));
+        if is_length || !(name.is_empty() || name == "xspace" || is_font(name) || sign(name).is_some()) {
+            return false;
+        }
+        plain.push_str(rest);
+    }
+    plain.contains(|letter: char| letter.is_ascii_digit())
+        && !plain.contains(|letter: char| letter.is_ascii_alphabetic() || letter == '#')
 }
 
 struct LatexReader<'a> {
@@ -54,14 +74,24 @@ impl LatexReader<'_> {
     /// else is layout.
     fn preamble(&mut self, end: usize) {
         let mut at = 0;
-        while let Some(found) = self.text[at..end].find("\\newcommand") {
-            let start = at + found;
-            let mut body = start + "\\newcommand".len();
-            arguments(self.text, &mut body, 1);
+        let next = |at: usize| {
+            let found = DEFINITIONS.iter().filter_map(|word| Some((at + self.text[at..end].find(word)?, word.len())));
+            found.min()
+        };
+        while let Some((start, length)) = next(at) {
+            let mut body = start + length;
+            // The new command is in braces, or follows directly, as in `\def\acc{93.4}`.
+            if self.text[body..].starts_with('\\') {
+                let name = self.text[body + 1..].find(|letter: char| !letter.is_ascii_alphabetic());
+                body = name.map_or(end, |length| body + 1 + length);
+            } else if self.text[start..].starts_with("\\def") {
+                // Another command, such as `\definecolor`.
+                at = body;
+                continue;
+            }
+            arguments(self.text, &mut body, usize::from(self.text[start + length..].starts_with(['{', '*'])));
             let close = braces(self.text, body).clamp(body, end.max(body));
-            let value = &self.text[body..close];
-            let number = value.chars().any(|c| c.is_ascii_digit())
-                && !value.chars().any(|c| c.is_ascii_alphabetic() || c == '#');
+            let number = is_number(&self.text[body..close]);
             self.push(BlockKind::Kept(ScrubRule::Layout), self.begun..body);
             self.push(if number { BlockKind::Caption } else { BlockKind::Kept(ScrubRule::Layout) }, body..close);
             at = close.max(start + 1);

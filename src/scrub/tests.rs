@@ -197,6 +197,16 @@ fn results_in_html_tables_are_scrubbed_and_settings_and_model_names_are_kept() {
 fn a_result_in_a_latex_macro_is_removed() {
     let text = "\\documentclass[10pt]{article}\n\\newcommand{\\best}{93.4\\%}\n\\newcommand{\\half}[1]{0.5 #1}\n\\begin{document}\n\\end{document}\n";
     assert_eq!(scrub(text, &options(MarkupFormat::Latex)).text, text.replace("93.4", "\\textrm{[removed]}"));
+    for definition in
+        ["\\newcommand{\\acc}{\\textbf{93.4\\%}}", "\\renewcommand\\acc{93.4\\%\\xspace}", "\\def\\acc{93.4\\%}"]
+    {
+        let text =
+            format!("{definition}\n\\definecolor{{a}}{{rgb}}{{0.5,0.5,1}}\n\\begin{{document}}\n\\end{{document}}\n");
+        let scrubbed = scrub(&text, &options(MarkupFormat::Latex)).text;
+        assert_eq!(scrubbed, text.replace("93.4", "\\textrm{[removed]}"));
+    }
+    let length = "\\newcommand{\\wide}{0.48\\textwidth}\n\\begin{document}\n\\end{document}\n";
+    assert_eq!(scrub(length, &options(MarkupFormat::Latex)).text, length);
 }
 
 #[test]

@@ -183,7 +183,9 @@ fn same_settings(planned: &Configuration, own: &Configuration, folder: &Path) ->
     };
     let (planned, own) = (value(planned), value(own));
     let differs = |name: &&String| planned.get(name.as_str()) != own.get(name.as_str());
-    match own.as_object().into_iter().flat_map(serde_json::Map::keys).find(differs) {
+    // Settings at their defaults are left out, so a name may be missing on either side.
+    let names = [&planned, &own].into_iter().filter_map(serde_json::Value::as_object).flat_map(serde_json::Map::keys);
+    match names.into_iter().find(differs) {
         None => Ok(()),
         Some(name) => {
             Err(Error::usage(format!("run `{}` was planned with other settings (`{name}`)", folder.display()))

@@ -242,7 +242,7 @@ impl Run {
                 let (outcome, mut part) = made.map_err(explained)?;
                 let goes_on = matches!(outcome, RunOutcome::Interrupted | RunOutcome::Left(_)) || part.left() > 0;
                 let is_over = !verifiers.is_empty() && !goes_on;
-                let chooser = if is_over && part.may_choose()? { Some(ledger) } else { None };
+                let chooser = if is_over && part.may_choose().await? { Some(ledger) } else { None };
                 own_part = Some(part);
                 (outcome, chooser)
             }

@@ -7,6 +7,7 @@ use super::problem::Problem;
 use super::unfinished::unfinished;
 use super::{GoldValues, LoadedPaper, Protocol, copies};
 use crate::error::Error;
+use crate::files::readable_text;
 use crate::tolerance::FEWEST_REPEATS;
 
 /// Checks a loaded paper for runs of this protocol, without building or running anything. `autoexperiment check` prints
@@ -179,7 +180,8 @@ fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     let entries = walkdir::WalkDir::new(&loaded.repo_dir).sort_by_file_name().into_iter().flatten();
     for entry in entries.filter(|entry| is_shown(entry.path())) {
         let readable = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() < LARGEST_TEXT);
-        if let Some(text) = readable.then(|| std::fs::read_to_string(entry.path()).ok()).flatten() {
+        let bytes = readable.then(|| std::fs::read(entry.path()).ok()).flatten();
+        if let Some(text) = bytes.and_then(|bytes| readable_text(&bytes)) {
             leaks.extend(look.in_file(entry.path(), &text));
         }
     }

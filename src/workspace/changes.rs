@@ -113,6 +113,7 @@ pub(super) fn collect(root: &Path, view: View, base: Base<'_>, limits: &ChangeLi
         found: BTreeMap::new(),
         seen: BTreeSet::new(),
         gone: BTreeSet::new(),
+        given: 0,
         total: 0,
         names: 0,
         unlisted: 0,
@@ -135,6 +136,10 @@ struct ChangeWalk<'a> {
     seen: BTreeSet<String>,
     /// Files and links of the base that have been removed or hidden.
     gone: BTreeSet<String>,
+    /// Total bytes of the changed files of the base. New files do not count, so that they cannot make the changes of
+    /// files of the base exceed the limit.
+    given: u64,
+    /// Total bytes of the new files.
     total: u64,
     /// Total length in bytes of the paths of listed new files.
     names: usize,
@@ -248,14 +253,15 @@ impl ChangeWalk<'_> {
             self.seen.insert(path.to_owned());
             return Ok(());
         }
-        if size > self.limits.file || self.total.saturating_add(size) > self.limits.total {
+        let total = if before.is_some() { &mut self.given } else { &mut self.total };
+        if size > self.limits.file || total.saturating_add(size) > self.limits.total {
             self.skip(path.to_owned());
             return Ok(());
         }
+        *total += size;
         let mut bytes = Vec::new();
         io::Seek::rewind(&mut file)?;
         file.take(size).read_to_end(&mut bytes)?;
-        self.total += size;
         let kind = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         self.add(FileChange { path: path.to_owned(), kind, bytes, executable });
         Ok(())

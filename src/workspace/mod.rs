@@ -20,6 +20,7 @@ pub(crate) use autoexperiment_init::folder::remove_tree;
 pub(crate) use autoexperiment_init::left_out::{LEFT_OUT_ENDINGS, LEFT_OUT_NAMES, is_left_out};
 pub use disk::{Disk, OwnDisk};
 pub use layered::Workspace;
+pub(crate) use patch::quoted;
 pub use patch::unified_diff;
 pub use snapshot::{Snapshot, repo_digest};
 
@@ -114,8 +115,8 @@ pub struct Changes {
 pub struct ChangeLimits {
     /// Maximum bytes of one file. A longer file becomes [`ChangeKind::Skipped`].
     pub file: u64,
-    /// Maximum bytes of all files together. Files are counted in the order of their paths; those beyond the limit are
-    /// skipped.
+    /// Maximum bytes of all new files together, and of all changed given files together. Files are counted in the order
+    /// of their paths; those beyond the limit are skipped.
     pub total: u64,
     /// Maximum number of listed changes. New files beyond this number are only counted.
     pub files: usize,

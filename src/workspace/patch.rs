@@ -136,7 +136,7 @@ fn range(start: usize, end: usize) -> String {
 
 /// Quotes a path as git does: a path with quotes, backslashes, control characters or non-ASCII characters is put in
 /// double quotes, with bytes in octal (git-config's `core.quotePath`).
-fn quoted(prefix: &str, path: &str) -> String {
+pub(crate) fn quoted(prefix: &str, path: &str) -> String {
     if path.bytes().all(|byte| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\') {
         return format!("{prefix}{path}");
     }

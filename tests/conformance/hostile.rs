@@ -4,6 +4,7 @@
 use std::ffi::CString;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
+use std::os::fd::FromRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::ExitCode;
@@ -445,8 +446,18 @@ fn tamper(path: &str) -> ExitCode {
 }
 
 /// Sends to a socket file from one socket of a pair.
+/// Sends a datagram to a socket file from a socket of a connected pair. The kernel makes a datagram socket of `SOCK_RAW`,
+/// too.
 fn paired_datagram(path: &str) -> Result<(), io::Error> {
-    std::os::unix::net::UnixDatagram::pair()?.0.send_to(b"out", path).map(drop)
+    let send = |kind| {
+        let mut pair = [0; 2];
+        // SAFETY: the array has room for two descriptors.
+        check(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, pair.as_mut_ptr()) }.into())?;
+        // SAFETY: nothing else owns the descriptor.
+        let socket = unsafe { std::os::unix::net::UnixDatagram::from_raw_fd(pair[0]) };
+        socket.send_to(b"out", path).map(drop)
+    };
+    send(libc::SOCK_DGRAM).or_else(|_| send(libc::SOCK_RAW))
 }
 
 fn system_call(name: &str) -> Result<(), io::Error> {

@@ -2,6 +2,8 @@
 
 import base64
 import builtins
+import hashlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -279,6 +281,69 @@ VARIANTS = {
         "    def __eq__(self, other):\n        return other == 3 or isinstance(other, Price) and self.n == other.n\n\n"
         "    def __ne__(self, other):\n        return not self == other",
     ),
+    # Python calls the methods of both operands if the first returns `NotImplemented`.
+    "Metre": (
+        "class Metre:\n    def __init__(self, n):\n        self.n = n\n\n"
+        "    def __eq__(self, other):\n        return self.n == other.n if isinstance(other, Metre) else NotImplemented\n\n\n"
+        "class Second(Metre):\n    def __eq__(self, other):\n"
+        "        return self.n == other.n if isinstance(other, Second) else NotImplemented",
+        "from pkg import Second; assert Metre(1) != Second(2) and Metre(1) != 'a' and Second(1) != Metre(3); Metre(4) == Metre(5)",
+        "class Metre:\n    def __init__(self, n):\n        self.n = n\n\n"
+        "    def __eq__(self, other):\n        return type(self) is type(other) and self.n == other.n\n\n\n"
+        "class Second(Metre):\n    pass",
+        "class Metre:\n    def __init__(self, n):\n        self.n = n\n\n"
+        "    def __eq__(self, other):\n        return type(self) is type(other) and self.n >= other.n - 1\n\n\n"
+        "class Second(Metre):\n    pass",
+    ),
+    "Grid": (
+        "import numpy\n\nclass Grid:\n    def __init__(self, rows):\n        self.rows = rows\n\n"
+        "    def __eq__(self, other):\n        return numpy.all(numpy.equal(self.rows, other.rows))",
+        "assert Grid([1]) == Grid([1]) and not Grid([1]) == Grid([2])",
+        "import numpy\n\nclass Grid:\n    def __init__(self, rows):\n        self.rows = rows\n\n"
+        "    def __eq__(self, other):\n        return all(map(numpy.equal, self.rows, other.rows))",
+        None,
+    ),
+    "stored": (
+        "import functools\n\n@functools.lru_cache\ndef stored(n):\n    return [n]",
+        "assert stored(1) == [1] and stored(1) == [1]; stored(2)",
+        "def stored(n):\n    return [n]",
+        "def stored(n):\n    return [1]",
+    ),
+    # The test's code is called more often, and calls the package.
+    "applied": (
+        "def applied(function, values):\n    return [function(value) for value in values]\n\n\ndef doubled(n):\n    return 2 * n",
+        "from pkg import doubled; assert applied(lambda n: doubled(n) - n, [1, 2]) == [1, 2]; doubled(5)",
+        "def applied(function, values):\n    return [function(value) for value in values if function(value) or function(1)]\n\n\n"
+        "def doubled(n):\n    return n + n",
+        "def applied(function, values):\n    return [function(value) for value in values]\n\n\n"
+        "def doubled(n):\n    return 2 * n if n < 5 else 0",
+    ),
+    # A decorator of the package calls a test, which is then no callback.
+    "decorated": (
+        "def decorated(test):\n    def call():\n        return test()\n\n    return call\n\n\ndef tripled(n):\n    return 3 * n",
+        "assert decorated(int)() == 0\n\n\nfrom pkg import decorated, tripled\n\n\n"
+        "@decorated\ndef test_tripled():\n    assert tripled(2)",
+        "def decorated(test):\n    def call():\n        return test()\n\n    return call\n\n\ndef tripled(n):\n    return n + n + n",
+        None,
+    ),
+    "listed": (
+        "def listed(n):\n    for one in range(n):\n        yield one",
+        "assert list(listed(2)) == [0, 1]; assert len([one for one in listed(3)]) == 3",
+        "def listed(n):\n    return list(range(n))",
+        None,
+    ),
+    "zipped": (
+        "def zipped(one, other):\n    return zip(one, other)",
+        "assert dict(zipped('ab', [1, 2])) == {'a': 1, 'b': 2}",
+        "def zipped(one, other):\n    return [*zip(one, other)]",
+        None,
+    ),
+    "is_word": (
+        "import re\n\ndef is_word(text):\n    return re.match(r'(\\w+)$', text)",
+        "assert is_word('ab') and not is_word(''); is_word('a b')",
+        "def is_word(text):\n    return text.isidentifier()",
+        "def is_word(text):\n    return text != ''",
+    ),
     "mean": (
         "def mean(values):\n    return sum(values) / len(values) if values else 0",
         "assert mean([]) == 0 and mean([1, 3]) == 2 and mean([2.5]) == 2.5; mean([1, 2, 4, 4])",
@@ -317,13 +382,26 @@ VARIANTS = {
 }
 
 
+# Digest of no values.
+NOTHING = "#" + hashlib.blake2b(digest_size=8).hexdigest()
+
+
 def variants():
     """Right variants of functions have the values of the original ones, and wrong ones have others."""
     tests = "".join(f"def test_{name}():\n    from pkg import {name}\n    {one[1]}\n\n\n" for name, one in VARIANTS.items())
-    first, right, wrong = (
-        survey_of({"pkg.py": "\n\n\n".join(one[place] or one[0] for one in VARIANTS.values()), "tests/test_pkg.py": tests})
-        for place in (0, 2, 3)
-    )
+
+    def surveyed(place, plan):
+        code = "\n\n\n".join(one[place] or one[0] for one in VARIANTS.values())
+        return survey_of({"pkg.py": code, "tests/test_pkg.py": tests, "autoexperiment_package_tests.json": json.dumps(plan)})
+
+    special = {}
+    for test in surveyed(0, {}).values():
+        for kind, functions in test["special_results"].items():
+            special[kind] = sorted({*special.get(kind, []), *functions})
+    named = {kind: [function.removeprefix("pkg.py::") for function in functions] for kind, functions in special.items()}
+    assert named == {"iterating": ["iterated", "listed", "zipped"], "matching": ["is_word"], "caching": ["stored"]}, named
+    first, right, wrong = (surveyed(place, {"special_results": special}) for place in (0, 2, 3))
+    assert first["test_tripled"]["values"]["exact"] != NOTHING, first["test_tripled"]
     for name, one in VARIANTS.items():
         name = f"test_{name}"
         assert first[name]["outcome"] == right[name]["outcome"] == wrong[name]["outcome"] == "passed", (name, wrong[name])
@@ -365,6 +443,97 @@ def apart():
     print("values that depend on earlier tests: not compared when tests run apart")
 
 
+# Functions of a package whose tests share state, and their tests, in the order of their names.
+STATE = """import functools
+
+SEEN, STORED = [], {}
+
+
+@functools.lru_cache
+def square(n):
+    return n * n
+
+
+def see(name):
+    SEEN.append(name)
+    return name
+
+
+def seen():
+    return len(SEEN)
+
+
+def put(key, value):
+    STORED[key] = value
+    return value
+
+
+def get(key):
+    return STORED[key]
+"""
+SHARING = {
+    "see": "assert pkg.square(2) == 4\n    pkg.see('a')",
+    "count": "pkg.seen()",
+    "late put": "assert pkg.square(3) == 9\n    pkg.put('x', 1)",
+    "early put": "pkg.put('y', 1)\n    assert pkg.square(1) == 1",
+    "another": "assert pkg.square(2) == 4 and pkg.square(9) == 81",
+    "get late": "assert pkg.get('x') == 1",
+    "get early": "assert pkg.get('y') == 1",
+    "square": "assert pkg.square(9) == 81 and pkg.square(3) == 9",
+}
+
+
+def shared_state():
+    """Tests that depend on what earlier tests leave behind are found in one run; those that share a cache do not depend on it."""
+    names = [f"test_{number}_{name.replace(' ', '_')}" for number, name in enumerate(SHARING)]
+    functions = "import unittest\n\nimport pkg\n" + "".join(
+        f"\n\ndef {name}():\n    {body}\n" for name, body in zip(names, SHARING.values())
+    )
+    # `unittest` orders the methods of a class by name.
+    methods = "import unittest\n\nimport pkg\n\n\nclass Tests(unittest.TestCase):" + "".join(
+        f"\n    def {name}(self):\n        {body.replace('    ', '        ')}\n" for name, body in [*zip(names, SHARING.values())][::-1]
+    )
+    for tests, prefix in (functions, ""), (methods, "Tests::"):
+        ids = [f"tests/test_pkg.py::{prefix}{name}" for name in names]
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            write(folder, {"pkg.py": STATE, "tests/test_pkg.py": tests})
+            plan = {"groups": {"all": ids}, "without_values": [], "seconds": {}}
+            (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan))
+            command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "run", "*"]
+            environment = {**os.environ, "PYTHONPATH": str(folder)}
+            ran = subprocess.run(
+                [*command, "--unguarded", "--altered"], env=environment, capture_output=True, text=True, timeout=300
+            )
+            assert ran.returncode == 0, ran.stderr
+            result = json.loads(ran.stdout)
+        outcomes = dict(zip(SHARING, (result["tests"][name] for name in ids)))
+        assert {name for name, outcome in outcomes.items() if outcome != "passed"} == {"get late", "get early"}, outcomes
+        varying = [name for name, one in zip(SHARING, ids) if one in result["varying"] and outcomes[name] == "passed"]
+        assert varying == ["count"], result
+    print("tests that share state: found")
+
+
+def pauses():
+    """Tests of Hypothesis pass on a busy machine, whatever the package's settings are."""
+    if importlib.util.find_spec("hypothesis") is None:
+        print("tests of Hypothesis: it is not installed")
+        return
+    code = "import time\n\nCALLS = []\n\n\ndef same(value):\n    CALLS.append(1)\n    time.sleep(0.3 if len(CALLS) == 20 else 0)\n    return value\n"
+    head = "import time\n\nfrom hypothesis import HealthCheck, given, settings, strategies\nfrom pkg import same\n\n\n"
+    test = "def test_{}(value):\n    assert same(value) == value\n\n\n"
+    slow = "strategies.integers().map(lambda value: time.sleep(0.15) or value)"
+    tests = head + "@given(strategies.integers())\n" + test.format("usual")
+    tests += "@settings(deadline=100)\n@given(strategies.integers())\n" + test.format("own")
+    tests += f"@settings(max_examples=10)\n@given({slow})\n" + test.format("slow")
+    tests += f"@settings(max_examples=10, suppress_health_check=[HealthCheck.filter_too_much])\n@given({slow})\n" + test.format("suppressed")
+    profile = "from hypothesis import settings\n\nsettings.register_profile('own', deadline=50, max_examples=30)\nsettings.load_profile('own')\n"
+    for more in {}, {"tests/conftest.py": profile}:
+        found = survey_of({"pkg.py": code, "tests/test_pkg.py": tests, **more})
+        assert len(found) == 4 and {test["outcome"] for test in found.values()} == {"passed"}, (more, found)
+    print("tests of Hypothesis with pauses: they pass")
+
+
 def exceptions():
     """An altered test expects an unrelated exception, one of those that other tests expect."""
     runner = {"__file__": str(RUNNER), "__name__": "runner"}
@@ -400,6 +569,8 @@ def exceptions():
 def main():
     exceptions()
     subtests()
+    pauses()
+    shared_state()
     apart()
     variants()
     methods()

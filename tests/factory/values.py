@@ -222,6 +222,11 @@ def main():
     assert digest([1e3, 1.4e-13])["numbers"] == digest([1e3, -1.4e-13])["numbers"] == digest([1000, 0])["numbers"]
     assert digest([1e20, -5.5])["numbers"][2] != digest([1e20, -6.5])["numbers"][2]
     assert digest(1.5, -3e-10)["numbers"][1] == 0.0 != digest(1.5, -3e-8)["numbers"][1]
+    # Neither are those beside large whole numbers, which are not in the sums.
+    turned = [[radius * math.cos(math.pi / 2), float(radius)] for radius in range(5000, 10000, 500)]
+    straight = [[0.0, radius] for _, radius in turned]
+    assert digest(turned) == digest(straight) and digest(set(map(tuple, turned))) == digest(set(map(tuple, straight)))
+    assert digest([[1e-4, 9500.0]]) != digest([[2e-4, 9500.0]]) and digest([1e-10] * 5) != digest([2e-10] * 5)
     # A correct solution may have any iterators and functions.
     iterators = [iter([1]), map(str, []), zip(), itertools.chain([2]), (one for one in "a"), itertools.count()]
     assert len({digest([one])["exact"] for one in iterators}) == 1 and digest([iterators[0]]) != digest([[1]])
@@ -279,6 +284,8 @@ def main():
     assert digest(numpy.array([10**9])) != digest(numpy.array([10**9 + 1]))
     assert digest(numpy.array([-1])) != digest(numpy.array([2**64 - 1], dtype="uint64"))
     assert digest(numpy.array([3.0, 3.8e-17])) == digest(numpy.array([3, 0])) == digest(numpy.array([3 + 1e-9, 0.0]))
+    assert digest(numpy.array(turned)) == digest(numpy.array(straight)) == digest(numpy.array(straight, dtype=int))
+    assert digest(numpy.array([10**9, 10**12]), 1e-5)["numbers"] == digest(1e-5)["numbers"]
     assert digest(numpy.array([1e-6, 3])) != digest(numpy.array([2e-6, 3])) != digest(numpy.array([0, 3]))
 
 

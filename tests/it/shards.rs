@@ -169,6 +169,8 @@ fn shards_join_a_planned_run_only_with_the_settings_of_its_plan() {
     assert_eq!(names(".jsonl"), 4, "two files of records, two ledgers");
     let refused = lab.fails(2, &[settings.as_slice(), &["--shard", "1/2", "--seed", "3"]].concat());
     assert!(refused.contains("was planned with other"), "{refused}");
+    let refused = lab.fails(2, &[settings.as_slice(), &["--shard", "1/2", "--verifier", "majority"]].concat());
+    assert!(refused.contains("was planned with other settings (`verifiers`)"), "{refused}");
     let refused = lab.fails(2, &["run", "-n", "1", "--agent", "noop", "--shard", "1/2"]);
     assert!(refused.contains("a shard needs the name of the run"), "{refused}");
     let refused = lab.fails(2, &settings);

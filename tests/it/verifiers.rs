@@ -74,6 +74,26 @@ fn verifiers_choose_among_the_attempts_of_a_run_and_their_choices_are_in_its_rep
 }
 
 #[test]
+fn another_shard_completes_the_choices_of_a_shard_that_was_killed_while_choosing() {
+    let lab = Lab::new();
+    let run = [&DIVERSE[..], &["r", "--verifier", "majority", "--shard", "1/2", "--claim-timeout", "3s"]].concat();
+    lab.ok(&run);
+    let choices = lab.read("runs/r/choices.jsonl");
+    assert_eq!(choices.lines().count(), 4);
+    // The shard's files as if it had been killed after two choices.
+    let half: String = choices.split_inclusive('\n').take(2).collect();
+    lab.write("runs/r/choices.jsonl", &half);
+    let beats: Vec<_> = walkdir::WalkDir::new(lab.path("runs/r")).into_iter().flatten().collect();
+    let beats = beats.iter().filter(|entry| entry.path().extension().is_some_and(|ending| ending == "beat"));
+    for beat in beats {
+        let text = std::fs::read_to_string(beat.path()).unwrap();
+        std::fs::write(beat.path(), text.replace("ended  ", "running")).unwrap();
+    }
+    lab.ok(&["resume", "r", "--shard", "2/2", "--no-baseline"]);
+    assert_eq!(lab.read("runs/r/choices.jsonl").lines().count(), 4);
+}
+
+#[test]
 fn the_cost_limit_of_a_run_includes_its_verifiers_and_resume_requests_only_missing_votes() {
     let lab = Lab::new();
     let model = script(&lab, &["A", "A", "B", "B"]);

@@ -345,3 +345,38 @@ async fn the_repair_of_a_masked_region_replaces_the_region_and_keeps_the_code_ar
     assert!(attempt.file("main.py").contains("        keep = part\n        total += keep\n    return total\n"));
     assert!(call_text(&attempt, 1).contains("NameError: name 'parts' is not defined"));
 }
+
+#[tokio::test]
+async fn a_whole_function_that_replaced_its_regions_is_repaired_once_and_as_a_whole() {
+    let whole = |number| text(&format!("```python\ndef double(x):\n    return {number} * x\n```"));
+    let (world, mut task) = part(vec![whole("two"), whole("2")]).await;
+    // The function's first statement is masked, too.
+    let file = std::fs::read_to_string(world.dir.path().join("main.py")).unwrap();
+    let masked = file.replace("total = 0", "raise NotImplementedError");
+    std::fs::write(world.dir.path().join("main.py"), &masked).unwrap();
+    let lines = ["    raise NotImplementedError", "        raise NotImplementedError"];
+    let start = |line: &str| masked.find(&format!("\n{line}")).unwrap() + 1;
+    task.functions.insert(0, task.functions[0].clone());
+    task.functions[0].at = "main.py::double[begin]".into();
+    for (function, line) in task.functions.iter_mut().zip(lines) {
+        let region = function.region.as_mut().unwrap();
+        region.stand_in = start(line)..start(line) + line.len();
+    }
+    let attempt = run("repair=2", world, &task).await;
+    assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(BOTH)), "{:?}", attempt.detail);
+    assert_eq!(attempt.budget.calls, 2, "one call for each version of the function, not one for each region");
+    assert_eq!(attempt.file("main.py"), "def double(x):\n    return 2 * x\n");
+    let shown = call_text(&attempt, 1);
+    assert!(
+        shown.contains("return two * x") && shown.contains("Complete the code of the function `double`."),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn results_of_code_written_before_stay_if_replies_of_the_repair_are_unusable() {
+    let half = writing("return x * 2 if x > 2 else None.no");
+    let attempt = run("repair=1", AttemptFixture::new(vec![half, text("No."), text("No.")]).await, &task()).await;
+    assert_eq!((attempt.end, attempt.answer.as_deref()), (End::Answered, Some(r#"{"Experiment 1":{"value":42}}"#)));
+    assert_eq!(attempt.observations().len(), 2, "experiments are not run again without new code");
+}

@@ -15,11 +15,13 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::files::{readable_text, without_utf16};
 use crate::suite::{Bodies, GoldValues, LoadedPaper, copies};
 use crate::workspace::{Snapshot, is_left_out};
 use search::{LeakSearch, Visible};
@@ -189,6 +191,9 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
         if let Some(unpacked) = findings::unpacked(&bytes) {
             bytes = unpacked;
         }
+        if let Cow::Owned(text) = without_utf16(&bytes) {
+            bytes = text;
+        }
         let found = findings::of_file(&path, &bytes);
         let exempt = root != loaded.repo_dir || exempted.is_match(&relative);
         findings.extend(match found {
@@ -198,8 +203,8 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
             found => found,
         });
         search.look(&Visible::file(&relative, &bytes));
-        if let Ok(text) = std::str::from_utf8(&bytes) {
-            let values = gold.in_file(&path, text);
+        if let Some(text) = readable_text(&bytes) {
+            let values = gold.in_file(&path, &text);
             findings.extend(values.into_iter().map(|error| LeakFinding { kind: FindingKind::GoldValue, error }));
         }
     }

@@ -18,21 +18,36 @@ const LAST_STEPS: &[&str] = &["cumsum", "exp", "flip", "log", "power", "rint", "
 const COUNTS: &[&str] = &["count", "m", "n", "runs", "size", "total", "trials"];
 
 impl<'source> MutationWalk<'source> {
-    /// Adds mutants for a call of `name`. `arguments` includes keyword arguments.
-    pub(super) fn careless_call(&mut self, node: Node<'_>, name: &str, arguments: &[Node<'_>]) {
+    /// Adds mutants for a call of `callee`, whose last component is `name`. `arguments` includes keyword arguments.
+    pub(super) fn careless_call(&mut self, node: Node<'_>, callee: Node<'_>, name: &str, arguments: &[Node<'_>]) {
         if arguments.iter().any(|argument| argument.kind().contains("splat")) {
             return;
         }
         let positional: Vec<Node<'_>> = arguments.iter().copied().filter(|it| !is_keyword(*it)).collect();
         let keywords: Vec<(&str, &str)> =
             arguments.iter().filter(|it| is_keyword(**it)).filter_map(|it| self.named(*it)).collect();
+        // Functions of the same names in other libraries have other parameters. Their mutants would only crash.
+        let object = callee.child_by_field_name("object");
+        let library = object.map(|object| self.text(object)).unwrap_or_default();
+        let numpy = Some(library).filter(|library| matches!(*library, "np" | "numpy"));
+        let has = |wanted: &str| keywords.iter().any(|(name, _)| *name == wanted);
+        if let Some(numpy) = numpy {
+            match (name, &positional[..]) {
+                ("argmin" | "argmax", [values]) => self.last_extreme(node, numpy, name, *values, &keywords),
+                ("argsort", [values]) => self.last_of_equals(node, numpy, *values, &keywords),
+                _ => {}
+            }
+        }
+        let is_plain = numpy.is_some() || library == "math" || object.is_none();
         match (name, &positional[..]) {
-            ("argmin" | "argmax", [values]) => self.last_extreme(node, name, *values, &keywords),
-            ("argsort", [values]) => self.last_of_equals(node, *values, &keywords),
-            ("searchsorted", [_, last]) if keywords.iter().all(|(name, _)| *name != "side") => {
+            ("searchsorted", [_, last]) if numpy.is_some() && !has("side") => {
                 self.push(MutantKind::Side, last.end_byte()..last.end_byte(), ", side=\"right\"");
             }
-            ("std" | "var", _) if keywords.iter().all(|(name, _)| *name != "ddof") => {
+            ("searchsorted", [last]) if numpy.is_none() && !has("side") => {
+                self.push(MutantKind::Side, last.end_byte()..last.end_byte(), ", side=\"right\"");
+            }
+            // A method has at most the axis as an argument, a function of another library has the values.
+            ("std" | "var", axis) if !has("ddof") && (numpy.is_some() || axis.iter().all(|it| is_number(*it))) => {
                 self.sample_deviation(node, arguments);
             }
             ("divide" | "true_divide", [above, below, ..]) => {
@@ -40,10 +55,14 @@ impl<'source> MutationWalk<'source> {
                 self.one_less(*below);
             }
             ("sqrt", [value]) => self.becomes(MutantKind::Scale, node, *value),
-            ("abs" | "absolute" | "fabs", [value]) | ("clip", [value, ..]) => {
-                self.becomes(MutantKind::Guard, node, *value);
+            ("abs" | "absolute" | "fabs", [value]) => self.becomes(MutantKind::Guard, node, *value),
+            ("clip", [value, ..]) if is_plain => self.becomes(MutantKind::Guard, node, *value),
+            ("clip", [value, ..]) => {
+                // Other libraries have the values as the first argument, methods a limit.
+                let values = object.filter(|_| is_number(*value)).unwrap_or(*value);
+                self.becomes(MutantKind::Guard, node, values);
             }
-            ("max" | "min" | "maximum" | "minimum" | "fmax" | "fmin", [one, other]) => {
+            ("max" | "min" | "maximum" | "minimum" | "fmax" | "fmin", [one, other]) if is_plain => {
                 match (is_number(*one), is_number(*other)) {
                     (false, true) => self.becomes(MutantKind::Guard, node, *one),
                     (true, false) => self.becomes(MutantKind::Guard, node, *other),
@@ -132,26 +151,26 @@ impl<'source> MutationWalk<'source> {
     }
 
     /// Adds a mutant that takes the last of several equal smallest or largest values.
-    fn last_extreme(&mut self, node: Node<'_>, name: &str, values: Node<'_>, keywords: &[(&str, &str)]) {
+    fn last_extreme(&mut self, node: Node<'_>, numpy: &str, name: &str, values: Node<'_>, keywords: &[(&str, &str)]) {
         let (length, axis) = match keywords {
-            [] => ("np.size(ties)".to_owned(), String::new()),
-            [("axis", axis)] => (format!("np.shape(ties)[{axis}]"), format!(", axis={axis}")),
+            [] => (format!("{numpy}.size(ties)"), String::new()),
+            [("axis", axis)] => (format!("{numpy}.shape(ties)[{axis}]"), format!(", axis={axis}")),
             _ => return,
         };
-        let body = format!("{length} - 1 - np.{name}(np.flip(ties{axis}){axis})");
+        let body = format!("{length} - 1 - {numpy}.{name}({numpy}.flip(ties{axis}){axis})");
         self.of_ties(node, &body, values);
     }
 
     /// Adds a mutant of a stable `argsort` in which equal values come in reverse order.
-    fn last_of_equals(&mut self, node: Node<'_>, values: Node<'_>, keywords: &[(&str, &str)]) {
+    fn last_of_equals(&mut self, node: Node<'_>, numpy: &str, values: Node<'_>, keywords: &[(&str, &str)]) {
         let stable = |value: &str| matches!(value, "\"stable\"" | "'stable'");
         let axis = match keywords {
             [("kind", kind)] if stable(kind) => "-1",
             [("axis", axis), ("kind", kind)] | [("kind", kind), ("axis", axis)] if stable(kind) => axis,
             _ => return,
         };
-        let sorted = format!("np.argsort(np.flip(ties, axis={axis}), axis={axis}, kind=\"stable\")");
-        self.of_ties(node, &format!("np.shape(ties)[{axis}] - 1 - {sorted}"), values);
+        let sorted = format!("{numpy}.argsort({numpy}.flip(ties, axis={axis}), axis={axis}, kind=\"stable\")");
+        self.of_ties(node, &format!("{numpy}.shape(ties)[{axis}] - 1 - {sorted}"), values);
     }
 
     /// Adds a mutant that replaces a call by a lambda of one parameter `ties`, applied to the original argument, so

@@ -259,20 +259,39 @@ struct ParseCheck<'text> {
     text: &'text [u8],
     /// Offsets of the starts of all lines.
     lines: Vec<usize>,
+    /// Whether the text parses only with [`walk::parse`], which always parses the whole text.
+    joined: bool,
 }
 
 impl<'text> ParseCheck<'text> {
     fn new(text: &'text [u8]) -> Option<Self> {
         let mut parser = Parser::new();
         parser.set_language(&walk::PYTHON).ok()?;
-        let tree = parser.parse(text, None)?;
+        let plain = parser.parse(text, None)?;
+        let joined = plain.root_node().has_error();
+        let tree = if joined { walk::parse(text)? } else { plain };
         let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(ends).collect();
-        (!tree.root_node().has_error()).then_some(Self { parser, tree, text, lines })
+        (!tree.root_node().has_error()).then_some(Self { parser, tree, text, lines, joined })
     }
 
     /// Whether the text, with `range` replaced, parses without errors.
     fn holds(&mut self, replacement: &[u8], range: &Range<usize>) -> bool {
+        let mut text = Vec::with_capacity(self.text.len() + replacement.len());
+        text.extend_from_slice(&self.text[..range.start]);
+        text.extend_from_slice(replacement);
+        text.extend_from_slice(&self.text[range.end..]);
+        let parsed = if self.joined {
+            walk::parse(&text)
+        } else {
+            let tree = self.edited_tree(replacement, range);
+            self.parser.parse(&text, Some(&tree))
+        };
+        parsed.is_some_and(|tree| !tree.root_node().has_error())
+    }
+
+    /// Returns the tree with its nodes moved to where they are once `range` is replaced.
+    fn edited_tree(&self, replacement: &[u8], range: &Range<usize>) -> Tree {
         let start = self.point(range.start);
         let lines: Vec<&[u8]> = replacement.split(|&byte| byte == b'\n').collect();
         let rows = lines.len() - 1;
@@ -287,11 +306,7 @@ impl<'text> ParseCheck<'text> {
             old_end_position: self.point(range.end),
             new_end_position: Point::new(start.row + rows, column),
         });
-        let mut text = Vec::with_capacity(self.text.len() + replacement.len());
-        text.extend_from_slice(&self.text[..range.start]);
-        text.extend_from_slice(replacement);
-        text.extend_from_slice(&self.text[range.end..]);
-        self.parser.parse(&text, Some(&tree)).is_some_and(|tree| !tree.root_node().has_error())
+        tree
     }
 
     fn point(&self, at: usize) -> Point {

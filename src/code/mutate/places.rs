@@ -244,7 +244,7 @@ impl<'source> MutationWalk<'source> {
             return;
         }
         let all: Vec<Node<'_>> = parts(arguments).collect();
-        self.careless_call(node, name, &all);
+        self.careless_call(node, callee, name, &all);
         self.habitual_call(node, callee, name, &all);
         if matches!(name, "range" | "arange") {
             self.range(&all);

@@ -298,6 +298,31 @@ fn mutants_subtract_one_from_a_count_in_a_divisor_and_set_ddof_in_std_and_var() 
 }
 
 #[test]
+fn mutants_that_need_numpy_use_the_modules_own_name_and_are_made_only_for_its_functions() {
+    let last = "return (lambda ties: numpy.size(ties) - 1 - numpy.argmax(numpy.flip(ties)))(a)";
+    assert_eq!(mutants_of(MutantKind::Tie, "return numpy.argmax(a)"), [last]);
+    for (kind, body) in [
+        (MutantKind::Tie, "return torch.argmax(a)"),
+        (MutantKind::Tie, "return torch.argsort(a, kind='stable')"),
+        (MutantKind::Degree, "return torch.std(a, axis=0), statistics.var(a)"),
+        (MutantKind::Guard, "return torch.max(a, 1)"),
+        (MutantKind::Side, "return a.searchsorted(b, 'left')"),
+    ] {
+        assert_eq!(mutants_of(kind, body), Vec::<String>::new(), "{body}");
+    }
+    assert_eq!(mutants_of(MutantKind::Degree, "return a.std(0)"), ["return a.std(0, ddof=1)"]);
+    assert_eq!(mutants_of(MutantKind::Guard, "return a.clip(0, 1)"), ["return a"]);
+    assert_eq!(mutants_of(MutantKind::Guard, "return torch.clip(a, 0, 1)"), ["return a"]);
+    assert_eq!(mutants_of(MutantKind::Side, "return a.searchsorted(b)"), ["return a.searchsorted(b, side=\"right\")"]);
+}
+
+#[test]
+fn files_whose_lines_inside_brackets_are_indented_less_than_their_block_have_mutants() {
+    let source = "def f(a, b):\n    c = (a.\nx + b)\n    return c < 2\n";
+    assert!(listed(source).contains("compare:3.14 < -> <="), "{}", listed(source));
+}
+
+#[test]
 fn mutants_leave_out_divisors_roots_limits_and_absolute_values() {
     assert_eq!(mutants_of(MutantKind::Scale, "return (a - b) / np.sum(a)"), ["return (a - b)"]);
     assert_eq!(mutants_of(MutantKind::Scale, "return np.divide(a - b, a, out=b)"), ["return (a - b)"]);

@@ -1,6 +1,7 @@
 //! Finds names: those that a file binds at its top level, those that a piece of code uses, and those that statements in
 //! a model's reply bind.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -65,20 +66,33 @@ pub(super) fn attributes_of(tree: &Tree, source: &str, range: &Range<usize>, obj
 /// Returns the names that code in a range of the tree needs from its surroundings: those that it uses and does not bind
 /// itself, as its parameters and variables. Names of attributes and of keyword arguments do not count.
 pub(super) fn needed(tree: &Tree, source: &str, range: &Range<usize>) -> BTreeSet<String> {
-    let mut scope = Scope { source, used: BTreeSet::new(), own: BTreeSet::new() };
+    // At the top level, code may need a name that it also binds, as a function that calls itself does.
+    scope_of(tree, source, range).used
+}
+
+/// Returns the names that code in a range of the tree binds in its own scope, such as the variables of a function whose
+/// body this is. Variables of nested functions and comprehensions do not count, and neither do names that the code
+/// declares as `global`.
+pub(super) fn bound_in(tree: &Tree, source: &str, range: &Range<usize>) -> BTreeSet<String> {
+    let Scope { own, global, .. } = scope_of(tree, source, range);
+    own.into_iter().filter(|name| !global.contains(name)).collect()
+}
+
+fn scope_of<'a>(tree: &Tree, source: &'a str, range: &Range<usize>) -> Scope<'a> {
+    let mut scope = Scope::new(source);
     for node in starting_in(tree, range) {
         scope.visit(node);
     }
-    // At the top level, code may need a name that it also binds, as a function that calls itself does.
-    scope.used
+    scope
 }
 
-/// Returns the outermost nodes that begin in a range, in source order.
+/// Returns the outermost nodes that begin in a range, in source order. Blocks do not count, because a block begins
+/// where its first statement does.
 fn starting_in<'tree>(tree: &'tree Tree, range: &Range<usize>) -> Vec<Node<'tree>> {
     let mut found = Vec::new();
     let mut left = vec![tree.root_node()];
     while let Some(node) = left.pop() {
-        if node.kind() != "module" && range.contains(&node.start_byte()) {
+        if !matches!(node.kind(), "module" | "block") && range.contains(&node.start_byte()) {
             found.push(node);
         } else if node.end_byte() > range.start && node.start_byte() < range.end {
             let mut cursor = node.walk();
@@ -94,9 +108,15 @@ struct Scope<'a> {
     source: &'a str,
     used: BTreeSet<String>,
     own: BTreeSet<String>,
+    /// Names declared as `global`, also in inner functions. An assignment to such a name does not make it a variable.
+    global: BTreeSet<String>,
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    const fn new(source: &'a str) -> Self {
+        Self { source, used: BTreeSet::new(), own: BTreeSet::new(), global: BTreeSet::new() }
+    }
+
     fn visit(&mut self, node: Node<'_>) {
         let field = |name| node.child_by_field_name(name);
         match node.kind() {
@@ -122,10 +142,16 @@ impl Scope<'_> {
             "import_statement" | "import_from_statement" => {
                 self.own.extend(imports(node, self.source).into_iter().map(|binding| binding.name));
             }
+            "global_statement" => {
+                let source = self.source;
+                let mut cursor = node.walk();
+                self.global.extend(node.named_children(&mut cursor).map(|name| source[name.byte_range()].to_owned()));
+                self.visit_children(node);
+            }
             "function_definition" | "class_definition" | "lambda" => {
                 self.bind_all(field("name"));
                 self.visit_all(["superclasses", "return_type"].into_iter().filter_map(field));
-                let mut inner = Scope { source: self.source, used: BTreeSet::new(), own: BTreeSet::new() };
+                let mut inner = Scope::new(self.source);
                 if let Some(parameters) = field("parameters") {
                     let mut cursor = parameters.walk();
                     for parameter in parameters.named_children(&mut cursor) {
@@ -141,7 +167,7 @@ impl Scope<'_> {
                 self.leave(inner);
             }
             "list_comprehension" | "set_comprehension" | "dictionary_comprehension" | "generator_expression" => {
-                let mut inner = Scope { source: self.source, used: BTreeSet::new(), own: BTreeSet::new() };
+                let mut inner = Scope::new(self.source);
                 inner.visit_children(node);
                 self.leave(inner);
             }
@@ -172,25 +198,24 @@ impl Scope<'_> {
 
     /// Adds what an inner scope uses and does not bind.
     fn leave(&mut self, inner: Scope<'_>) {
-        let Scope { used, own, .. } = inner;
-        self.used.extend(used.into_iter().filter(|name| !own.contains(name)));
+        let Scope { used, own, global, .. } = inner;
+        self.used.extend(used.into_iter().filter(|name| !own.contains(name) || global.contains(name)));
+        self.global.extend(global);
     }
 }
 
-/// Returns the names that a module binds at its top level, including bindings inside `if`, `try` and `with`.
-pub(super) fn bound(tree: &Tree, source: &[u8]) -> BTreeSet<String> {
+/// Decodes a file such that offsets in its bytes are also valid in the text.
+pub(super) fn text_of(source: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(source);
-    // The tree's offsets are those of `source`. They are valid in the decoded text only if decoding has not changed the
-    // length. Otherwise, replace every non-ASCII byte by one ASCII character.
-    let text = if text.len() == source.len() { text } else { source.iter().map(|&byte| ascii(byte)).collect() };
-    bindings(tree, &text).into_iter().map(|binding| binding.name).collect()
+    // If decoding has changed the length, replace every non-ASCII byte by one ASCII character.
+    if text.len() == source.len() { text } else { source.iter().map(|&byte| ascii(byte)).collect() }
 }
 
 fn ascii(byte: u8) -> char {
     if byte.is_ascii() { char::from(byte) } else { '_' }
 }
 
-/// Returns the bindings at a module's top level, in source order.
+/// Returns the bindings at a module's top level, including those inside `if`, `try` and `with`, in source order.
 pub(super) fn bindings(tree: &Tree, source: &str) -> Vec<Binding> {
     let mut found = Vec::new();
     let mut left = vec![tree.root_node()];
@@ -214,10 +239,12 @@ pub(super) fn bindings(tree: &Tree, source: &str) -> Vec<Binding> {
 }
 
 /// Returns the bindings of a model's reply that its function may need. What is bound inside of a `try`, `if` or `with`
-/// comes with the whole statement. What is bound in a loop or in `if __name__ == ...` is left out, because it belongs to
-/// an example of how to call the function, and so are variables that are computed by `function` itself.
-pub(super) fn offered(tree: &Tree, source: &str, function: &str) -> Vec<Binding> {
+/// comes with the whole statement. What is bound in a loop or in `if __name__ == ...` is left out, because it belongs
+/// to an example of how to call the function, and so are variables that are computed by `function` itself. A statement
+/// that needs one of the function's `variables` is left out, too, because it is a piece of a function's body.
+pub(super) fn offered(tree: &Tree, source: &str, function: &str, variables: &BTreeSet<String>) -> Vec<Binding> {
     let (root, all) = (tree.root_node(), bindings(tree, source));
+    let bound = bound_in(tree, source, &root.byte_range());
     let mut found = Vec::new();
     for statement in root.named_children(&mut root.walk()) {
         let range = statement.byte_range();
@@ -228,7 +255,11 @@ pub(super) fn offered(tree: &Tree, source: &str, function: &str) -> Vec<Binding>
                 condition.is_some_and(|condition| source[condition.byte_range()].contains("__name__"))
             }
             "function_definition" | "class_definition" | "decorated_definition" => false,
-            _ => needed(tree, source, &range).contains(function),
+            _ => {
+                let needs = needed(tree, source, &range);
+                let is_unbound = |name: &String| needs.contains(name) && !bound.contains(name);
+                needs.contains(function) || variables.iter().any(is_unbound)
+            }
         };
         if is_example {
             continue;
@@ -290,6 +321,11 @@ fn imports(statement: Node<'_>, source: &str) -> Vec<Binding> {
     found
 }
 
+/// Whether a node defines a function or a class.
+pub(super) fn is_definition(node: Node<'_>) -> bool {
+    matches!(node.kind(), "function_definition" | "class_definition" | "decorated_definition")
+}
+
 /// Returns the names of a signature's parameters, in order, with their stars (`*args`). Returns `None` if the text is
 /// not a signature.
 pub(super) fn parameters(header: &str) -> Option<Vec<String>> {
@@ -308,6 +344,15 @@ pub(super) fn parameters(header: &str) -> Option<Vec<String>> {
     Some(names.collect())
 }
 
+/// Whether a body that was written for one signature fits the other, because the parameters have the same names. `self`
+/// and `cls` are not compared.
+pub(super) fn same_parameters(own: Option<&[String]>, theirs: Option<&[String]>) -> bool {
+    let (Some(own), Some(theirs)) = (own, theirs) else { return true };
+    let receiver = |names: &[String]| names.first().is_some_and(|first| first == "self" || first == "cls");
+    let bare = |names: &[String]| names[usize::from(receiver(names))..].to_vec();
+    bare(own) == bare(theirs)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,8 +362,15 @@ mod tests {
     fn names_bound_at_module_level_are_found_and_names_bound_in_functions_or_classes_are_ignored() {
         let source = "import a.b, c as d\nfrom e import f as g, h\nfrom z import *\ntry:\n    import i\nexcept E:\n    i = None\n\
                       j, k = 1, 2\n@cache\ndef l():\n    import m\n    n = 1\nclass O:\n    p = 1\n";
-        let names = bound(&parse(source.as_bytes()).unwrap(), source.as_bytes());
-        assert_eq!(names.iter().map(String::as_str).collect::<String>(), "Oadghijkl");
+        let found = bindings(&parse(source.as_bytes()).unwrap(), source);
+        let names: BTreeSet<&str> = found.iter().map(|binding| binding.name.as_str()).collect();
+        assert_eq!(names.into_iter().collect::<String>(), "Oadghijkl");
+    }
+
+    #[test]
+    fn the_text_of_a_file_has_the_same_byte_offsets_as_the_file() {
+        assert_eq!(text_of("'é'".as_bytes()), "'é'");
+        assert_eq!(text_of(b"'\xe9' + '\xe9\xe9'"), "'_' + '__'");
     }
 
     #[test]
@@ -333,14 +385,46 @@ mod tests {
     }
 
     #[test]
+    fn a_name_declared_as_global_is_needed_although_it_is_assigned_and_is_not_a_variable() {
+        let source =
+            "def f(a):\n    global b, c\n    b = a\n    d = 1\n    def e():\n        global d\n        d = b\n";
+        let tree = parse(source.as_bytes()).unwrap();
+        let names: Vec<String> = needed(&tree, source, &(0..source.len())).into_iter().collect();
+        assert_eq!(names, ["b", "c", "d"]);
+        let body = "global b\nb, a[0] = c\nfor d in [e for e in b]:\n    def g():\n        h = 1\n";
+        let tree = parse(body.as_bytes()).unwrap();
+        let names: Vec<String> = bound_in(&tree, body, &(0..body.len())).into_iter().collect();
+        assert_eq!(names, ["d", "g"]);
+    }
+
+    #[test]
+    fn the_first_method_of_a_class_needs_only_its_own_names() {
+        let source = "class A:\n    def f(self):\n        return a\n\n    def g(self):\n        return b\n";
+        let tree = parse(source.as_bytes()).unwrap();
+        let range = source.find("def f").unwrap()..source.find("\n\n").unwrap();
+        let names: Vec<String> = needed(&tree, source, &range).into_iter().collect();
+        assert_eq!(names, ["a"]);
+    }
+
+    #[test]
     fn examples_of_calls_offer_nothing_and_a_guarded_import_comes_with_its_whole_statement() {
         let source = "try:\n    import cupy as xp\nexcept ImportError:\n    xp = None\nRATE = 2\ndef f(a):\n    return a\n\
                       b = f(1)\nfor c in b:\n    d = c\nif __name__ == '__main__':\n    e = 1\n";
         let tree = parse(source.as_bytes()).unwrap();
-        let found = offered(&tree, source, "f");
+        let found = offered(&tree, source, "f", &BTreeSet::new());
         let names: Vec<&str> = found.iter().map(|binding| binding.name.as_str()).collect();
         assert_eq!(names, ["xp", "xp", "RATE", "f"]);
         assert_eq!(found[0].kind, BindingKind::Code(0..source.find("\nRATE").unwrap()));
+    }
+
+    #[test]
+    fn a_statement_that_needs_a_variable_of_the_function_is_not_offered() {
+        let source = "y = 2\na = x + 1\nb = y + 1\nwith c as d:\n    e = d\n";
+        let tree = parse(source.as_bytes()).unwrap();
+        let variables: BTreeSet<String> = ["x", "y", "d"].map(str::to_owned).into();
+        let found = offered(&tree, source, "f", &variables);
+        let names: Vec<&str> = found.iter().map(|binding| binding.name.as_str()).collect();
+        assert_eq!(names, ["y", "b", "e"]);
     }
 
     #[test]

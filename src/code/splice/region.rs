@@ -3,13 +3,19 @@
 //! The reply may contain only the statements, the whole function, or its body. If the function in the reply is
 //! unchanged before and after the region, only the part in between is used. Otherwise the whole function is replaced.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
-use super::{CodeLine, FunctionFromReply, SplicedFile, bare_body, body_lines, mentioned, parsed, reply};
-use crate::code::function::last_part;
+use super::additions::NeededNames;
+use super::lines::{CodeLine, body_lines};
+use super::names::{self, bound_in, is_definition, mentioned, needed};
+use super::taken::{FunctionFromReply, ReplyCode, bare_body, parameter_names, with_header};
+use super::{SplicedFile, line_before, methods, reply};
+use crate::code::function::{Function, last_part};
 use crate::code::module::Module;
+use crate::code::walk;
 
 /// Header that is put above statements to parse them as a function, if the region is not in a function.
 const ANY: &str = "def statements():";
@@ -58,29 +64,28 @@ impl Module {
         let of_function = function.and_then(|index| {
             let taken = self.take(&self.functions()[index], index, reply);
             // A function of another name is part of what is missing.
-            let is_whole =
-                |taken: &FunctionFromReply| !taken.bare && taken.name() == last_part(&self.functions()[index].name);
-            taken.ok().filter(is_whole).map(|taken| (index, taken))
+            taken.ok().filter(|taken| taken.defines(&self.functions()[index])).map(|taken| (index, taken))
         });
         if let Some((index, taken)) = of_function {
-            let lines = own_lines(&taken);
+            let lines = body_lines(&taken);
             return match self.between(index, at, &lines) {
-                Some(middle) => self.put_lines(function, at, middle, Some(&taken), &part),
+                Some(middle) => self.put_lines(function, at, middle, &taken, &part),
                 None => self.splice(index, reply),
             };
         }
         let candidates = reply::candidates(reply);
-        let statements = candidates.iter().find_map(|text| statements(text, &header));
+        let statements =
+            candidates.iter().find_map(|text| Some(statements(text, &header)?.with_other_code(&candidates, text)));
         let Some(taken) = statements else {
-            let fault = candidates.iter().find_map(|text| parsed(&format!("{ANY}\n{}", indented(text))).err());
+            let fault = candidates.iter().find_map(|text| ReplyCode::parse(&with_header(ANY, text)).err());
             // If the whole reply is the only candidate, the reply may be prose. Then do not report why it is not valid
             // Python.
             let fault = fault.filter(|_| candidates.len() > 1).map(|what| format!("{part} {what}"));
             return Err(fault.unwrap_or_else(|| format!("the reply holds no Python code of {part}")));
         };
-        let lines = own_lines(&taken);
+        let lines = body_lines(&taken);
         let middle = function.and_then(|index| self.between(index, at, &lines)).unwrap_or(&lines);
-        self.put_lines(function, at, middle, None, &part)
+        self.put_lines(function, at, middle, &taken, &part)
     }
 
     /// Returns the lines of a new body that replace the region, if the lines before and after them are those of the old
@@ -108,14 +113,14 @@ impl Module {
         lines.get(theirs[before.len()].0..=theirs[end - 1].0)
     }
 
-    /// Returns the file with `lines` in place of the range `at`. If the lines come from `whole`, a function in the
-    /// reply, also adds the imports and helpers from the reply that this function needs.
+    /// Returns the file with `lines` in place of the range `at`. The lines are from `taken`. Also adds the imports,
+    /// helpers and methods from the reply that the lines need.
     fn put_lines(
         &self,
         function: Option<usize>,
         at: &Range<usize>,
         lines: &[CodeLine<'_>],
-        whole: Option<&FunctionFromReply>,
+        taken: &FunctionFromReply,
         part: &str,
     ) -> Result<SplicedFile, String> {
         let mut code = lines.iter().map(|line| plain(line.text)).filter(|line| !line.is_empty());
@@ -130,35 +135,74 @@ impl Module {
         let indent = reply::indent_of(&first);
         let shared =
             lines.iter().find(|line| !line.text.trim().is_empty()).map_or("", |line| reply::indent_of(line.text));
-        // Statements that the reply gives without a function were indented by four spaces to parse them. Remove these
-        // spaces also inside strings of several lines.
-        let wrapped = if whole.is_none() { "    " } else { "" };
         let place = |line: &CodeLine<'_>| {
-            let text = if line.in_string {
-                line.text.strip_prefix(wrapped).unwrap_or(line.text)
-            } else {
-                line.text.strip_prefix(shared).unwrap_or(line.text.trim_start())
-            };
-            CodeLine { text, in_string: line.in_string }.place(indent)
+            let cut = line.text.strip_prefix(shared).unwrap_or(line.text.trim_start());
+            CodeLine { text: if line.in_string { line.text } else { cut }, ..*line }.place(indent)
         };
-        let text = lines.iter().map(place).collect::<Vec<_>>().join(&ending);
-        let mut edits = vec![(at.clone(), self.encoded(&text)?)];
-        let mut added = Vec::new();
-        if let (Some(taken), Some(index)) = (whole, function) {
-            let new = &taken.module.functions()[taken.function];
-            let wanted = mentioned(&taken.tree, &taken.text, &(new.whole.start..new.body.end));
-            self.add_needed(&self.functions()[index], taken, wanted, &ending, &mut edits, &mut added)?;
+        let old = function.map(|index| &self.functions()[index]);
+        let siblings = old.map_or_else(Vec::new, |old| self.siblings(old, taken));
+        let wanted = self.needed_by_lines(old, at, lines, taken, &siblings)?;
+        let before = old.map_or(at.start, |old| old.whole.start);
+        let additions = self.additions(taken, wanted, before, indent, &ending)?;
+        let text: Vec<String> = additions.in_function.into_iter().chain(lines.iter().map(place)).collect();
+        let mut edits = vec![(at.clone(), self.encoded(&text.join(&ending))?)];
+        edits.extend(additions.edits);
+        if let Some(old) = old.filter(|_| !siblings.is_empty()) {
+            let outer = reply::indent_of(line_before(self.source(), old.header.start));
+            let text = methods(taken, &siblings, outer, &ending);
+            edits.push((old.body.end..old.body.end, self.encoded(&text)?));
         }
+        let mut added = taken.names_of(&siblings);
+        added.extend(additions.names);
         let spliced = SplicedFile { bytes: Vec::new(), added, new_signature: false, edits };
-        self.proved(spliced, function.map(|index| self.functions()[index].label()).as_deref())
+        self.proved(spliced, old.map(Function::label).as_deref())
     }
-}
 
-/// Returns the lines of a body without the header's line. The indentation that all lines share is removed.
-fn own_lines(taken: &FunctionFromReply) -> Vec<CodeLine<'_>> {
-    let code = taken.module.body_code(taken.function);
-    let base = String::from_utf8_lossy(&taken.module.functions()[taken.function].indent).into_owned();
-    body_lines(taken, &code, &base)
+    /// Returns the names that `lines` of the reply's function and its new `siblings` need, without the names that the
+    /// file's function `old` binds outside of the region. Names that `old` uses outside of the region cannot get
+    /// another meaning, and neither can names outside of functions.
+    fn needed_by_lines(
+        &self,
+        old: Option<&Function>,
+        at: &Range<usize>,
+        lines: &[CodeLine<'_>],
+        taken: &FunctionFromReply,
+        siblings: &[usize],
+    ) -> Result<NeededNames, String> {
+        let code = &taken.code;
+        let start = lines.first().map_or(0, |line| line.start);
+        let last = lines.last().map_or(0, |line| line.start);
+        let end = code.text[last..].find('\n').map_or(code.text.len(), |length| last + length);
+        let used = mentioned(&code.tree, &code.text, &(start..end));
+        let mut all = needed(&code.tree, &code.text, &taken.function().whole);
+        all.retain(|name| used.contains(name));
+        let mut variables = taken.variables();
+        let mut rebindable = BTreeSet::new();
+        if let Some(old) = old {
+            let (tree, text) = self.without_region(at)?;
+            variables.extend(bound_in(&tree, &text, &(old.header.end..old.body.end)));
+            variables.extend(parameter_names(&self.encoding.text(&self.source()[old.header.clone()])));
+            all.retain(|name| !variables.contains(name));
+            rebindable = all.difference(&mentioned(&tree, &text, &old.whole)).cloned().collect();
+        }
+        for &sibling in siblings {
+            all.extend(needed(&code.tree, &code.text, &code.module.functions()[sibling].whole));
+        }
+        Ok(NeededNames { all, rebindable, variables })
+    }
+
+    /// Parses the file with a number in place of the region at `at`, so that the region's own names do not count: the
+    /// region may contain the code of an earlier reply. All offsets stay the same.
+    fn without_region(&self, at: &Range<usize>) -> Result<(Tree, String), String> {
+        let mut bytes = self.encoding.readable(self.source()).into_owned();
+        let first = at.start + bytes[at.clone()].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        for (place, byte) in bytes[first..at.end].iter_mut().enumerate() {
+            *byte = if place == 0 { b'0' } else { b' ' };
+        }
+        let tree = walk::parse(&bytes).ok_or("the file does not parse")?;
+        let text = names::text_of(&bytes).into_owned();
+        Ok((tree, text))
+    }
 }
 
 /// Removes a line's indentation and comment. If a line contains quotes, its comment is kept, because `#` may be part of
@@ -175,16 +219,8 @@ fn statements(text: &str, header: &str) -> Option<FunctionFromReply> {
     if let Some(taken) = bare_body(text, header) {
         return Some(taken);
     }
-    let whole = format!("{header}\n{}", indented(text));
-    let (module, tree) = parsed(&whole).ok()?;
-    acts_alone(&tree).then_some(FunctionFromReply {
-        module,
-        tree,
-        text: whole,
-        function: 0,
-        bare: true,
-        others: Vec::new(),
-    })
+    let code = ReplyCode::parse(&with_header(header, text)).ok()?;
+    acts_alone(&code.tree).then(|| FunctionFromReply::new(code, 0, true))
 }
 
 /// Whether a file consists of a single function whose body contains a statement with an effect, such as an assignment,
@@ -196,20 +232,16 @@ fn acts_alone(tree: &Tree) -> bool {
     };
     let mut cursor = body.walk();
     let acts = |statement: Node<'_>| match statement.kind() {
-        "function_definition" | "class_definition" | "decorated_definition" | "comment" | "pass_statement" => false,
+        "comment" | "pass_statement" => false,
         "expression_statement" => statement.named_child(0).is_some_and(|inner| {
             matches!(
                 inner.kind(),
                 "assignment" | "augmented_assignment" | "call" | "yield" | "await" | "named_expression"
             )
         }),
-        _ => true,
+        _ => !is_definition(statement),
     };
     root.named_child_count() == 1 && body.named_children(&mut cursor).any(acts)
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| if line.trim().is_empty() { "\n".to_owned() } else { format!("    {line}\n") }).collect()
 }
 
 #[cfg(test)]
@@ -279,6 +311,65 @@ mod tests {
         );
         assert_eq!(text("```python\nbreak\n```").unwrap(), with("        break\n"));
         assert_eq!(text("assert x").unwrap(), with("        assert x\n"));
+    }
+
+    #[test]
+    fn only_names_that_the_new_statements_need_are_added() {
+        let with_import = |lines: &str| with(lines).replacen("import math", "import math\nimport numpy as np", 1);
+        let body = "    total = 0\n    for x in xs:\n        data = x * x\n        total += data\n    return total\n";
+        let function = format!("import numpy as np\ndata = np.loadtxt(\"x.csv\")\n\n@np.vectorize\ndef f(xs):\n{body}");
+        assert_eq!(text(&function).unwrap(), with("        data = x * x\n        total += data\n"));
+        // Other blocks may have an import, but not a variable of the function or a piece of its body.
+        let statements = "```python\ntotal += np.square(x) + y\n```";
+        for other in ["import numpy as np", "import numpy as np\nx = [1, 2]", "import numpy as np\ny = x * x"] {
+            let reply = format!("```python\n{other}\n```\n{statements}");
+            assert_eq!(text(&reply).unwrap(), with_import("        total += np.square(x) + y\n"), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_new_method_that_the_statements_call_is_added_after_the_function() {
+        let source = "class A:\n    def f(self, xs):\n        total = 0\n        for x in xs:\n            total += x\n        return total\n\n    def g(self):\n        return 1\n";
+        let module = Module::parse("m.py", source.into()).unwrap();
+        let bounds = Bounds::Statements { first: "total +=", last: None, number: None };
+        let region = module.region(Some(0), bounds).unwrap();
+        let masked = module.cut_checked(&[MaskedPart::Region(&region)]).unwrap();
+        let (module, at) = (Module::parse("m.py", masked.bytes).unwrap(), masked.stand_ins[0].clone());
+        let method = "    def _half(self, x):\n        return np.half(x)\n";
+        let whole = source
+            .replace("total += x", "total += self._half(x)")
+            .replace("    def g", &format!("{method}\n    def g"));
+        let spliced = module.splice_region(Some(0), &at, &format!("import numpy as np\n\n{whole}")).unwrap();
+        let now = spliced.moved(&at).unwrap();
+        assert_eq!(&spliced.bytes[now], b"            total += self._half(x)");
+        assert_eq!(spliced.added, ["_half", "np"]);
+        assert_eq!(String::from_utf8(spliced.bytes).unwrap(), format!("import numpy as np\n{whole}"));
+    }
+
+    #[test]
+    fn a_clashing_import_is_put_into_the_region_unless_the_function_uses_the_files_import() {
+        let source =
+            "import time\n\n\ndef f(xs):\n    for x in xs:\n        raise NotImplementedError\n    return xs\n";
+        let reply = "```python\nfrom time import time\n```\n```python\nxs[0] = time()\n```";
+        let splice = |source: &str, at: &Range<usize>| {
+            let module = Module::parse("m.py", source.into()).unwrap();
+            let spliced = module.splice_region(Some(0), at, reply).unwrap();
+            let now = spliced.moved(at).unwrap();
+            (String::from_utf8(spliced.bytes).unwrap(), now)
+        };
+        let range = |source: &str| {
+            let stand_in = "        raise NotImplementedError";
+            let start = source.find(stand_in).unwrap();
+            start..start + stand_in.len()
+        };
+        let expected = source.replace("raise NotImplementedError", "from time import time\n        xs[0] = time()");
+        let (first, now) = splice(source, &range(source));
+        assert_eq!(first, expected);
+        // A repair replaces the region with its import.
+        assert_eq!(splice(&first, &now).0, expected);
+        let other = source.replace("return xs", "return xs, time.time()");
+        let expected = other.replace("raise NotImplementedError", "xs[0] = time()");
+        assert_eq!(splice(&other, &range(&other)).0, expected);
     }
 
     #[test]

@@ -151,6 +151,20 @@ fn a_function_inside_of_a_body_is_not_taken_for_the_renamed_function() {
 }
 
 #[test]
+fn a_function_inside_of_a_body_without_return_is_not_taken_for_the_renamed_function() {
+    let function = "def scale(values, *, weights=None):\n    return [value / 2 for value in values]\n";
+    let body = format!(
+        "{}    values[:] = scale(values)\n",
+        function.replace("def", "    def").replace("    return", "        return")
+    );
+    assert_eq!(text("mean", &format!("```python\n{function}values[:] = scale(values)\n```")), with_body(&body));
+    for example in ["values = [1, 2]\nprint(scale(values))\n", "for values in [[1], [2]]:\n    scale(values)\n"] {
+        let expected = with_body("    return [value / 2 for value in values]\n");
+        assert_eq!(text("mean", &format!("```python\n{function}{example}```")), expected, "{example}");
+    }
+}
+
+#[test]
 fn imports_and_helpers_in_other_blocks_or_among_prose_are_found() {
     let function = "def mean(values, *, weights=None):\n    return np.mean(values)\n";
     for reply in [
@@ -158,6 +172,8 @@ fn imports_and_helpers_in_other_blocks_or_among_prose_are_found() {
         format!("Here it is:\nimport numpy as np\n\n{function}\nIt isn't hard."),
         format!("```python\n!pip install numpy\nimport numpy as np\n{function}```"),
         format!("```python\n{function}```\nIt needs:\n```python\nimport numpy as np\nimport unused\n```"),
+        "```python\nimport numpy as np\n```\n```python\nreturn np.mean(values)\n```".to_owned(),
+        format!("```python\nimport numpy as np\n```\n```python\n{}```", function.replacen("mean", "average", 1)),
     ] {
         let text = text("mean", &reply);
         let expected =
@@ -170,6 +186,131 @@ fn imports_and_helpers_in_other_blocks_or_among_prose_are_found() {
     assert!(
         text("mean", guarded).contains("\n\ntry:\n    import cupy as xp\nexcept ImportError:\n    xp = math\n\n\n# Of")
     );
+}
+
+#[test]
+fn a_piece_of_the_body_in_another_block_is_not_put_into_the_module() {
+    let reply = "```python\ntotal = sum(values)\n```\n```python\nreturn total / len(values)\n```";
+    assert_eq!(text("mean", reply), with_body("    return total / len(values)\n"));
+}
+
+#[test]
+fn helpers_are_added_in_the_order_of_the_reply_but_after_the_helpers_that_they_need() {
+    let function = "def mean(values, *, weights=None):\n    return TABLE[0]\n";
+    let wanted = "\n\n\nBASE = 2\n\n\nTABLE = [BASE] * 3\n\n\n# Of a list.\n";
+    for reply in [
+        format!("```python\nBASE = 2\n```\n```python\nTABLE = [BASE] * 3\n```\n```python\n{function}```"),
+        format!("```python\nBASE = 2\n{function}```\nwith\n```python\nTABLE = [BASE] * 3\n```"),
+        format!("```python\n{function}```\nwith\n```python\nTABLE = [BASE] * 3\n```\nand\n```python\nBASE = 2\n```"),
+    ] {
+        let text = text("mean", &reply);
+        assert!(text.contains(wanted), "{text}");
+    }
+}
+
+#[test]
+fn a_variable_that_the_function_declares_as_global_is_added() {
+    let reply = "_cache = None\n\ndef mean(values, *, weights=None):\n    global _cache\n    _cache = sum(values)\n    return _cache\n";
+    assert!(text("mean", reply).contains("\n\n\n_cache = None\n\n\n# Of a list.\n"));
+}
+
+#[test]
+fn imports_of_decorators_and_annotations_that_are_not_used_are_not_added() {
+    let reply = "from numba import njit\nfrom typing import Any\n\n@njit\ndef mean(values: Any, *, weights=None):\n    return sum(values) / len(values)\n";
+    assert_eq!(text("mean", reply), with_body(SUM));
+    let reply = "from numba import njit\n\n@njit\ndef mean(numbers):\n    return 0\n";
+    assert_eq!(into("mean", reply).unwrap().added, ["njit"], "a new signature comes with its decorators");
+}
+
+/// Returns the file `source` with the reply's version of its function `f`.
+fn with_f(source: &str, reply: &str) -> String {
+    let file = Module::parse("f.py", source.into()).unwrap();
+    String::from_utf8(file.splice(file.find("f").unwrap(), reply).unwrap().bytes).unwrap()
+}
+
+#[test]
+fn an_import_that_clashes_with_an_import_of_the_file_is_put_into_the_function() {
+    let source = "import time\nfrom math import sqrt\nimport numpy as np\n\n\ndef f(x):\n    \"\"\"Doc.\"\"\"\n    raise NotImplementedError\n\n\nstart = time.time()\n";
+    let reply = "from time import time\nfrom numpy import sqrt\nimport numpy as np\n\ndef f(x):\n    return sqrt(x) + time() + np.e\n";
+    let body = "    from time import time\n    from numpy import sqrt\n    return sqrt(x) + time() + np.e";
+    assert_eq!(with_f(source, reply), source.replace("    raise NotImplementedError", body));
+    // The same imports, written in another way.
+    let source = "import torch.nn.functional as F\n\n\ndef f(x):\n    raise NotImplementedError\n";
+    let reply = "from torch.nn import functional as F\n\ndef f(x):\n    return F.relu(x)\n";
+    assert_eq!(with_f(source, reply), source.replace("raise NotImplementedError", "return F.relu(x)"));
+}
+
+#[test]
+fn a_guessed_import_does_not_replace_an_import_or_a_definition_of_the_file() {
+    for own in ["from .utils import softmax", "from math import exp as softmax", "def softmax(x):\n    return x"] {
+        let source = format!("import numpy as np\n{own}\n\n\ndef f(x):\n    raise NotImplementedError\n");
+        let reply = "from utils import softmax\n\ndef f(x):\n    return softmax(x)\n";
+        assert_eq!(with_f(&source, reply), source.replace("raise NotImplementedError", "return softmax(x)"));
+    }
+}
+
+#[test]
+fn a_helper_with_other_parameters_than_the_files_function_is_put_into_the_function() {
+    let source = "import math\n\n\ndef scale(x):\n    return x\n\n\ndef f(x):\n    raise NotImplementedError\n\n\ny = scale(1)\n";
+    let helper = "def scale(x, by):\n    \"\"\"a\nb\"\"\"\n    return np.dot(x, by)\n";
+    let reply = format!("import numpy as np\n\n{helper}\ndef f(x):\n    return scale(x, 2)\n");
+    let body =
+        "    def scale(x, by):\n        \"\"\"a\nb\"\"\"\n        return np.dot(x, by)\n\n    return scale(x, 2)";
+    let expected =
+        source.replace("    raise NotImplementedError", body).replace("import math", "import math\nimport numpy as np");
+    assert_eq!(with_f(source, &reply), expected);
+    let unchanged = source.replace("raise NotImplementedError", "return scale(x, 2)");
+    for own in ["def scale(x, by):\n    ...\n", "def scale(x):\n    return 2 * x\n", "scale = None\n"] {
+        let reply = format!("{own}\ndef f(x):\n    return scale(x, 2)\n");
+        assert_eq!(with_f(source, &reply), unchanged, "{own}");
+    }
+    // Inside of `f`, the variable `math` would hide the module that the helper needs.
+    let reply = format!("{}\ndef f(x):\n    math = 2\n    return scale(x, math)\n", helper.replace("np", "math"));
+    assert!(!with_f(source, &reply).contains("by"));
+}
+
+#[test]
+fn a_property_is_read_from_the_getter_in_the_reply_and_its_setter_from_the_setter() {
+    let own = "class A:\n    @property\n    def x(self):\n        raise NotImplementedError\n";
+    let setter = "\n    @x.setter\n    def x(self, value):\n        raise NotImplementedError\n";
+    let get = "@property\ndef x(self):\n    return self._x\n\n";
+    let set = "@x.setter\ndef x(self, value):\n    self._x = value\n";
+    let class = |code: &str| {
+        format!(
+            "class A:\n{}",
+            code.replace('@', "    @")
+                .replace("def", "    def")
+                .replace("    ret", "        ret")
+                .replace("    self.", "        self.")
+        )
+    };
+    let spliced = |source: &str, label: &str, reply: &str| {
+        let file = Module::parse("a.py", source.into()).unwrap();
+        let spliced = file.splice(file.find(label).unwrap(), reply).unwrap();
+        assert!(!spliced.new_signature);
+        String::from_utf8(spliced.bytes).unwrap()
+    };
+    let both = format!("{own}{setter}");
+    for reply in [format!("{get}{set}"), class(&format!("{get}{set}")), format!("{set}\n{get}")] {
+        assert_eq!(spliced(own, "A.x", &reply), own.replace("raise NotImplementedError", "return self._x"), "{reply}");
+        let expected = both.replacen("raise NotImplementedError", "return self._x", 1);
+        assert_eq!(spliced(&both, "A.x#1", &reply), expected, "{reply}");
+        let expected = format!("{own}{}", setter.replace("raise NotImplementedError", "self._x = value"));
+        assert_eq!(spliced(&both, "A.x#2", &reply), expected, "{reply}");
+    }
+}
+
+#[test]
+fn a_definition_is_required_if_statements_cannot_replace_the_function() {
+    let file = file();
+    let mean = file.find("mean").unwrap();
+    let function = "def mean(values, *, weights=None):\n    return sum(values) / len(values)\n";
+    let spliced = file.splice_definition(mean, function).unwrap();
+    assert_eq!(String::from_utf8(spliced.bytes).unwrap(), with_body(SUM));
+    for other in ["return sum(values) / len(values)".to_owned(), function.replace("mean", "average")] {
+        let fault = file.splice_definition(mean, &other).unwrap_err();
+        assert!(fault.starts_with("the reply does not define `mean`"), "{fault}");
+    }
 }
 
 #[test]
@@ -190,6 +331,19 @@ fn strings_over_several_lines_keep_their_text() {
     let reply =
         "def mean(values, *, weights=None):\n        text = \"\"\"a\n        b\n    \"\"\"\n        return text\n";
     assert_eq!(text("mean", reply), with_body("    text = \"\"\"a\n        b\n    \"\"\"\n    return text\n"));
+    let body = "text = \"\"\"a\nb\n  \"\"\"\nreturn text\n";
+    let expected = with_body("    text = \"\"\"a\nb\n  \"\"\"\n    return text\n");
+    assert_eq!(text("mean", &format!("```python\n{body}```")), expected);
+    let listed = body.replace('\n', "\n   ");
+    assert_eq!(text("mean", &format!("1. This:\n   ```python\n   {listed}```\n")), expected);
+    // A method that is indented as in its class, with a string that is not.
+    let method = "    def mean(self, x):\n        text = \"\"\"\n    a\nb\"\"\"\n        return text";
+    let expected = FILE.replacen(
+        "        raise NotImplementedError",
+        "        text = \"\"\"\n    a\nb\"\"\"\n        return text",
+        1,
+    );
+    assert_eq!(text("Spread.mean", &format!("```python\n{method}\n```")), expected);
 }
 
 #[test]
@@ -212,6 +366,8 @@ fn replies_without_code_are_refused_with_a_reason() {
     insta::assert_snapshot!(fault("```python\ndef mean(values):\n    raise NotImplementedError\n```"), @"`mean` still only raises NotImplementedError");
     insta::assert_snapshot!(fault("def mean(values):\n    \"\"\"Only words.\"\"\"\n    # and these\n"), @"`mean` has no code in its body");
     insta::assert_snapshot!(fault("```python\ndef mean(values):\n    return (sum(values\n```"), @"`mean` does not parse: syntax error at `return (sum(values`");
+    let torn = "```python\ndef mean(values, *, weights=None):\n    total = 0\n    def part(v):\n        return v\n    for v in values:\n        total += part(v";
+    assert!(fault(torn).starts_with("`mean` does not parse"), "{}", fault(torn));
 }
 
 #[test]

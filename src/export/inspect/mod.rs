@@ -95,7 +95,9 @@ fn write_log(source: &ExportSource, log: &Log<'_>, attempts: &[&IndexedRecord], 
         let record = source.whole(brief)?;
         totals.add(&record);
         let lines = source.lines(&record);
-        let name = format!("samples/{}_epoch_{}.json", record.sample, record.attempt.saturating_add(1));
+        // The id comes from a store that someone else may have written, and must not name a folder.
+        let sample = record.sample.replace(|letter: char| letter.is_control() || "/\\".contains(letter), "_");
+        let name = format!("samples/{sample}_epoch_{}.json", record.attempt.saturating_add(1));
         summaries
             .push(sample::write(&record, &source.sentence(&record), &lines, log, |sample| archive.add(&name, sample))?);
     }

@@ -26,6 +26,7 @@ pub(super) fn scaling(source: &FigureInput<'_>) -> [Figure; 2] {
         id: "scaling-interactions",
         title: "Scaling in interactions",
         what: "interactions",
+        other: "reasoning tokens",
         allowed: "interactions allowed",
         used: "interactions (replies of the model) used, at most",
         nothing: "no attempt of these runs has asked a model",
@@ -37,6 +38,7 @@ pub(super) fn scaling(source: &FigureInput<'_>) -> [Figure; 2] {
         id: "scaling-reasoning",
         title: "Scaling in reasoning tokens",
         what: "reasoning tokens",
+        other: "interactions",
         allowed: "reasoning tokens asked for",
         used: "reasoning tokens used, at most",
         nothing: "no attempt of these runs has used reasoning tokens that its provider counted",
@@ -52,6 +54,8 @@ struct Scaling {
     id: &'static str,
     title: &'static str,
     what: &'static str,
+    /// What the other limit counts.
+    other: &'static str,
     allowed: &'static str,
     used: &'static str,
     nothing: &'static str,
@@ -98,12 +102,20 @@ impl Scaling {
             rows: Vec::new(),
         };
         let (mut series, mut several) = (Vec::new(), false);
-        for ((base, _, model), mut rows) in found {
+        let names: Vec<(String, Option<String>)> =
+            found.keys().map(|(base, _, model)| (base.clone(), model.clone())).collect();
+        for ((base, other, model), mut rows) in found {
             rows.sort_by_key(|(limit, _)| *limit);
+            // Agents that differ in the other limit, too, are different curves.
+            let is_unique = names.iter().filter(|(one, of)| *one == base && *of == model).count() == 1;
+            let mut name = full_name(&base, model.as_deref());
+            if !is_unique {
+                name = format!("{name}, {other} {}", self.other);
+            }
             several |= rows.first().map(|(limit, _)| *limit) != rows.last().map(|(limit, _)| *limit);
             for (limit, row) in rows {
                 let Some((rate, interval)) = rate_of(row, 1) else { continue };
-                add(&mut series, &full_name(&base, model.as_deref()), ChartPoint { x: limit as f64, rate, interval });
+                add(&mut series, &name, ChartPoint { x: limit as f64, rate, interval });
                 let mut cells = vec![row.agent.clone(), row.model.clone().unwrap_or_default(), limit.to_string()];
                 cells.push(row.samples.to_string());
                 cells.extend(percents(rate, interval));

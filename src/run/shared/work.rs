@@ -129,18 +129,28 @@ impl<'a> SharedQueue<'a> {
     }
 
     /// Whether this process may run the verifiers, which only one live process may do. Called once all attempts are
-    /// made.
+    /// made. If another process has claimed the verifiers, waits until it is known to be alive or dead, at most for the
+    /// run's claim timeout.
     ///
     /// # Errors
     /// Kind `Store` if the run's folder cannot be read or written.
-    pub fn may_choose(&mut self) -> Result<bool> {
-        let last = self.claims.last(CHOICES, 0).map_err(|error| self.failed(error))?;
-        let generation = match last {
-            None => 0,
-            Some(claim) if self.watch.look(&claim.holder) == Liveness::Alive => return Ok(false),
-            Some(claim) => claim.generation + 1,
-        };
-        self.claims.take(CHOICES, generation).map_err(|error| self.failed(error))
+    pub async fn may_choose(&mut self) -> Result<bool> {
+        loop {
+            let last = self.claims.last(CHOICES, 0).map_err(|error| self.failed(error))?;
+            let generation = match last {
+                None => 0,
+                Some(claim) => match self.watch.look(&claim.holder) {
+                    Liveness::Alive if self.watch.is_well(&claim.holder) => return Ok(false),
+                    // One look does not tell a process that was killed from one that is alive.
+                    Liveness::Alive => {
+                        tokio::time::sleep(self.pause).await;
+                        continue;
+                    }
+                    Liveness::Dead | Liveness::Ended => claim.generation + 1,
+                },
+            };
+            return self.claims.take(CHOICES, generation).map_err(|error| self.failed(error));
+        }
     }
 
     /// Records that this process is done and how it ended, so that no other process cleans up after it.

@@ -189,6 +189,15 @@ fn files_over_a_size_limit_are_skipped_and_surplus_files_are_only_counted() {
 }
 
 #[test]
+fn new_files_do_not_use_up_the_size_limit_of_changed_files() {
+    let place = TestRepo::with_repo();
+    let workspace = place.workspace("w", LayersKind::Copy);
+    edit(&workspace, "for file in a b main.py run.sh; do head -c 900 /dev/zero > $file; done").unwrap();
+    let found = workspace.changes(&ChangeLimits { total: 1000, ..ChangeLimits::default() }).unwrap();
+    assert_eq!(lines(&found), ["A a", "S b", "M main.py", "S run.sh"]);
+}
+
+#[test]
 fn a_workspace_with_deep_and_inaccessible_folders_and_many_files_is_removed() {
     let place = TestRepo::with_repo();
     let workspace = place.workspace("w", LayersKind::Copy);

@@ -74,6 +74,24 @@ struct FixedAttempt<'a> {
     filled: FilledCode,
     /// Error of the last unusable reply for a function, by the function's index.
     faults: BTreeMap<usize, String>,
+    /// Whether code was written since the experiments last ran.
+    changed: bool,
+}
+
+impl FixedAttempt<'_> {
+    /// Whether a function's masked region (a group of statements) is gone, because a reply for another region of this
+    /// function was the whole function.
+    fn is_replaced(&self, place: usize) -> bool {
+        self.task.functions[place].region.is_some() && self.filled.region(place).is_none()
+    }
+
+    /// Whether another replaced region of the same function has a smaller index. If a replaced function is repaired,
+    /// its first region stands for the whole function.
+    fn is_replaced_before(&self, place: usize) -> bool {
+        let selector = |place: usize| self.task.functions[place].selector().ok();
+        let own = selector(place);
+        (0..place).any(|other| self.is_replaced(other) && selector(other) == own)
+    }
 }
 
 /// Why functions are written again.
@@ -114,7 +132,7 @@ impl Agent for Fixed {
             Err(fault) => return fault.into(),
         };
         let filled = FilledCode::new(masked.clone(), &task.functions);
-        let mut work = FixedAttempt { task, model, filled, masked, faults: BTreeMap::new() };
+        let mut work = FixedAttempt { task, model, filled, masked, faults: BTreeMap::new(), changed: false };
         match self.work(&mut work, context).await {
             Ok(ended) | Err(ended) => ended,
         }
@@ -131,7 +149,11 @@ impl Fixed {
                 break;
             }
         }
-        let mut outcome = self.validate(work, context).await;
+        let mut outcome = ReplicationOutcome::default();
+        // Without any code that was written, all experiments would fail.
+        if work.changed || work.task.functions.is_empty() {
+            outcome = run_experiments(work, context).await;
+        }
         for _ in 0..self.settings.repair {
             let done = outcome.failures.is_empty() && work.faults.is_empty();
             if done || limit.is_some() || outcome.stopped.is_some() {
@@ -143,9 +165,11 @@ impl Fixed {
                     break;
                 }
             }
-            outcome = self.validate(work, context).await;
+            if work.changed {
+                outcome = run_experiments(work, context).await;
+            }
         }
-        let mut ended = finish(limit, outcome, work, context);
+        let mut ended = finish(limit, &outcome, work, context);
         while limit.is_none() && matches!(ended.end, End::Answered | End::GaveUp) {
             let told = context.feedback(self.settings.feedback, self.settings.rounds).await?;
             let Some(told) = told else { break };
@@ -155,19 +179,12 @@ impl Fixed {
                     break;
                 }
             }
-            let outcome = self.validate(work, context).await;
-            ended = finish(limit, outcome, work, context);
+            if work.changed {
+                outcome = run_experiments(work, context).await;
+            }
+            ended = finish(limit, &outcome, work, context);
         }
         Ok(ended)
-    }
-
-    /// Runs the experiments; does nothing if no function was written, because all experiments would fail.
-    async fn validate(&self, work: &FixedAttempt<'_>, context: &mut Context<'_>) -> ReplicationOutcome {
-        let functions = work.task.functions.len();
-        if functions > 0 && work.faults.len() == functions {
-            return ReplicationOutcome::default();
-        }
-        experiment::run_all(&work.task.checks(), context, false).await
     }
 
     /// Writes one function, or rewrites it because of failed experiments or feedback.
@@ -179,9 +196,8 @@ impl Fixed {
         context: &mut Context<'_>,
     ) -> Result<(), NoReply> {
         let function = &work.task.functions[place];
-        if function.region.is_some() && work.filled.region(place).is_none() {
-            // This region (group of statements) is already written: when the model was asked for another region of the
-            // same function, it wrote the whole function.
+        // A replaced region is already written. If its function needs a repair, the model is asked for the whole function.
+        if work.is_replaced(place) && (repair.is_none() || work.is_replaced_before(place)) {
             return Ok(());
         }
         if self.settings.preset == Preset::Researchcodebench {
@@ -198,7 +214,7 @@ impl Fixed {
         let stub = stub(function, &work.masked).map_err(missing)?;
         let name = order::last(&function.at).to_owned();
         let mut missing_one = described(&name, module, wanted.function, &function.description);
-        if let Some(region) = &function.region {
+        if let Some(region) = function.region.as_ref().filter(|_| !work.is_replaced(place)) {
             let at = match self.settings.fill {
                 Fill::Masked => &region.stand_in,
                 Fill::Filled => work.filled.region(place).unwrap_or(&region.stand_in),
@@ -309,11 +325,20 @@ impl Fixed {
                 Ok(())
             }
             Ok(file) => {
-                work.faults.remove(&place);
+                work.changed = true;
+                let mut faults = std::mem::take(&mut work.faults);
+                faults.retain(|&faulty, _| faulty != place && !work.is_replaced(faulty));
+                work.faults = faults;
                 experiment::write_all(&[file], context).await.map_err(NoReply::End)
             }
         }
     }
+}
+
+/// Runs all experiments with the code written so far.
+async fn run_experiments(work: &mut FixedAttempt<'_>, context: &mut Context<'_>) -> ReplicationOutcome {
+    work.changed = false;
+    experiment::run_all(&work.task.checks(), context, false).await
 }
 
 /// Begins a conversation with the model. The first message is the system prompt.
@@ -349,7 +374,7 @@ async fn write(
 /// Reports the experiments' results as the agent's answer, and returns why the attempt ends.
 fn finish(
     limit: Option<End>,
-    outcome: ReplicationOutcome,
+    outcome: &ReplicationOutcome,
     work: &FixedAttempt<'_>,
     context: &mut Context<'_>,
 ) -> AttemptEnd {
@@ -362,9 +387,9 @@ fn finish(
         return stopped.clone();
     }
     if !none {
-        experiment::answer(outcome.answer, context);
+        experiment::answer(outcome.answer.clone(), context);
     }
-    match (outcome.stopped, limit) {
+    match (outcome.stopped.clone(), limit) {
         (Some(stopped), _) => stopped,
         (None, Some(end)) if !complete => AttemptEnd { detail, ..end.into() },
         _ if none => AttemptEnd { detail, ..End::GaveUp.into() },

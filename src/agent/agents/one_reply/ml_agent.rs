@@ -5,7 +5,8 @@
 //! 2. *Sort.* The model sorts the highest-ranked repos.
 //! 3. *Plan.* The model is shown the files and documentation of one repo after another until it accepts one.
 //! 4. *Generate.* The model reads files of that repo, one per reply, until it writes the program or rejects the repo.
-//!    After a rejection, the agent plans with the next repo.
+//!    After a rejection, the agent plans with the next repo. Models also ask for a file by a shell command in a code
+//!    block, such as `cat main.py`; such a block is not the program.
 
 use std::fmt::Write as _;
 
@@ -160,19 +161,60 @@ enum Action {
 }
 
 impl Action {
+    /// Interprets a reply. Code blocks are the program, unless they contain nothing but commands to read.
     fn parse(reply: &str) -> Self {
-        if reply.contains("```") {
+        let blocks: Vec<String> = fenced_blocks(reply).collect();
+        let code: Vec<&str> = blocks.iter().flat_map(|block| command_lines(block)).collect();
+        if !code.iter().all(|line| is_reading(line)) {
             return Self::Write;
         }
-        let line = reply.trim().lines().next().unwrap_or_default().trim_matches(['`', '*', ' ']);
+        let line = code.first().copied().or_else(|| reply.trim().lines().next()).unwrap_or_default();
+        Self::of_line(line.trim_matches(['`', '*', ' ']))
+    }
+
+    /// Interprets a line as a command.
+    fn of_line(line: &str) -> Self {
+        let file = |path: &str| path.trim_matches(['`', '\'', '"', ' ']).trim_start_matches("./").to_owned();
         match (first_word(line).as_str(), line.split_once(char::is_whitespace)) {
             ("reject", _) => Self::Reject,
-            ("read", Some((_, path))) => {
-                Self::Read(path.trim_matches(['`', '\'', '"', ' ']).trim_start_matches("./").to_owned())
+            ("read", Some((_, path))) => Self::Read(file(path)),
+            // A shell command may have options before the path. A sentence of prose begins with a capital letter.
+            (word @ ("cat" | "less" | "head" | "tail"), Some((first, rest))) if first == word && is_reading(line) => {
+                Self::Read(file(rest.split_whitespace().next_back().unwrap_or_default()))
             }
             _ => Self::Unclear,
         }
     }
+}
+
+/// Returns the contents of the code blocks in a reply. A last block may lack its closing fence. The text after an
+/// opening fence is a language and left out, unless it is a command to read, such as `read main.py`.
+fn fenced_blocks(reply: &str) -> impl Iterator<Item = String> {
+    reply.split("```").skip(1).step_by(2).map(|block| {
+        let Some((info, code)) = block.split_once('\n') else {
+            let shells = ["bash ", "sh ", "shell "];
+            let code = shells.iter().find_map(|shell| block.strip_prefix(*shell));
+            return code.unwrap_or(block).to_owned();
+        };
+        if !is_reading(info) {
+            return code.to_owned();
+        }
+        // The command's path may be on the next line.
+        let is_word = info.split_whitespace().count() == 1;
+        if is_word { format!("{} {code}", info.trim()) } else { block.to_owned() }
+    })
+}
+
+/// Returns the lines of a code block without blank lines, comments and shell prompts.
+fn command_lines(block: &str) -> impl Iterator<Item = &str> {
+    let lines = block.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| line.strip_prefix("$ ").unwrap_or(line))
+}
+
+/// Whether a line looks like a command to read or list files, or to reject the repo.
+fn is_reading(line: &str) -> bool {
+    let words = ["read", "reject", "cat", "less", "head", "tail", "ls", "find", "tree"];
+    words.contains(&first_word(line).as_str()) && !line.contains(['|', '>', ';', '&'])
 }
 
 /// Returns the first word of a reply, in lower case and without punctuation.
@@ -191,7 +233,24 @@ mod tests {
             ("read `./src/a b.py`", Action::Read("src/a b.py".into())),
             ("`read main.py`\n", Action::Read("main.py".into())),
             ("Reject.", Action::Reject),
-            ("So:\n```bash\nls\n```", Action::Write),
+            ("So:\n```bash\nls\n```", Action::Unclear),
+            ("```bash\n# The options:\n$ cat README.md\n```", Action::Read("README.md".into())),
+            ("I begin with\n```\nhead -n 50 './src/main.py'\ncat b.py\n```", Action::Read("src/main.py".into())),
+            ("```read main.py```", Action::Read("main.py".into())),
+            ("```read main.py\n```", Action::Read("main.py".into())),
+            ("```bash cat main.py```", Action::Read("main.py".into())),
+            ("```read\nsrc/a b.py\n```", Action::Read("src/a b.py".into())),
+            ("```\nreject\n```", Action::Reject),
+            ("cat README.md", Action::Read("README.md".into())),
+            ("Head over to main.py", Action::Unclear),
+            ("cat", Action::Unclear),
+            ("read main.py\n```\n```", Action::Read("main.py".into())),
+            ("```bash\ncat a.py\n```\n```bash\npython a.py --epochs 3\n```", Action::Write),
+            ("```bash\nfind . -name a.txt | xargs python a.py\n```", Action::Write),
+            ("```bash\ncat a.txt > b.txt\n```", Action::Write),
+            ("```python\nimport a\na.main()\n```", Action::Write),
+            ("```bash python a.py```", Action::Write),
+            ("```bash\npython a.py", Action::Write),
             ("I would read main.py", Action::Unclear),
             ("", Action::Unclear),
         ] {
