@@ -48,7 +48,8 @@ pub(super) const IDS: &str = "autoexperiment_ids.json";
 /// The command that runs each test listed in [`IDS`] once, on trusted code. Agents' code may cheat, so verification
 /// runs each test several times, and alters the test in some of these runs so that it must fail. One way to alter a
 /// test is to change the values that it expects. If `altered`, this command also runs each test with each possible
-/// change of these values; verification draws one of the changes.
+/// change of these values; verification draws one of the changes. Then this command looks for tests that depend on
+/// earlier tests.
 pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
     let altered = if altered { " --altered" } else { "" };
     format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded{altered}", layout.exports())

@@ -15,8 +15,8 @@ use super::list::{ListedFunction, Measured, PackageEntry};
 use super::prepare::{Prepared, write_plan, write_runner};
 use super::record::{Recorded, record};
 use super::survey::{
-    Circumstances, MOST_SECONDS, Plan, StableTests, Survey, SurveyOptions, SurveyedTest, groups, stable, survey,
-    within_budget,
+    Circumstances, MOST_SECONDS, Plan, SpecialResults, StableTests, Survey, SurveyOptions, SurveyedTest, groups,
+    stable, survey, within_budget,
 };
 use super::workshop::Workshop;
 use super::{PLAN, RUNNER};
@@ -255,10 +255,15 @@ fn over_budget() -> String {
 /// outcome is compared with gold, but not the values that the package returns to them.
 fn planned(tests: &BTreeMap<String, SurveyedTest>, without_values: &BTreeSet<String>) -> Plan {
     let seconds = |test: &SurveyedTest| (test.seconds * 1000.0).round() / 1000.0;
+    let mut special_results = SpecialResults::default();
+    for test in tests.values() {
+        special_results.merge(&test.special_results);
+    }
     Plan {
         groups: groups(tests),
         without_values: without_values.iter().filter(|id| tests.contains_key(*id)).cloned().collect(),
         seconds: tests.iter().map(|(id, test)| (id.clone(), seconds(test))).collect(),
+        special_results,
     }
 }
 

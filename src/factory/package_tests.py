@@ -51,6 +51,7 @@ import configparser
 import contextlib
 import enum
 import fnmatch
+import functools
 import gc
 import hashlib
 import itertools
@@ -65,6 +66,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import types
 
 VENDORED = "autoexperiment_vendored" + os.sep
 PLAN = "autoexperiment_package_tests.json"
@@ -284,6 +286,7 @@ class Layout:
         self.roots = plan.get("roots") or roots_of_path(folder) or self.find_roots()
         self.tests = self.find_tests()
         self.test_files = self.find_test_files()
+        self.special_results = plan.get("special_results", {})
 
     def find_roots(self):
         """Folders that modules are imported from."""
@@ -546,8 +549,8 @@ OPPOSITE_OPERATORS = {
     ast.NotIn: ast.In,
 }
 RAISING = {"raises", "assertRaises", "assertRaisesRegex", "warns", "assertWarns", "assertWarnsRegex", "deprecated_call"}
-# Exceptions and warnings that altered tests expect. They are as common in tests as those that they replace, so that
-# their names don't show that a test was altered.
+# Exceptions and warnings that altered tests expect. They are as common in tests as the built-in ones that they replace, so
+# that their names don't show that a test was altered. If the package defines the class that a test expects, it shows.
 OTHER_ERRORS = (
     "ValueError",
     "TypeError",
@@ -1057,6 +1060,9 @@ LARGEST_WHOLE = 10_000
 # A sum of floats counts as 0 if it is smaller than the first of these numbers, or than this part of the larger one of the
 # sums of positive and of negative floats.
 SMALLEST_SUM, SMALLEST_PART = 1e-12, 1e-9
+# A sum also counts as 0 if it is smaller than this part of the largest absolute value of a whole number: whole numbers are
+# not in the sums, but floats beside them have rounding errors of their size.
+SMALLEST_BESIDE_WHOLE = 1e-12
 DEEPEST = 6
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
 # Names of the types of descriptors that compute an attribute when it is first used.
@@ -1080,14 +1086,17 @@ class Summary:
 
     def __init__(self, private=()):
         self.hash, self.sums, self.floats, self.parts = hashlib.blake2b(digest_size=8), [0.0, 0.0, 0.0], 0, 0
-        self.count, self.all_parts, self.active = 0, 0, set()
+        # Largest absolute value of a number that counts as a whole number, at most `LARGEST_WHOLE`.
+        self.largest = 0
+        self.active = set()
         # Folders whose names differ between runs.
         self.private = private
 
     def report(self):
+        least = max(SMALLEST_SUM, SMALLEST_BESIDE_WHOLE * self.largest)
+        floor = max(least, SMALLEST_PART * max(self.sums[:2]))
         # The third sum has terms that are up to 1000 times as large as those of the others.
-        floor = max(SMALLEST_SUM, SMALLEST_PART * max(self.sums[:2]))
-        floors = (floor, floor, 1000 * SMALLEST_SUM)
+        floors = (floor, floor, 1000 * least)
         sums = [value if value >= least else 0.0 for value, least in zip(self.sums, floors)]
         numbers = [float(f"{value:.12g}") for value in sums] if self.floats else []
         # A hash may consist of digits only. Gold must not contain a string that is a number, so put a `#` before the
@@ -1095,14 +1104,16 @@ class Summary:
         return {"exact": "#" + self.hash.hexdigest(), "numbers": numbers}
 
     def value(self, value):
-        """Adds a returned value."""
-        self.count += 1
-        if self.count <= MOST_VALUES and self.all_parts < MOST_PARTS_IN_ALL:
-            self.parts = 0
-            self.add(value, 0)
-            self.all_parts += self.parts
-        else:
-            self.mark("more", self.count)
+        """Adds a value that is not a part of another one."""
+        self.parts = 0
+        self.add(value, 0)
+
+    def join(self, kind, exact, sums, floats, place):
+        """Adds the digest of another value, whose sums get the weights of this place."""
+        self.mark(kind, exact)
+        weights = [0.5 + mixed(place * 3 + shift) / MASK for shift in range(3)]
+        self.sums = [have + weight * more for have, weight, more in zip(self.sums, weights, sums)]
+        self.floats += floats
 
     def mark(self, kind, text=""):
         data = f"{kind}:{text}".encode("utf-8", "surrogatepass")
@@ -1135,6 +1146,7 @@ class Summary:
             self.mark("float")
             return self.number(value)
         self.mark("number", whole)
+        self.largest = max(self.largest, abs(whole))
         return None if whole else self.number(value)
 
     def decimal(self, value):
@@ -1207,17 +1219,14 @@ class Summary:
             return
         place = self.floats
         for exact, sums, floats in sorted(self.part(one, depth) for one in list(value)):
-            self.mark("member", exact)
-            weights = [0.5 + mixed(place * 3 + shift) / MASK for shift in range(3)]
-            self.sums = [have + weight * more for have, weight, more in zip(self.sums, weights, sums)]
-            self.floats += floats
+            self.join("member", exact, sums, floats, place)
 
     def part(self, value, depth):
         """A digest of a member, by which the members of sets and dicts are sorted."""
         inner = Summary(self.private)
         inner.parts, inner.active = self.parts, self.active
         inner.add(value, depth + 1)
-        self.parts = inner.parts
+        self.parts, self.largest = inner.parts, max(self.largest, inner.largest)
         return inner.hash.hexdigest(), inner.sums, inner.floats
 
     def other(self, value, kind, depth):
@@ -1384,6 +1393,8 @@ class Summary:
                 whole = nearest.astype("int64")
         if whole is not None:
             self.mark("array", f"{whole.dtype} {hashlib.blake2b(whole.tobytes(), digest_size=8).hexdigest()}")
+            if whole.size:
+                self.largest = max(self.largest, min(LARGEST_WHOLE, max(int(whole.max()), -int(whole.min()))))
             flat = flat[whole == 0]
         places = (numpy.arange(self.floats + 1, self.floats + 1 + flat.size, dtype="uint64")) * numpy.uint64(3)
         self.floats += int(flat.size)
@@ -1430,6 +1441,34 @@ class Summary:
         if array.dtype.kind == "M" or array.dtype.kind == "m":
             array = array.astype("int64")
         self.array(sys.modules["numpy"], array, depth)
+
+
+class Results:
+    """A digest of what functions of the package return to one test."""
+
+    def __init__(self, private):
+        self.private, self.summary, self.known = private, Summary(private), set()
+        self.count, self.parts = 0, 0
+
+    def add(self, function, value, once):
+        """Adds a result. If `once`, results that the function has returned to the test before are left out."""
+        if self.count >= MOST_VALUES or self.parts >= MOST_PARTS_IN_ALL:
+            return self.summary.mark("more")
+        one = Summary(self.private)
+        one.value(value)
+        self.parts += one.parts
+        report = one.report()
+        # Results that differ only by rounding are the same, because in a right solution they may be equal.
+        key = (function, report["exact"], *(f"{number:.6g}" for number in report["numbers"]))
+        if once and key in self.known:
+            return
+        self.known.add(key)
+        self.count += 1
+        self.summary.largest = max(self.summary.largest, one.largest)
+        self.summary.join("result", one.hash.hexdigest(), one.sums, one.floats, self.summary.floats)
+
+    def report(self):
+        return self.summary.report()
 
 
 # Types of functions and of what is called like a function.
@@ -1528,17 +1567,24 @@ def is_declared(name, kind):
 class Watch:
     """Records which functions of the package are entered, and what they return to the test files."""
 
-    def __init__(self, folder, test_files, private, other_draws):
+    def __init__(self, folder, job, private):
         self.folder, self.private = folder + os.sep, private
-        self.test_files = {os.path.join(folder, file) for file in test_files}
+        self.test_files = {os.path.join(folder, file) for file in job["test_files"]}
+        # Functions of the original code, as `path.py::Class.method`, that return an iterator to a test, that return a match of
+        # a regular expression, and that have a cache. They are not known when the original code is surveyed.
+        special = job["special_results"]
+        self.iterating, self.matching, self.caching = (
+            set(special.get(kind, ())) for kind in ("iterating", "matching", "caching")
+        )
         # Collect now the words in each test file, which show what functions it names. Code of the repo that runs later
         # could change how files are read.
         modules = [file for file in self.test_files if file.endswith(".py") and os.path.isfile(file)]
         self.words = {file: set(re.findall(r"\w+", read_text(file))) for file in modules}
-        self.kinds, self.entered, self.summary = {}, set(), Summary(private)
+        self.kinds, self.entered, self.generators, self.cached = {}, set(), set(), set()
+        self.new_test()
         self.monitoring = getattr(sys, "monitoring", None)
         self.busy, self.names = False, {}
-        self.other_draws = OtherDraws(self) if other_draws else None
+        self.other_draws = OtherDraws(self) if job["other_draws"] else None
         self.profile = self.make_profile()
 
     def start(self):
@@ -1567,7 +1613,14 @@ class Watch:
         return before
 
     def new_test(self):
-        self.summary = Summary(self.private)
+        """Forgets what functions have returned to the test before."""
+        self.results, self.gave_iterator, self.gave_match = Results(self.private), set(), set()
+
+    def special_results(self, entered):
+        """Functions with special results in this test, of which these functions were entered."""
+        iterating = self.gave_iterator | entered & self.generators
+        found = {"iterating": iterating, "matching": self.gave_match, "caching": entered & self.cached}
+        return {kind: sorted(functions) for kind, functions in found.items()}
 
     def kind(self, code):
         """`None` for code of libraries, `""` for a test file, otherwise the name of a function of the package."""
@@ -1589,7 +1642,10 @@ class Watch:
         name = code.co_qualname.partition(".<locals>")[0] if COMPLETE_NAMES else self.find_name(code, file)
         # Code with a name such as `<module>` or `<lambda>` is not a named function. The `\0` marks such names, so that
         # they are not reported as entered functions.
-        return f"{os.path.relpath(file, self.folder)}::{name}" + ("\0" if name.startswith("<") else "")
+        name = f"{os.path.relpath(file, self.folder)}::{name}" + ("\0" if name.startswith("<") else "")
+        if code.co_flags & GENERATOR and not code.co_flags & NESTED:
+            self.generators.add(name)
+        return name
 
     def on_start(self, code, offset):
         name = self.kind(code)
@@ -1646,29 +1702,72 @@ class Watch:
                 self.busy = False
 
     def returned(self, frame, value):
-        back = frame.f_back
-        if back is None or self.kind(back.f_code) != "" or frame.f_code.co_name.startswith("<"):
+        back, code = frame.f_back, frame.f_code
+        if back is None or self.kind(back.f_code) != "" or code.co_name.startswith("<"):
             return
         # Leave out functions inside functions: a correct solution may return a `map` that calls one of them while the
         # test iterates. Also leave out functions that the test does not name, because a solution need not call them.
-        if frame.f_code.co_flags & NESTED or not self.is_named(frame.f_code.co_name, back.f_code.co_filename):
+        if code.co_flags & NESTED or not self.is_named(code.co_name, back.f_code.co_filename):
             return
-        if frame.f_code.co_name in UNRECORDED:
+        if code.co_name in UNRECORDED or self.is_in_callback(back):
             return
-        # Leave out iterators: a correct solution may return any kind of iterator, and the tests compare the values that
-        # it gives.
-        if frame.f_code.co_flags & GENERATOR or is_library_iterator(type(value)):
+        function = self.kind(code)
+        # Leave out iterators, and what a correct solution returns instead of them: it may return any kind of iterator, or a
+        # list, and the tests compare the values that it gives.
+        if code.co_flags & GENERATOR or is_library_iterator(type(value)):
+            self.gave_iterator.add(function)
             return
-        if value is NotImplemented:
-            # A correct solution may return the result itself.
-            value = COMPARISONS.get(frame.f_code.co_name, value)
+        if function in self.iterating or is_default(code.co_name, value):
+            return
+        if type(value) is re.Match:
+            self.gave_match.add(function)
+        if function in self.matching:
+            # Tests mostly ask whether there is a match, which a correct solution may also answer by a bool.
+            value = False if value is None else True if type(value) is re.Match else value
         self.busy = True
         try:
-            if frame.f_code.co_name in ("__init__", "__post_init__") and value is None and frame.f_code.co_argcount:
-                value = frame.f_locals.get(frame.f_code.co_varnames[0])
-            self.summary.value(value)
+            if code.co_name in ("__init__", "__post_init__") and value is None and code.co_argcount:
+                value = frame.f_locals.get(code.co_varnames[0])
+            # A function with a cache is not called again with the same arguments; a correct solution may have no cache.
+            self.results.add(function, value, function in self.caching)
         finally:
             self.busy = False
+
+    def is_in_callback(self, frame):
+        """Whether a test has called the package and the package this code of the tests, with any calls in between. A correct
+        solution may call the tests' code more or less often."""
+        is_below_package = False
+        while frame is not None and frame.f_code.co_name not in TEST_CALLERS:
+            kind = self.kind(frame.f_code)
+            if kind == "" and is_below_package:
+                return True
+            is_below_package = is_below_package or bool(kind)
+            frame = frame.f_back
+        return False
+
+    def caches(self):
+        """Returns the caches of those functions and methods of the package that test files name, and adds these functions to
+        `cached`. Runs no code of the package."""
+        found = []
+        for module in list(sys.modules.values()):
+            if not issubclass(type(module), types.ModuleType):
+                continue
+            space = types.ModuleType.__dict__["__dict__"].__get__(module)
+            file = space.get("__file__") if type(space) is dict else None
+            if type(file) is not str or not file.startswith(self.folder) or file in self.test_files:
+                continue
+            members = list(space.items())
+            for _, kind in list(members):
+                if issubclass(type(kind), type) and module_of(kind) == space.get("__name__"):
+                    members += type.__dict__["__dict__"].__get__(kind).items()
+            for name, member in members:
+                member = member.__func__ if type(member) in (staticmethod, classmethod) else member
+                if type(member) is CACHE and any(self.is_named(name, one) for one in self.words):
+                    found.append(member)
+                    function = CACHE.__dict__["__dict__"].__get__(member).get("__wrapped__")
+                    if type(function) is types.FunctionType:
+                        self.cached.add(self.kind(function.__code__))
+        return found
 
     def is_named(self, function, file):
         """Whether a test file contains a function's name, or the name is a special method's. True for examples in docstrings."""
@@ -1680,14 +1779,27 @@ class Watch:
 # `__del__`, for example, when no variable refers to an object any more. A hash may also depend on an address in memory,
 # which may differ between runs.
 UNRECORDED = {"__new__", "__hash__", "__del__", "__getattr__", "__getattribute__", "__init_subclass__", "__set_name__"}
-# Special methods that compare, each with the result that counts as equal to `NotImplemented`.
+# Results of special methods that compare which mean the same as `NotImplemented` from both operands.
 COMPARISONS = {"__eq__": False, "__ne__": True, "__lt__": False, "__le__": False, "__gt__": False, "__ge__": False}
+# Names of pytest's functions that call tests and fixtures.
+TEST_CALLERS = {"pytest_pyfunc_call", "runtest", "call_fixture_func"}
+# The type of functions with a cache of `functools.lru_cache`.
+CACHE = functools._lru_cache_wrapper
 # Flags in `co_flags` of generators, coroutines and asynchronous generators.
 GENERATOR = 0x20 | 0x80 | 0x200
 # Flag in `co_flags` of functions that are defined inside functions.
 NESTED = 0x10
 # Whether code objects know their qualified names: since Python 3.11.
 COMPLETE_NAMES = hasattr(read_text.__code__, "co_qualname")
+
+
+def is_default(method, value):
+    """Whether a value is `NotImplemented`, or what a comparison results in if both operands return `NotImplemented`. A correct
+    solution may return either, and Python calls the method of the other operand only after `NotImplemented`."""
+    if method not in COMPARISONS or value is NotImplemented:
+        return value is NotImplemented
+    default = COMPARISONS[method]
+    return value is default or value is getattr(sys.modules.get("numpy"), f"{default}_", default)
 
 
 def is_return(frame):
@@ -1817,6 +1929,7 @@ class Plugin:
         self.done, self.watch, self.send = set(job["done"]), watch, send
         self.imported, self.fixtures, self.outcome, self.reason = set(), {}, None, ""
         self.records_calls, self.calls, self.recorded_calls = job["records_calls"], set(), 0
+        self.modules, self.caches = 0, []
 
     def pytest_configure(self, config):
         self.seed()
@@ -1878,6 +1991,7 @@ class Plugin:
 
     def pytest_runtest_protocol(self, item, nextitem):
         self.seed()
+        self.empty_caches()
         self.outcome, self.reason = None, ""
         self.watch.restart()
         self.watch.new_test()
@@ -1893,8 +2007,9 @@ class Plugin:
             "outcome": self.outcome or "error",
             "seconds": round(seconds, 4),
             "reason": self.reason,
-            "values": self.watch.summary.report(),
+            "values": self.watch.results.report(),
             "entered": sorted(name for name in entered if "\0" not in name),
+            "special_results": self.watch.special_results(entered),
         }
         if self.records_calls:
             # Cases (parts of a function that have run, see src/code/case.rs) and calls so far in this process, if the code
@@ -1902,6 +2017,14 @@ class Plugin:
             report["cases"] = sorted(getattr(sys, "autoexperiment_cases", ()))
             report["calls"] = sorted(self.calls)
         self.send(["end", item.nodeid, report])
+
+    def empty_caches(self):
+        """Empties caches of the package: otherwise, earlier tests, which may be altered and end early, would decide which
+        functions a test still calls."""
+        if len(sys.modules) != self.modules:
+            self.modules, self.caches = len(sys.modules), self.watch.caches()
+        for cache in self.caches:
+            CACHE.cache_clear(cache)
 
     def called(self, given):
         """Records the arguments of a call."""
@@ -1949,16 +2072,30 @@ def last_line(problem):
     return (errors[-1][1:].strip() if errors else lines[0] if crash and lines else lines[-1] if lines else "")[:300]
 
 
+def ignore_wall_time(hypothesis):
+    """Keeps Hypothesis from failing a test that is slow, which right solutions may be on a busy machine, whatever the package's
+    own settings are."""
+    suppressed, slow = hypothesis.settings.__dict__["suppress_health_check"], hypothesis.HealthCheck.too_slow
+    with_slow = lambda settings: (*suppressed.__get__(settings, type(settings)), slow)
+    set_suppressed = lambda settings, value: suppressed.__set__(settings, value)
+    # `settings` forbids changes of its attributes, so use `type`. Older versions of Hypothesis assign them to each object, so
+    # these properties need setters.
+    type.__setattr__(hypothesis.settings, "suppress_health_check", property(with_slow, set_suppressed))
+    type.__setattr__(hypothesis.settings, "deadline", property(lambda settings: None, lambda settings, value: None))
+
+
 def prepare_hypothesis():
     """Ends a test of Hypothesis at its first failing example: it would look for a smaller one and for a cause, which takes longer
     than all tests that pass, and altered tests fail. Makes its tables of characters, which takes two seconds, here and
-    not in each process. Keeps it from trying constants of the package's source, which a right solution need not have."""
+    not in each process. Keeps it from trying constants of the package's source, which a right solution need not have, and from
+    measuring time."""
     import hypothesis
     import hypothesis.configuration
 
     phases = [phase for phase in hypothesis.Phase if phase.name in ("explicit", "generate", "target")]
     hypothesis.settings.register_profile("autoexperiment", phases=phases, database=None)
     hypothesis.settings.load_profile("autoexperiment")
+    ignore_wall_time(hypothesis)
     # Older versions of Hypothesis don't read the source.
     with contextlib.suppress(ImportError, AttributeError):
         from hypothesis.internal.conjecture import providers
@@ -2026,15 +2163,13 @@ def run_job(job, report, plugins, libraries):
     os.environ["PATH"] = os.path.join(os.path.dirname(folder), "bin") + os.pathsep + os.environ.get("PATH", os.defpath)
     tempfile.tempdir = None
     confine(os.path.dirname(folder))
-    import types
-
     sys.modules["__main__"] = types.ModuleType("__main__")
     sys.path[:0] = [os.path.normpath(os.path.join(folder, root)) for root in job["roots"]]
     # Python programs that the tests start get the same import path.
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[: len(job["roots"])])
     os.environ.pop(ROOTS, None)
     private = [(folder, "<repo>"), (os.path.dirname(folder), "<temporary>")]
-    watch = Watch(folder, job["test_files"], private, job["other_draws"])
+    watch = Watch(folder, job, private)
     output = os.fdopen(report, "w", encoding="utf-8", errors="backslashreplace")
 
     def send(message):
@@ -2477,6 +2612,7 @@ class Runner:
                     "records_calls": self.records_calls,
                     "recorder": self.recorder,
                     "test_files": [one for one in self.layout.test_files if one.endswith(".py")],
+                    "special_results": self.layout.special_results,
                 }
                 culprit = self.follow(job, outcome)
             finally:
@@ -2843,6 +2979,19 @@ class Verdicts:
         return {**{key: part for key, part in result.items() if part}, "passed": passed, "changed": len(self.odd)}
 
 
+# Seconds after which no further run is started that looks for tests that share state.
+SECONDS_FOR_SHARED_STATE = 120
+
+
+def places_in_files(names, units):
+    """The place of each test function among those of its file, from 0, in the order in which their tests ran."""
+    places, counts = {}, {}
+    for unit in dict.fromkeys(units[name] for name in names if name in units):
+        if unit[1]:
+            places[unit] = counts[unit[0]] = counts.get(unit[0], -1) + 1
+    return places
+
+
 def alike(one, other):
     if one["exact"] != other["exact"] or len(one["numbers"]) != len(other["numbers"]):
         return False
@@ -2886,9 +3035,9 @@ def run(folder, group, only, keep, guarded, altered):
         units.update({name: (file, unit_of(name, found, classes)) for name in names})
     every = sorted({unit for unit in units.values() if unit[1]})
     drawn, rounds = draw(every, chance)
-    verdicts = Verdicts(ids, plan.get("without_values", ()))
+    verdicts, ran = Verdicts(ids, plan.get("without_values", ())), []
 
-    def once(chosen, variant, way=None, compares_values=True):
+    def once(chosen, variant, way=None, compares_values=True, guarded=guarded):
         """Runs these tests, with the variants that `variant` returns for their functions."""
         for group, names in runner.processes(chosen, guarded):
             variants = {units[name]: variant(units[name]) for name in names if units[name][1]}
@@ -2903,6 +3052,7 @@ def run(folder, group, only, keep, guarded, altered):
                 add_examples(outcome, texts[group[0]])
             drawn_variants = {name: variants.get(units[name], PLAIN) for name in names}
             verdicts.take(names, drawn_variants, outcome, compares_values)
+            ran.extend(outcome.tests)
 
     if not guarded:
         drawn, rounds, every = {unit: [PLAIN] for unit in every}, 1, []
@@ -2916,6 +3066,22 @@ def run(folder, group, only, keep, guarded, altered):
                 return verdicts.result()
         for way in range(ALTERATIONS if altered else 0):
             once([name for name in ids if units[name][1]], lambda unit: EXPECTATION, way)
+        if altered:
+            # A test may depend on what tests before it leave behind. In guarded runs, each of those may be altered and end
+            # early, or not run. So for each two test functions of a file, run the second as it was written, once after the
+            # altered first one and once without the first one. A run for each bit of their places is enough: in the highest
+            # bit in which two places differ, the second one is 1.
+            places = places_in_files(ran, units)
+            end = time.monotonic() + SECONDS_FOR_SHARED_STATE
+            for bit in range(max(places.values(), default=0).bit_length()):
+                if time.monotonic() > end:
+                    break
+                late = {unit for unit, place in places.items() if place >> bit & 1}
+                late_files = {file for file, _ in late}
+                chosen = [name for name in ids if units[name][0] in late_files]
+                once(chosen, lambda unit: PLAIN if unit in late else EXPECTATION, 0, guarded=True)
+                chosen = [name for name in ids if units[name] in late]
+                once(chosen, lambda unit: PLAIN, compares_values=False, guarded=True)
         # Run some tests again in another process, without the others: their outcomes must not change. Their values may,
         # because the first test of a class or module also gets the values of fixtures, and caches are still empty.
         if len(every) > 1:

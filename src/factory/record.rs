@@ -27,7 +27,8 @@ struct Step {
     /// Number of unguarded runs of all tests. An unguarded run runs each unaltered test once.
     unguarded: usize,
     /// Number of unguarded runs that also run altered tests: each test once for each way of altering the values that it
-    /// expects.
+    /// expects. To find tests that depend on earlier tests, these runs also run tests after altered tests, and without
+    /// earlier tests.
     altered: usize,
 }
 

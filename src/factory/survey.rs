@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{PLAN, RUNNER};
@@ -53,6 +53,36 @@ pub(super) struct SurveyedTest {
     /// Functions of the package that the test entered, as `path.py::Class.method`.
     #[serde(default)]
     pub(super) entered: Vec<String>,
+    /// Functions that the test entered and that have special results.
+    #[serde(default)]
+    pub(super) special_results: SpecialResults,
+}
+
+/// Functions whose results are digested in a special way, because right solutions may return other objects. Each
+/// function is named as `path.py::Class.method`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SpecialResults {
+    /// Generators, and functions that return an iterator. A right solution may return a list instead, so their results
+    /// are left out.
+    pub(super) iterating: BTreeSet<String>,
+    /// Functions that return a match of a regular expression. A right solution may return `True` instead.
+    pub(super) matching: BTreeSet<String>,
+    /// Functions with a cache. They run more often in a solution without a cache, so equal results count once per test.
+    pub(super) caching: BTreeSet<String>,
+}
+
+impl SpecialResults {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds the functions of `other`.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.iterating.extend(other.iterating.iter().cloned());
+        self.matching.extend(other.matching.iter().cloned());
+        self.caching.extend(other.caching.iter().cloned());
+    }
 }
 
 /// All tests of a package, run once.
@@ -269,7 +299,7 @@ pub(super) fn is_close(one: &Value, other: &Value) -> bool {
 
 /// The plan that the test runner reads: the tests of each group, the tests of which only the outcome is compared with
 /// gold, and the duration of each test.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Plan {
     /// Ids of tests, by the name of their group.
@@ -280,6 +310,9 @@ pub(super) struct Plan {
     /// Seconds of each test in the survey, from which the runner's time limits follow.
     #[serde(default)]
     pub(super) seconds: BTreeMap<String, f64>,
+    /// Functions with special results. Plans of before December 2026 don't have them.
+    #[serde(default, skip_serializing_if = "SpecialResults::is_empty")]
+    pub(super) special_results: SpecialResults,
 }
 
 impl Plan {
@@ -406,6 +439,16 @@ mod tests {
         let digest = |number: f64| serde_json::json!({ "numbers": [number] });
         assert!(!is_close(&digest(1_764_367_200.0), &digest(1_764_367_201.0)));
         assert!(is_close(&digest(1.0), &digest(1.0 + 1e-12)));
+    }
+
+    #[test]
+    fn a_plan_without_special_results_is_read_and_written_as_before() {
+        let old = r#"{"groups":{"tests_1":["a"]},"without_values":[],"seconds":{"a":0.5}}"#;
+        let mut plan: Plan = serde_json::from_str(old).unwrap();
+        assert_eq!(serde_json::to_string(&plan).unwrap(), old);
+        plan.special_results.matching.insert("m.py::find".to_owned());
+        let again: Plan = serde_json::from_slice(&plan.file().1).unwrap();
+        assert_eq!(again, plan);
     }
 
     #[test]

@@ -3,9 +3,12 @@
 //!
 //! Verification runs such an experiment [`RUNS`] times and compares these runs with gold's repeats, by their mean and
 //! by their spread. The result that the agent reports should be one more result of its code, so it is compared with
-//! these runs; gold's repeats are then used only to estimate the spread. Both comparisons are permutation tests. The significance level of each test applies to
-//! all values of all experiments of a sample together. So a right solution fails the test with at most this
-//! probability, whatever the distributions are and however many values there are.
+//! these runs; gold's repeats are then used only to estimate the spread. Both comparisons are permutation tests. The
+//! significance level of each test applies to all values of all experiments of a sample together. So a right solution
+//! fails the test with at most this probability, whatever the distributions are and however many values there are.
+//!
+//! Runs of code with a fixed seed are all equal, and count as a single draw. A single draw also fails if it is far
+//! outside the range of all other draws.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +16,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::strict::{read_number, score_experiment};
-use super::{Expected, ExperimentVerdict, Tolerance};
-use crate::stats::{DrawPool, ROUNDING, Uniform, adjusted_p, standard_error};
+use super::{Expected, ExperimentVerdict, Tolerance, ValueVerdict};
+use crate::stats::{
+    DrawPool, MOST_OUTLIERS, OUTLYING, ROUNDING, USUAL, Uniform, adjusted_p, is_rounding, outlying_values,
+    standard_error,
+};
 
 /// Number of random assignments of results to the two compared groups that a permutation test tries, in addition to the
 /// observed assignment.
@@ -34,6 +40,10 @@ pub const RUNS: usize = 5;
 struct DrawTest {
     /// Significance level: the probability that a right solution fails.
     level: f64,
+    /// Significance level of the comparisons of several runs if comparisons of a single draw with all others are tested
+    /// as well, because the code has a fixed seed for some values only. These two tests are separate, so this level is
+    /// lower. The test of single draws keeps [`Self::level`], because its p is at least 1/97.
+    level_beside_single: f64,
     /// [`DrawPool::furthest`] in this test: the distance from the median at which values are capped. A low limit keeps
     /// outliers from hiding a small bias in the mean of several runs. But an invented report is a single draw. It can
     /// be recognised only by its distance from the median, so the limit for reports must be high.
@@ -41,10 +51,10 @@ struct DrawTest {
 }
 
 /// Settings of the test that compares verification's runs of the agent's code with gold's repeats.
-const VERIFIED: DrawTest = DrawTest { level: 0.012, furthest: 4.0 };
+const VERIFIED: DrawTest = DrawTest { level: 0.012, level_beside_single: 0.008, furthest: 4.0 };
 
 /// Settings of the test that compares a reported result with verification's runs of the agent's code.
-const REPORTED: DrawTest = DrawTest { level: 0.018, furthest: 8.0 };
+const REPORTED: DrawTest = DrawTest { level: 0.018, level_beside_single: 0.008, furthest: 8.0 };
 
 /// Settings of the test that compares a reported result with gold's repeats, because the agent's code was not run. If
 /// the code is run, two tests are made, with the levels of [`VERIFIED`] and [`REPORTED`]. The sum of both is the level
@@ -52,13 +62,19 @@ const REPORTED: DrawTest = DrawTest { level: 0.018, furthest: 8.0 };
 const REPORTED_ALONE: DrawTest = DrawTest { level: VERIFIED.level + REPORTED.level, ..REPORTED };
 
 /// Settings of the test of the unmasked repo's own results, which is made before agents are run.
-const BASELINE: DrawTest = DrawTest { level: 0.001, furthest: 4.0 };
+const BASELINE: DrawTest = DrawTest { level: 0.001, level_beside_single: 0.001, furthest: 4.0 };
 
 impl DrawTest {
-    /// The significance level of a comparison. If all runs of some code agree, they are a single draw, whose p cannot be
-    /// as small as the level of [`BASELINE`].
-    fn level(self, pool: &DrawPool) -> f64 {
-        if pool.is_one_against_all() { self.level.max(VERIFIED.level) } else { self.level }
+    /// The significance level of the comparison `pool`, which is one of `pools`. If all runs of some code agree, they
+    /// are a single draw, whose p cannot be as small as the level of [`BASELINE`].
+    fn level(self, pool: &DrawPool, pools: &[DrawPool]) -> f64 {
+        if pool.is_one_against_all() {
+            self.level.max(VERIFIED.level)
+        } else if pools.iter().any(DrawPool::is_one_against_all) {
+            self.level_beside_single
+        } else {
+            self.level
+        }
     }
 }
 
@@ -70,6 +86,13 @@ type ResultNumbers = Vec<f64>;
 
 /// Beginning of the reason for a reported value that fails.
 const OTHER_THAN_RUN: &str = "differs from what the code gave in verification";
+
+/// Some values of an experiment, all of which a test compares in the same way.
+struct TestedValues {
+    /// Indices in the field `values` of the experiment's verdict, one for each value of the draws.
+    places: Vec<usize>,
+    pool: DrawPool,
+}
 
 /// The results of one experiment, in the groups that a test compares. Each result is one draw from a distribution.
 struct RedrawComparison<'a> {
@@ -89,7 +112,15 @@ struct RedrawComparison<'a> {
 /// Returns the settings of the tests, for Harbor tasks, which do the same tests in Python.
 #[must_use]
 pub fn settings() -> Value {
-    json!({ "verified": VERIFIED, "reported": REPORTED, "assignments": ASSIGNMENTS, "rounding": ROUNDING })
+    json!({
+        "verified": VERIFIED,
+        "reported": REPORTED,
+        "assignments": ASSIGNMENTS,
+        "rounding": ROUNDING,
+        "usual": USUAL,
+        "outlying": OUTLYING,
+        "most_outliers": MOST_OUTLIERS,
+    })
 }
 
 /// Scores runs of one stochastic experiment, on the unmasked repo or on a repo that the command `verify` has changed.
@@ -140,25 +171,22 @@ pub(super) fn reported(experiments: &[(&Expected, Option<&Value>)], runs: &Exper
 
 fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVerdict> {
     let mut verdicts = Vec::with_capacity(compared.len());
-    let mut pools = Vec::new();
-    // Indices in `compared` of the experiments whose results have gold's shape. Only their results are in `pools` and
-    // are tested.
-    let mut tested = Vec::new();
-    for (place, one) in compared.iter().enumerate() {
-        match pool(one, test.furthest) {
-            Ok((verdict, pool)) => {
-                verdicts.push(verdict);
-                pools.push(pool);
-                tested.push(place);
-            }
-            Err(verdict) => verdicts.push(verdict),
+    // For each pool, the index in `compared` of its experiment, and the places of its values in the verdict.
+    // Experiments whose results do not have gold's shape have no pools.
+    let (mut tested, mut pools) = (Vec::new(), Vec::new());
+    for (experiment, one) in compared.iter().enumerate() {
+        let (verdict, values) = pool(one, test.furthest);
+        verdicts.push(verdict);
+        for TestedValues { places, pool } in values {
+            tested.push((experiment, places));
+            pools.push(pool);
         }
     }
-    let adjusted = adjusted_p(&pools, ASSIGNMENTS);
-    for ((place, pool), adjusted) in tested.into_iter().zip(&pools).zip(adjusted) {
-        let (one, verdict) = (&compared[place], &mut verdicts[place]);
-        let numbers = verdict.values.iter_mut().filter(|value| value.gold.is_number());
-        for (column, (value, p)) in numbers.zip(adjusted).enumerate() {
+    let results = adjusted_p(&pools, ASSIGNMENTS).into_iter().zip(outlying_values(&pools));
+    for (((experiment, places), pool), (adjusted, outlying)) in tested.into_iter().zip(&pools).zip(results) {
+        let (one, verdict) = (&compared[experiment], &mut verdicts[experiment]);
+        for (column, ((place, p), is_outlier)) in places.into_iter().zip(adjusted).zip(outlying).enumerate() {
+            let value = &mut verdict.values[place];
             let mean = |rows: &[Vec<f64>]| rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64;
             // The last results in `pool` are gold's repeats. `pool` contains `judged`, `with` and `more` in this order,
             // and gold's repeats are `more` or, if `more` is empty, `with`.
@@ -170,13 +198,17 @@ fn score(compared: &[RedrawComparison<'_>], test: DrawTest) -> Vec<ExperimentVer
             }
             let distance = (judged - gold).abs();
             value.error = Some(if gold == 0.0 { distance } else { distance / gold.abs() });
-            let is_by_mean = p.mean <= p.spread;
-            let (p, level) = (p.least(), test.level(pool));
-            value.pass = p > level;
-            let differs = if is_by_mean { &one.differs } else { &one.spreads };
-            value.reason =
-                (!value.pass).then(|| format!("{differs} (p = {p:.4} for all values together, {level} is the limit)"));
+            let differs = if p.mean <= p.spread { &one.differs } else { &one.spreads };
+            let (p, level) = (p.least(), test.level(pool, &pools));
+            value.pass = p > level && !is_outlier;
+            value.reason = if is_outlier {
+                Some(format!("{differs} (more than {OUTLYING} times as far from the median as any other result)"))
+            } else {
+                (!value.pass).then(|| format!("{differs} (p = {p:.4} for all values together, {level} is the limit)"))
+            };
         }
+    }
+    for verdict in &mut verdicts {
         verdict.pass = verdict.reason.is_none() && verdict.values.iter().all(|value| value.pass);
     }
     verdicts
@@ -195,56 +227,87 @@ fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Resu
     Ok((shape, row))
 }
 
-/// Returns the numbers in all results of an experiment, for the test, and a verdict on the first result in `judged`, in
-/// which every number passes until the test is made. Returns only a verdict if no test is needed: `judged` is empty, a
-/// result does not have gold's shape, or a report is compared with code that gives the same result every time.
-fn pool(one: &RedrawComparison<'_>, furthest: f64) -> Result<(ExperimentVerdict, DrawPool), ExperimentVerdict> {
+/// Returns a verdict on the first result in `judged`, in which every number passes until the test is made, and the
+/// numbers in all results of the experiment, for the test. A verdict that fails has no numbers to test if `judged` is
+/// empty or a result does not have gold's shape. Reports of values for which the code has a fixed seed are already
+/// judged in the verdict, and not tested.
+fn pool(one: &RedrawComparison<'_>, furthest: f64) -> (ExperimentVerdict, Vec<TestedValues>) {
     let expected = one.expected;
     let rows = |draws: &[&Value]| -> Result<Vec<ResultNumbers>, ExperimentVerdict> {
         draws.iter().map(|draw| numbers(expected, draw).map(|(_, row)| row)).collect()
     };
-    let none = || score_experiment(&expected.id, &expected.gold, None, &Tolerance::any_number());
-    let (verdict, _) = numbers(expected, one.judged.first().ok_or_else(none)?)?;
-    let mut judged = rows(&one.judged)?;
-    let mut with = rows(&one.with)?;
-    let mut more = rows(&one.more)?;
+    let read = || -> Result<_, ExperimentVerdict> {
+        let none = || score_experiment(&expected.id, &expected.gold, None, &Tolerance::any_number());
+        let (verdict, _) = numbers(expected, one.judged.first().ok_or_else(none)?)?;
+        Ok((verdict, rows(&one.judged)?, rows(&one.with)?, rows(&one.more)?))
+    };
+    let (mut verdict, mut judged, mut with, mut more) = match read() {
+        Ok(read) => read,
+        Err(verdict) => return (verdict, Vec::new()),
+    };
+    let places: Vec<usize> =
+        (0..verdict.values.len()).filter(|&place| verdict.values[place].gold.is_number()).collect();
     // If all of gold's repeats agree on a value, replace each number that is within the tolerance for constant values
     // by this value, so that the test finds no difference. Numbers outside of the tolerance stay as they are, so that
     // the test finds a difference.
-    let repeats = if more.is_empty() { with.clone() } else { more.clone() };
     let usual = Tolerance { repeats: Vec::new(), ..expected.tolerance.clone() };
-    let leaves: Vec<&Value> = verdict.values.iter().map(|value| &value.gold).filter(|gold| gold.is_number()).collect();
-    for (column, leaf) in leaves.into_iter().enumerate() {
+    for (column, &place) in places.iter().enumerate() {
+        let repeats = if more.is_empty() { &with } else { &more };
         let constant = repeats[0][column];
         if repeats.iter().any(|row| !is_rounding(row[column], constant)) {
             continue;
         }
+        let leaf = &verdict.values[place].gold;
         for row in judged.iter_mut().chain(&mut with).chain(&mut more) {
             if score_experiment("", leaf, Some(&row[column].into()), &usual).pass {
                 row[column] = constant;
             }
         }
     }
-    if varies(&repeats) {
-        // Code with a fixed seed gives the same result every time. A report is then not one more draw: it is this
-        // result, or it is wrong.
-        if !more.is_empty() && !varies(&with) {
-            return Err(same_as_run(verdict, &judged[0], &with[0], &usual));
+    let is_report = !more.is_empty();
+    let (runs, repeats) = if is_report { (&with, &more) } else { (&judged, &with) };
+    let seeded = seeded(runs, repeats, is_report);
+    let mut tested = Vec::new();
+    for is_seeded in [false, true] {
+        let columns: Vec<usize> = (0..places.len()).filter(|&column| seeded[column] == is_seeded).collect();
+        if columns.is_empty() {
+            continue;
         }
-        // Several runs of such code count as one draw.
-        for runs in [&mut judged, &mut with] {
-            if !varies(runs) {
-                runs.truncate(1);
+        if is_seeded && is_report {
+            // The report is then not one more draw: it is the result of every run, or it is wrong.
+            for column in columns {
+                same_as_run(&mut verdict.values[places[column]], judged[0][column], with[0][column], &usual);
             }
+            continue;
         }
+        // Several runs of code with a seed count as one draw.
+        let first = if is_seeded { 1 } else { judged.len() };
+        let draws = judged[..first].iter().chain(&with).chain(&more);
+        let draws: Vec<ResultNumbers> = draws.map(|row| columns.iter().map(|&column| row[column]).collect()).collect();
+        let pool = DrawPool { draws, first, second: with.len(), furthest };
+        tested.push(TestedValues { places: columns.into_iter().map(|column| places[column]).collect(), pool });
     }
-    let (first, second) = (judged.len(), with.len());
-    Ok((verdict, DrawPool { draws: judged.into_iter().chain(with).chain(more).collect(), first, second, furthest }))
+    (verdict, tested)
 }
 
-/// Whether two numbers differ by no more than rounding can cause.
-fn is_rounding(one: f64, other: f64) -> bool {
-    (one - other).abs() <= ROUNDING * one.abs().max(other.abs())
+/// Returns for each value whether all runs of the agent's code agree on it because the code has a fixed seed.
+///
+/// Discrete values can agree by chance. If the runs agree on all values, this matters only for a report, which would
+/// otherwise have to be that result: then no repeat may be equal to it. If the runs agree on some values, no repeat may
+/// have the same value.
+fn seeded(runs: &[ResultNumbers], repeats: &[ResultNumbers], is_report: bool) -> Vec<bool> {
+    let columns = runs[0].len();
+    let is_equal = |row: &ResultNumbers| row.iter().zip(&runs[0]).all(|(&one, &other)| is_rounding(one, other));
+    let is_chance = is_report && repeats.iter().any(is_equal);
+    if varies(repeats) && !varies(runs) && !is_chance {
+        return vec![true; columns];
+    }
+    let is_seeded = |column: usize| {
+        let is_run = |row: &ResultNumbers| is_rounding(row[column], runs[0][column]);
+        let is_first = |row: &ResultNumbers| is_rounding(row[column], repeats[0][column]);
+        runs.iter().all(is_run) && !repeats.iter().any(is_run) && !repeats.iter().all(is_first)
+    };
+    (0..columns).map(is_seeded).collect()
 }
 
 /// Whether results of several runs differ by more than rounding can cause.
@@ -253,20 +316,14 @@ fn varies(rows: &[ResultNumbers]) -> bool {
     rows.iter().any(differs)
 }
 
-/// Compares a reported result with the result that each run of the attempt's code gave, by the tolerance for values
+/// Compares a reported number with the number that each run of the attempt's code gave, by the tolerance for values
 /// that do not vary.
-fn same_as_run(verdict: ExperimentVerdict, reported: &[f64], run: &[f64], usual: &Tolerance) -> ExperimentVerdict {
-    let mut verdict = verdict;
-    let numbers = verdict.values.iter_mut().filter(|value| value.gold.is_number());
-    for (value, (&reported, &run)) in numbers.zip(reported.iter().zip(run)) {
-        // Whole numbers have a tolerance of their own.
-        let is_whole = !value.gold.is_f64() && run.fract() == 0.0 && run.abs() < 2f64.powi(53);
-        let run = if is_whole { json!(run as i64) } else { json!(run) };
-        value.pass = score_experiment("", &run, Some(&reported.into()), usual).pass;
-        value.reason = (!value.pass).then(|| format!("{OTHER_THAN_RUN}: {run} in every run"));
-    }
-    verdict.pass = verdict.reason.is_none() && verdict.values.iter().all(|value| value.pass);
-    verdict
+fn same_as_run(value: &mut ValueVerdict, reported: f64, run: f64, usual: &Tolerance) {
+    // Whole numbers have a tolerance of their own.
+    let is_whole = !value.gold.is_f64() && run.fract() == 0.0 && run.abs() < 2f64.powi(53);
+    let run = if is_whole { json!(run as i64) } else { json!(run) };
+    value.pass = score_experiment("", &run, Some(&reported.into()), usual).pass;
+    value.reason = (!value.pass).then(|| format!("{OTHER_THAN_RUN}: {run} in every run"));
 }
 
 /// Returns the chance that a biased solution passes verification, simulated with gold's repeats; `None` if no value of

@@ -496,20 +496,30 @@ proptest! {
     }
 }
 
-/// A stochastic experiment with these repeats of one value.
-fn stochastic(repeats: &[f64]) -> [Expected; 1] {
-    let repeats: Vec<Value> = repeats.iter().map(|value| json!({ "a": value })).collect();
-    let tolerance = Tolerance { repeats: repeats.clone(), ..Tolerance::default() };
-    [Expected { id: "e".to_owned(), key: "e".to_owned(), gold: repeats[0].clone(), tolerance }]
+/// A stochastic experiment with these repeats.
+fn stochastic(repeats: Vec<Value>) -> [Expected; 1] {
+    let gold = repeats[0].clone();
+    let tolerance = Tolerance { repeats, ..Tolerance::default() };
+    [Expected { id: "e".to_owned(), key: "e".to_owned(), gold, tolerance }]
 }
 
-/// Whether runs with these values pass verification, and whether the report of `told` passes beside them.
-fn stochastic_verdicts(experiments: &[Expected], runs: &[f64], told: f64) -> (bool, bool) {
-    let runs: Vec<Value> = runs.iter().map(|value| json!({ "a": value })).collect();
-    let runs = ExperimentRuns::from([("e".to_owned(), runs)]);
-    let answer = json!({ "e": { "a": told } }).to_string();
+/// A stochastic experiment with these repeats of one value.
+fn stochastic_value(repeats: &[f64]) -> [Expected; 1] {
+    stochastic(repeats.iter().map(|value| json!({ "a": value })).collect())
+}
+
+/// Whether these runs pass verification, and whether the report of `told` passes beside them.
+fn stochastic_verdicts(experiments: &[Expected], runs: &[Value], told: &Value) -> (bool, bool) {
+    let runs = ExperimentRuns::from([("e".to_owned(), runs.to_vec())]);
+    let answer = json!({ "e": told }).to_string();
     let verified = score_results(Rule::Strict, experiments, &runs, &BTreeMap::new()).pass;
     (verified, score_answer(Rule::Strict, experiments, Some(&answer), &runs).pass)
+}
+
+/// Same as [`stochastic_verdicts`], for results with a single value.
+fn single_value_verdicts(experiments: &[Expected], runs: &[f64], told: f64) -> (bool, bool) {
+    let runs: Vec<Value> = runs.iter().map(|value| json!({ "a": value })).collect();
+    stochastic_verdicts(experiments, &runs, &json!({ "a": told }))
 }
 
 /// 96 values around 0.8 with a standard deviation of about 0.05.
@@ -518,24 +528,26 @@ fn usual_repeats() -> Vec<f64> {
     (0..96).map(|_| 0.8 + 0.1 * (random.next() + random.next() + random.next() - 1.5)).collect()
 }
 
+/// Five values that could be among [`usual_repeats`].
+const RIGHT: [f64; 5] = [0.75, 0.82, 0.86, 0.78, 0.8];
+
 #[test]
 fn code_that_always_gives_the_same_result_passes_only_if_gold_could_have_given_it() {
-    let gold = stochastic(&usual_repeats());
+    let gold = stochastic_value(&usual_repeats());
     for (constant, passes) in [(0.8, true), (0.83, true), (123.0, false), (-1e200, false), (0.0, false), (1.0, false)] {
-        assert_eq!(stochastic_verdicts(&gold, &[constant; 5], constant), (passes, true), "{constant}");
+        assert_eq!(single_value_verdicts(&gold, &[constant; 5], constant), (passes, true), "{constant}");
     }
     // Sums in another order give results that differ by rounding only.
     let rounded: Vec<f64> = (0..5).map(|place| 0.83 + f64::from(place) * 1e-15).collect();
-    assert!(stochastic_verdicts(&gold, &rounded, 0.83).0);
+    assert!(single_value_verdicts(&gold, &rounded, 0.83).0);
     // A report beside such code must be its result.
-    assert_eq!(stochastic_verdicts(&gold, &[0.8; 5], 0.9), (true, false));
+    assert_eq!(single_value_verdicts(&gold, &[0.8; 5], 0.9), (true, false));
 }
 
 #[test]
 fn neither_absurd_numbers_nor_wrong_spreads_pass_as_random_results() {
-    let gold = stochastic(&usual_repeats());
-    let right = [0.75, 0.82, 0.86, 0.78, 0.8];
-    assert_eq!(stochastic_verdicts(&gold, &right, 0.79), (true, true));
+    let gold = stochastic_value(&usual_repeats());
+    assert_eq!(single_value_verdicts(&gold, &RIGHT, 0.79), (true, true));
     for wrong in [
         [1.8, 1.7, 1.9, 1.8, 1e12],
         [1e155, 2e155, 3e155, 4e155, 5e155],
@@ -543,7 +555,69 @@ fn neither_absurd_numbers_nor_wrong_spreads_pass_as_random_results() {
         [1000.0, -1000.0, 1000.0, -1000.0, 1000.8],
         [5.0, -3.4, 0.8, 0.81, 0.79],
     ] {
-        assert!(!stochastic_verdicts(&gold, &wrong, 0.8).0, "{wrong:?}");
+        assert!(!single_value_verdicts(&gold, &wrong, 0.8).0, "{wrong:?}");
     }
-    assert!(!stochastic_verdicts(&gold, &right, 1e200).1);
+    assert!(!single_value_verdicts(&gold, &RIGHT, 1e200).1);
+}
+
+#[test]
+fn one_extreme_repeat_of_a_value_does_not_hide_deviations_of_other_values() {
+    let row = |a: f64, odd: f64, k: i32| json!({ "a": a, "odd": odd, "k": k });
+    let mut repeats: Vec<Value> = usual_repeats().into_iter().map(|a| row(a, 0.0, 10)).collect();
+    repeats[40]["odd"] = json!(1e6);
+    let gold = stochastic(repeats);
+    let right = RIGHT.map(|a| row(a, 0.0, 10));
+    for (result, passes) in [
+        (row(0.8123, 0.0, 10), true),
+        // One of the repeats is like this.
+        (row(0.8123, 1e6, 10), true),
+        (row(123.0, 0.0, 10), false),
+        (row(0.0, 0.0, 10), false),
+        (row(0.8123, 0.0, 77), false),
+    ] {
+        let equal = vec![result.clone(); 5];
+        assert_eq!(stochastic_verdicts(&gold, &equal, &result), (passes, true), "{result}");
+        assert_eq!(stochastic_verdicts(&gold, &right, &result), (true, passes), "{result}");
+    }
+    // Five different runs, off by two standard deviations.
+    let biased = RIGHT.map(|a| row(a + 0.1, 0.0, 10));
+    assert!(!stochastic_verdicts(&gold, &biased, &biased[0]).0);
+}
+
+#[test]
+fn a_rare_event_passes_if_the_repeats_have_others_like_it() {
+    for (events, passes) in [(2, false), (3, true)] {
+        let mut repeats: Vec<Value> =
+            usual_repeats().into_iter().map(|a| json!({ "a": a, "events": [0, 0, 0, 0] })).collect();
+        for event in 0..events {
+            repeats[10 * event]["events"][event] = json!(1);
+        }
+        let result = json!({ "a": 0.8123, "events": [0, 0, 0, 1] });
+        let equal = vec![result.clone(); 5];
+        assert_eq!(stochastic_verdicts(&stochastic(repeats), &equal, &result), (passes, true), "{events} events");
+    }
+}
+
+#[test]
+fn runs_that_agree_by_chance_do_not_bind_the_report() {
+    let repeats: Vec<f64> = (0..96).map(|place| f64::from(u8::from(place % 6 == 0))).collect();
+    let gold = stochastic_value(&repeats);
+    for (told, passes) in [(0.0, true), (1.0, true), (7.0, false)] {
+        assert_eq!(single_value_verdicts(&gold, &[0.0; 5], told), (true, passes), "{told}");
+    }
+}
+
+#[test]
+fn values_with_a_fixed_seed_count_as_one_draw_beside_values_that_vary() {
+    let usual = usual_repeats();
+    let row = |a: f64, b: f64, flag: bool| json!({ "a": a, "b": b, "flag": i32::from(flag) });
+    let repeats = (0..96).map(|place| row(usual[place], 10.0 * usual[(place + 48) % 96], place % 10 == 0));
+    let gold = stochastic(repeats.collect());
+    let runs = |b: f64, flag: bool, bias: f64| RIGHT.map(|a| row(a + bias, b, flag));
+    let right = runs(8.9, false, 0.0);
+    assert_eq!(stochastic_verdicts(&gold, &right, &right[1]), (true, true));
+    assert_eq!(stochastic_verdicts(&gold, &right, &row(RIGHT[1], 8.0, false)), (true, false));
+    for wrong in [runs(123.0, false, 0.0), runs(8.9, true, 0.0), runs(8.9, false, 0.1)] {
+        assert!(!stochastic_verdicts(&gold, &wrong, &wrong[0]).0, "{}", wrong[0]);
+    }
 }

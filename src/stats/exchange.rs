@@ -8,11 +8,32 @@
 //! statistic of all values is at least as large (Westfall and Young, *Resampling-Based Multiple Testing*, 1993,
 //! single-step max-T). So if the groups have the same distribution, the probability that at least one p is at most the
 //! level is itself at most the level, for any number of values, correlated or not.
+//!
+//! If the first group has several draws, each statistic is divided by the value that it exceeds in few assignments.
+//! Otherwise, one extreme draw of one value would hide deviations of all other values: five of 101 draws have it among
+//! them in 5% of the assignments, and then its statistic is larger than most deviations' statistics.
+//!
+//! For a single draw this does not help, because p cannot be small: one extreme draw of another value already doubles
+//! it. Hence the additional rule of [`outlying_values`].
+
+use std::collections::BTreeSet;
 
 use super::uniform::Uniform;
 
 /// Relative difference below which two values count as equal, because rounding can cause it.
 pub const ROUNDING: f64 = 1e-9;
+
+/// A statistic of several draws is divided by its own quantile at this share of the assignments, so that all statistics
+/// exceed 1 about equally often. Near 1 minus the significance level, so that the statistics are comparable where a
+/// test decides.
+pub const USUAL: f64 = 0.988;
+
+/// A draw is an outlier if it is more than this many times as far from the median as every other draw.
+pub const OUTLYING: f64 = 3.0;
+
+/// Largest number of outliers among the other draws for which an outlying single draw is wrong. With more of them, the
+/// values are of a kind that often has outliers (heavy tails, events that are rare), also in right results.
+pub const MOST_OUTLIERS: usize = 2;
 
 /// Larger values count as this large, so that the difference of two values is finite.
 const LARGEST: f64 = 1e300;
@@ -39,7 +60,43 @@ impl DrawPool {
     /// Whether a single draw is compared with all others.
     #[must_use]
     pub fn is_one_against_all(&self) -> bool {
-        self.first == 1 && self.first + self.second == self.draws.len()
+        self.sizes().is_one_against_all()
+    }
+
+    fn sizes(&self) -> GroupSizes {
+        GroupSizes { draws: self.draws.len(), first: self.first, second: self.second }
+    }
+
+    /// Returns the draws of each value.
+    fn values(&self) -> Vec<Vec<f64>> {
+        let count = self.draws.first().map_or(0, Vec::len);
+        (0..count).map(|value| bounded(&self.draws.iter().map(|row| row[value]).collect::<Vec<_>>())).collect()
+    }
+
+    /// Returns the draws of each value converted by [`standard_units`], then, if the first group has several draws, the
+    /// same for the distances of each value's draws from their median.
+    fn standard_columns(&self) -> Vec<Vec<f64>> {
+        let furthest = if self.is_one_against_all() { f64::INFINITY } else { self.furthest };
+        let values = self.values();
+        let mut columns: Vec<Vec<f64>> = values.iter().map(|value| standard_units(value, furthest)).collect();
+        if self.first > 1 {
+            // Twice as far, because few distances far from the usual ones are what a wrong spread looks like.
+            columns.extend(values.iter().map(|value| standard_units(&sizes(&centred(value)), 2.0 * furthest)));
+        }
+        columns
+    }
+
+    /// Returns for each value the draw that is an outlier, see [`OUTLYING`].
+    fn outliers(&self) -> Vec<Option<usize>> {
+        let outlier = |values: Vec<f64>| {
+            let middle = median(values.clone());
+            let far: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+            let draw = (0..far.len()).max_by(|&one, &other| far[one].total_cmp(&far[other]))?;
+            let others = far.iter().enumerate().filter(|&(other, _)| other != draw);
+            let others = others.map(|(_, &distance)| distance).fold(0.0, f64::max);
+            (far[draw] > OUTLYING * others && !is_rounding(values[draw], middle)).then_some(draw)
+        };
+        self.values().into_iter().map(outlier).collect()
     }
 }
 
@@ -65,65 +122,49 @@ impl AdjustedP {
 /// a fixed seed, so the same draws always have the same p-values. In a pool that compares a single draw with all
 /// others, all draws take turns instead, so that the p-values have no random error.
 ///
+/// Pools that compare a single draw with all others are tested together, and apart from the other pools, because their
+/// statistics are not comparable with those of means. So if there are pools of both kinds, each kind needs a level of
+/// its own.
+///
 /// Pools with the same group sizes share their random assignments, so draws with the same index are in the same group
 /// in all of these pools. Suppose that one draw of the first group is an outlier in two pools. With separate
 /// assignments, each pool would have its own chance to put its outlier into the first group, which would about double
 /// the p-value.
 #[must_use]
 pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<AdjustedP>> {
-    let prepared: Vec<StandardPool> = pools.iter().map(StandardPool::new).collect();
-    let observed: Vec<Vec<f64>> = prepared
-        .iter()
-        .map(|pool| {
-            let mut statistics = Vec::new();
-            let order: Vec<usize> = (0..pool.rows.len()).collect();
-            pool.statistics(&order, &mut |statistic| statistics.push(statistic));
-            statistics
-        })
-        .collect();
     let mut random = Uniform::seeded(1);
-    // For each distinct [`Sizes`], an order of the draws' indices. Each random assignment shuffles this order, and all
-    // pools with these sizes use the same order.
-    let mut orders: Vec<(Sizes, Vec<usize>)> = Vec::new();
-    let shared: Vec<usize> = prepared
-        .iter()
-        .map(|pool| {
-            let sizes = pool.sizes();
-            orders.iter().position(|(known, _)| *known == sizes).unwrap_or_else(|| {
-                orders.push((sizes, (0..pool.rows.len()).collect()));
-                orders.len() - 1
-            })
-        })
-        .collect();
-    let mut largest = Vec::with_capacity(assignments);
-    for turn in 0..assignments {
-        for ((draws, first, second), order) in &mut orders {
-            if *first == 1 && *second + 1 == *draws {
-                let place = order.iter().position(|&draw| draw == turn % *draws).unwrap_or(0);
-                order.swap(0, place);
-                continue;
-            }
-            // Shuffle only as many places as needed. Without a third group, these are the places of the first group,
-            // because all other draws form the second.
-            let chosen = if *first + *second == *draws { *first } else { *first + *second };
-            for place in 0..chosen {
-                let other = place + (random.next() * (*draws - place) as f64) as usize;
-                order.swap(place, other);
+    // The assignments for each distinct [`GroupSizes`].
+    let mut shared: Vec<(GroupSizes, Vec<Assignment>)> = Vec::new();
+    // The largest statistic in each assignment: of the pools that compare a single draw with all others, and of the
+    // other pools. Statistics are computed value by value, so that no more than one value's are in memory.
+    let (mut largest_of_single, mut largest_of_several) = (vec![0.0_f64; assignments], vec![0.0_f64; assignments]);
+    let mut observed: Vec<Vec<f64>> = Vec::with_capacity(pools.len());
+    for pool in pools {
+        let sizes = pool.sizes();
+        let place = shared.iter().position(|(known, _)| *known == sizes).unwrap_or_else(|| {
+            shared.push((sizes, sizes.assignments(assignments, &mut random)));
+            shared.len() - 1
+        });
+        let largest = if sizes.is_one_against_all() { &mut largest_of_single } else { &mut largest_of_several };
+        let mut statistics = Vec::new();
+        for column in pool.standard_columns() {
+            let (found, assigned) = sizes.statistics(&column, &shared[place].1);
+            statistics.push(found);
+            for (most, statistic) in largest.iter_mut().zip(assigned) {
+                *most = most.max(statistic);
             }
         }
-        let mut most: f64 = 0.0;
-        for (pool, &place) in prepared.iter().zip(&shared) {
-            pool.statistics(&orders[place].1, &mut |statistic| most = most.max(statistic));
-        }
-        largest.push(most);
+        observed.push(statistics);
     }
-    largest.sort_by(f64::total_cmp);
-    let p = |statistic: f64| {
-        // Sums of the same numbers in different orders are equal only up to rounding.
-        let below = largest.partition_point(|&other| other < statistic * (1.0 - ROUNDING));
-        (1 + largest.len() - below) as f64 / (1 + largest.len()) as f64
-    };
+    largest_of_single.sort_by(f64::total_cmp);
+    largest_of_several.sort_by(f64::total_cmp);
     let values = |(statistics, pool): (Vec<f64>, &DrawPool)| -> Vec<AdjustedP> {
+        let largest = if pool.is_one_against_all() { &largest_of_single } else { &largest_of_several };
+        let p = |statistic: f64| {
+            // Sums of the same numbers in different orders are equal only up to rounding.
+            let below = largest.partition_point(|&other| other < statistic * (1.0 - ROUNDING));
+            (1 + largest.len() - below) as f64 / (1 + largest.len()) as f64
+        };
         let values = pool.draws.first().map_or(0, Vec::len);
         let spread = |value: usize| statistics.get(values + value).map_or(1.0, |&statistic| p(statistic));
         (0..values).map(|value| AdjustedP { mean: p(statistics[value]), spread: spread(value) }).collect()
@@ -131,50 +172,97 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<AdjustedP>>
     observed.into_iter().zip(pools).map(values).collect()
 }
 
-/// The number of draws of a [`DrawPool`], and the sizes of its first and second group.
-type Sizes = (usize, usize, usize);
+/// Returns for each value of each pool whether it is wrong because the first group is a single draw that is an outlier
+/// (see [`OUTLYING`]). No value is wrong for this reason if more than [`MOST_OUTLIERS`] other draws of these pools are
+/// outliers in some value.
+///
+/// The permutation test alone would let such a draw pass if one other draw is as extreme in any value of any pool: the
+/// share of two draws, 2/97, is above the level.
+#[must_use]
+pub fn outlying_values(pools: &[DrawPool]) -> Vec<Vec<bool>> {
+    let outliers: Vec<Vec<Option<usize>>> = pools.iter().map(DrawPool::outliers).collect();
+    let is_single = |pool: usize| pools[pool].first == 1;
+    let mut others = BTreeSet::new();
+    for (pool, outliers) in outliers.iter().enumerate().filter(|&(pool, _)| is_single(pool)) {
+        others.extend(outliers.iter().flatten().filter(|&&draw| draw > 0).map(|&draw| (pool, draw)));
+    }
+    let is_rare = others.len() <= MOST_OUTLIERS;
+    let is_wrong = |pool: usize, outlier: Option<usize>| is_rare && is_single(pool) && outlier == Some(0);
+    let wrong = outliers.into_iter().enumerate();
+    wrong.map(|(pool, values)| values.into_iter().map(|outlier| is_wrong(pool, outlier)).collect()).collect()
+}
 
-/// A [`DrawPool`] with its values converted by [`standard_units`]. In each row, the values come first, then their
-/// distances from the median, if the first group has several draws.
-struct StandardPool {
-    rows: Vec<Vec<f64>>,
-    totals: Vec<f64>,
+/// Whether two numbers differ by no more than rounding can cause.
+pub fn is_rounding(one: f64, other: f64) -> bool {
+    (one - other).abs() <= ROUNDING * one.abs().max(other.abs())
+}
+
+/// Indices of the draws in the first group, followed by those of the second group. The second group is left out if it
+/// consists of all other draws.
+type Assignment = Vec<usize>;
+
+/// The number of draws of a [`DrawPool`], and the sizes of its first and second group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct GroupSizes {
+    draws: usize,
     first: usize,
     second: usize,
 }
 
-impl StandardPool {
-    fn new(pool: &DrawPool) -> Self {
-        let furthest = if pool.is_one_against_all() { f64::INFINITY } else { pool.furthest };
-        let values = pool.draws.first().map_or(0, Vec::len);
-        let values: Vec<Vec<f64>> =
-            (0..values).map(|value| pool.draws.iter().map(|row| row[value]).collect()).collect();
-        let mut columns: Vec<Vec<f64>> = values.iter().map(|value| standard_units(value, furthest)).collect();
-        if pool.first > 1 {
-            // Twice as far, because few distances far from the usual ones are what a wrong spread looks like.
-            columns
-                .extend(values.iter().map(|value| standard_units(&sizes(&centred(&bounded(value))), 2.0 * furthest)));
-        }
-        let rows = (0..pool.draws.len()).map(|draw| columns.iter().map(|column| column[draw]).collect()).collect();
-        let totals = columns.iter().map(|column| column.iter().sum()).collect();
-        Self { rows, totals, first: pool.first, second: pool.second }
+impl GroupSizes {
+    const fn is_one_against_all(self) -> bool {
+        self.first == 1 && self.first + self.second == self.draws
     }
 
-    const fn sizes(&self) -> Sizes {
-        (self.rows.len(), self.first, self.second)
+    /// The number of draws in an [`Assignment`].
+    const fn assigned(self) -> usize {
+        if self.first + self.second == self.draws { self.first } else { self.first + self.second }
     }
 
-    /// Calls `found` with the statistic of each value if the draws are assigned to the groups in this order: the first
-    /// draws of `order` form the first group, the next ones the second group.
-    fn statistics(&self, order: &[usize], found: &mut impl FnMut(f64)) {
-        let (first, second) = (self.first, self.second);
-        for (value, total) in self.totals.iter().enumerate() {
-            let sum = |places: &[usize]| places.iter().map(|&place| self.rows[place][value]).sum::<f64>();
-            let one = sum(&order[..first]);
-            let other = if first + second == order.len() { total - one } else { sum(&order[first..first + second]) };
-            found((one / first as f64 - other / second as f64).abs());
+    /// Makes `count` assignments of draws to groups: random ones or, if a single draw is compared with all others, each
+    /// draw in turn.
+    fn assignments(self, count: usize, random: &mut Uniform) -> Vec<Assignment> {
+        if self.is_one_against_all() {
+            return (0..count).map(|turn| vec![turn % self.draws]).collect();
+        }
+        let mut order: Vec<usize> = (0..self.draws).collect();
+        let shuffled = |_| {
+            for place in 0..self.assigned() {
+                let other = place + (random.next() * (self.draws - place) as f64) as usize;
+                order.swap(place, other);
+            }
+            order[..self.assigned()].to_vec()
+        };
+        (0..count).map(shuffled).collect()
+    }
+
+    /// Returns the statistic of a column from [`DrawPool::standard_columns`] as observed, and that of each assignment.
+    /// If the first group has several draws, all are divided by the quantile at [`USUAL`].
+    fn statistics(self, column: &[f64], assignments: &[Assignment]) -> (f64, Vec<f64>) {
+        let total: f64 = column.iter().sum();
+        let sum = |places: &[usize]| places.iter().map(|&place| column[place]).sum::<f64>();
+        let statistic = |assignment: &[usize]| {
+            let (first, second) = assignment.split_at(self.first);
+            let one = sum(first);
+            let other = if second.is_empty() { total - one } else { sum(second) };
+            (one / self.first as f64 - other / self.second as f64).abs()
+        };
+        let in_order: Assignment = (0..self.assigned()).collect();
+        let observed = statistic(&in_order);
+        let found: Vec<f64> = assignments.iter().map(|assignment| statistic(assignment)).collect();
+        let usual = if self.first > 1 { quantile(found.clone(), USUAL) } else { 0.0 };
+        if usual > 0.0 {
+            (observed / usual, found.into_iter().map(|statistic| statistic / usual).collect())
+        } else {
+            (observed, found)
         }
     }
+}
+
+/// Returns the smallest value that at least this share of the values does not exceed; 0 if there are no values.
+fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
+    let place = (share * values.len() as f64) as usize;
+    if place < values.len() { *values.select_nth_unstable_by(place, f64::total_cmp).1 } else { 0.0 }
 }
 
 fn bounded(values: &[f64]) -> Vec<f64> {

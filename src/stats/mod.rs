@@ -22,7 +22,9 @@ mod uniform;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use exchange::{DrawPool, ROUNDING, adjusted_p};
+pub(crate) use exchange::{
+    DrawPool, MOST_OUTLIERS, OUTLYING, ROUNDING, USUAL, adjusted_p, is_rounding, outlying_values,
+};
 pub(crate) use gap::gap_closed;
 pub(crate) use logistic::{Logistic, TryCounts, chance, fit_correlated};
 pub(crate) use paired::{Discordant, FEWEST_PAIRS, difference_interval, holm, mcnemar, sign_flip};

@@ -222,7 +222,7 @@ def main():
     assert digest([1e3, 1.4e-13])["numbers"] == digest([1e3, -1.4e-13])["numbers"] == digest([1000, 0])["numbers"]
     assert digest([1e20, -5.5])["numbers"][2] != digest([1e20, -6.5])["numbers"][2]
     assert digest(1.5, -3e-10)["numbers"][1] == 0.0 != digest(1.5, -3e-8)["numbers"][1]
-    # Neither are those beside large whole numbers, which are not in the sums.
+    # Nor are rounding errors beside large whole numbers, which are not in the sums.
     turned = [[radius * math.cos(math.pi / 2), float(radius)] for radius in range(5000, 10000, 500)]
     straight = [[0.0, radius] for _, radius in turned]
     assert digest(turned) == digest(straight) and digest(set(map(tuple, turned))) == digest(set(map(tuple, straight)))

@@ -473,6 +473,61 @@ mod tests {
     }
 
     #[test]
+    fn harbors_verifier_judges_equal_runs_odd_repeats_and_markers_as_the_harness_does() {
+        let mut random = crate::stats::Uniform::seeded(9);
+        let mut draw = || {
+            let a = random.next() + random.next() + random.next();
+            json!({ "a": a, "b": random.next(), "odd": 0, "k": 10, "x": "NaN" })
+        };
+        let mut repeats: Vec<Value> = (0..96).map(|_| draw()).collect();
+        repeats[40]["odd"] = json!(1);
+        let (id, key, gold) = ("e".to_owned(), "e".to_owned(), repeats[0].clone());
+        let experiments = [Expected { id, key, gold, tolerance: Tolerance { repeats, ..Tolerance::default() } }];
+        let listed =
+            json!([{ "id": "e", "key": "e", "gold": experiments[0].gold, "tolerance": experiments[0].tolerance }]);
+        let runs: Vec<Value> = (0..redraw::RUNS).map(|_| draw()).collect();
+        let (equal, other) = (vec![draw(); redraw::RUNS], draw());
+        let with = |rows: &[Value], name: &str, value: Value| -> Vec<Value> {
+            let mut rows = rows.to_vec();
+            for row in &mut rows {
+                row[name] = value.clone();
+            }
+            rows
+        };
+        let biased = runs.iter().map(|row| {
+            let mut row = row.clone();
+            row["a"] = json!(row["a"].as_f64().unwrap() + 1.0);
+            row
+        });
+        let seeded = with(&runs, "b", json!(0.5));
+        let tried = [
+            (runs.clone(), other.clone(), [true, true]),
+            (biased.collect(), other.clone(), [false, true]),
+            (equal.clone(), equal[0].clone(), [true, true]),
+            (equal.clone(), other.clone(), [true, false]),
+            (with(&equal, "a", json!(123)), other.clone(), [false, false]),
+            (with(&equal, "k", json!(77)), other.clone(), [false, false]),
+            (runs.clone(), with(&equal, "k", json!(77)).swap_remove(0), [true, false]),
+            (seeded.clone(), seeded[1].clone(), [true, true]),
+            (seeded.clone(), other.clone(), [true, false]),
+            (with(&runs, "x", json!("nan")), other.clone(), [true, true]),
+            (with(&runs, "x", json!(1)), other.clone(), [false, false]),
+        ];
+        let asked: Vec<Value> = tried.iter().map(|(runs, told, _)| json!([{ "e": runs }, { "e": told }])).collect();
+        let code = "[[verify.verified_draws(asked[0], runs, asked[1])['e'], \
+            verify.reported_draws(asked[0], runs, asked[1], told)['e']] for runs, told in asked[2]]";
+        let theirs = run(code, &json!([listed, redraw::settings(), asked]));
+        for (place, (runs, told, wanted)) in tried.into_iter().enumerate() {
+            let runs = crate::score::ExperimentRuns::from([("e".to_owned(), runs)]);
+            let answer = json!({ "e": told }).to_string();
+            let verified = score_results(Rule::Strict, &experiments, &runs, &BTreeMap::new()).pass;
+            let reported = score_answer(Rule::Strict, &experiments, Some(&answer), &runs).pass;
+            assert_eq!([verified, reported], wanted, "{place}");
+            assert_eq!(theirs[place], json!(wanted), "{place}");
+        }
+    }
+
+    #[test]
     fn harbors_verifier_compares_integers_and_reals_as_the_harness_does() {
         let (gold, usual) = (json!({ "n": 40, "x": 40.0 }), Tolerance::default());
         let loose = Tolerance { counts: 0.05, ..usual.clone() };

@@ -96,6 +96,8 @@ def numbers(gold, got):
             return None
         below = [numbers(gold[key], got[key]) for key in keys]
         return None if None in below else [one for part in below for one in part]
+    if isinstance(gold, str) and marked(gold) is not None:
+        return [] if equals(marked(gold), got) else None
     if is_number(gold):
         found = number(got)
         return None if found is None else [found]
@@ -132,72 +134,122 @@ def bounded(values):
     return [min(max(value, -1e300), 1e300) for value in values]
 
 
-def distances(values):
-    """Returns the distances of values from their median."""
-    values = bounded(values)
+def centred(values):
+    """Returns the distances of values from their median, negative for values below it."""
     centre = middle(values)
-    return [abs(value - centre) for value in values]
+    return [value - centre for value in values]
 
 
 def standard_units(values, furthest, rounding):
     """Returns distances from the median in standard deviations, far values moved closer; zeros if all are equal."""
-    far, values = distances(values), bounded(values)
-    centre, reach = middle(values), max(far)
-    if reach <= rounding * max(map(abs, values)):
+    values = bounded(values)
+    from_median = centred(values)
+    far, sizes = list(map(abs, from_median)), list(map(abs, values))
+    reach = max(far)
+    if reach <= rounding * max(sizes):
         return [0.0] * len(values)
     # If most values are equal, the others say how far values usually are from the median.
-    equal = rounding * middle([abs(value) for value in values])
+    equal = rounding * middle(sizes)
     if middle(far) <= equal:
         far = [distance for distance in far if distance > equal]
     most = min(furthest * 1.4826 * middle(far), reach)
-    near = [min(max((value - centre) / most, -1.0), 1.0) for value in values]
+    near = [min(max(distance / most, -1.0), 1.0) for distance in from_median]
     mean = total(near) / len(near)
     deviation = math.sqrt(total((value - mean) ** 2 for value in near) / len(near))
     return [value / deviation for value in near]
+
+
+def is_one_against_all(pool):
+    """Whether a single draw is compared with all others."""
+    draws, first, second = pool
+    return first == 1 and first + second == len(draws)
+
+
+def columns(pool, furthest, rounding):
+    """Returns the values in standard deviations and, if several draws are judged, their distances from the median."""
+    draws, first, _ = pool
+    limit = math.inf if is_one_against_all(pool) else furthest
+    values = [bounded(column) for column in zip(*draws)]
+    found = [standard_units(column, limit, rounding) for column in values]
+    if first > 1:
+        found += [standard_units(list(map(abs, centred(column))), 2.0 * limit, rounding) for column in values]
+    return found
+
+
+def assigned(pool, count, random):
+    """Returns `count` assignments of draws to groups: lists of the draws in the first group, then in the second one.
+
+    The second group is left out if it consists of all other draws. If a single draw is compared with all others, all
+    draws take turns; otherwise, the assignments are random.
+    """
+    draws, first, second = pool
+    if is_one_against_all(pool):
+        return [[turn % len(draws)] for turn in range(count)]
+    size = first if first + second == len(draws) else first + second
+    order, found = list(range(len(draws))), []
+    for _ in range(count):
+        for place in range(size):
+            other = place + int(random.next() * (len(draws) - place))
+            order[place], order[other] = order[other], order[place]
+        found.append(order[:size])
+    return found
+
+
+def statistics(column, pool, assignments, settings):
+    """Returns the distance between the groups' means of one value as observed, and those of the assignments.
+
+    If several draws are judged, these distances are divided by the one that few assignments exceed. Otherwise, a value
+    with an extreme draw would have far larger distances than the other values, and would hide their deviations.
+    """
+    _, first, second = pool
+    whole = total(column)
+
+    def distance(chosen):
+        one = total(column[place] for place in chosen[:first])
+        other = whole - one if len(chosen) == first else total(column[place] for place in chosen[first:])
+        return abs(one / first - other / second)
+
+    observed, found = distance(range(len(assignments[0]))), [distance(chosen) for chosen in assignments]
+    usual = sorted(found)[int(settings["usual"] * len(found))] if first > 1 else 0.0
+    return (observed / usual, [one / usual for one in found]) if usual > 0.0 else (observed, found)
 
 
 def least_p(pools, furthest, settings):
     """Returns the smallest p of any value in a permutation test of all pools together (single-step max-T).
 
     A pool consists of its draws, the size of the judged group, which comes first among the draws, and the size of the
-    group with which it is compared, which comes second. Pools with the same sizes share their random assignments. If a
-    single draw is judged and all others are the second group, all draws take turns instead.
+    group with which it is compared, which comes second. Pools with the same sizes share their assignments.
     """
-    prepared, orders = [], {}
-    for draws, first, second in pools:
-        values = [list(column) for column in zip(*draws)]
-        limit = math.inf if first == 1 and first + second == len(draws) else furthest
-        columns = [standard_units(column, limit, settings["rounding"]) for column in values]
-        if first > 1:
-            columns += [standard_units(distances(column), 2.0 * limit, settings["rounding"]) for column in values]
-        rows = [list(row) for row in zip(*columns)] if columns else [[] for _ in draws]
-        order = orders.setdefault((len(draws), first, second), list(range(len(draws))))
-        prepared.append((rows, [total(column) for column in columns], first, second, order))
-
-    def largest():
-        most = 0.0
-        for rows, totals, first, second, order in prepared:
-            for value, whole in enumerate(totals):
-                one = total(rows[place][value] for place in order[:first])
-                if first + second == len(order):
-                    other = whole - one
-                else:
-                    other = total(rows[place][value] for place in order[first : first + second])
-                most = max(most, abs(one / first - other / second))
-        return most
-
-    observed, random, reached = largest(), Random(), 0
-    for turn in range(settings["assignments"]):
-        for (draws, first, second), order in orders.items():
-            if first == 1 and second + 1 == draws:
-                place = order.index(turn % draws)
-                order[0], order[place] = order[place], order[0]
-                continue
-            for place in range(first if first + second == draws else first + second):
-                other = place + int(random.next() * (draws - place))
-                order[place], order[other] = order[other], order[place]
-        reached += largest() >= observed * (1.0 - settings["rounding"])
+    random, shared, most, largest = Random(), {}, 0.0, [0.0] * settings["assignments"]
+    for pool in pools:
+        sizes = len(pool[0]), pool[1], pool[2]
+        if sizes not in shared:
+            shared[sizes] = assigned(pool, settings["assignments"], random)
+        for column in columns(pool, furthest, settings["rounding"]):
+            observed, found = statistics(column, pool, shared[sizes], settings)
+            most, largest = max(most, observed), list(map(max, largest, found))
+    reached = sum(one >= most * (1.0 - settings["rounding"]) for one in largest)
     return (1 + reached) / (1 + settings["assignments"])
+
+
+def outliers(pool, settings):
+    """Returns the draws that, in some value, are much further from the median than every other draw."""
+    found = set()
+    for column in map(bounded, zip(*pool[0])):
+        centre = middle(column)
+        far = [abs(value - centre) for value in column]
+        draw = far.index(max(far))
+        others = max(far[:draw] + far[draw + 1 :])
+        if far[draw] > settings["outlying"] * others and not is_rounding(column[draw], centre, settings["rounding"]):
+            found.add(draw)
+    return found
+
+
+def is_outlier(pools, settings):
+    """Whether a single judged draw is an outlier, and few of the draws with which it is compared are outliers, too."""
+    found = [outliers(pool, settings) for pool in pools if pool[1] == 1]
+    others = sum(len(draws - {0}) for draws in found)
+    return any(0 in draws for draws in found) and others <= settings["most_outliers"]
 
 
 def is_rounding(one, other, rounding):
@@ -210,16 +262,35 @@ def varies(rows, rounding):
     return any(not is_rounding(one, other, rounding) for row in rows for one, other in zip(row, rows[0]))
 
 
-def pool(experiment, judged, runs, rounding):
-    """Returns an experiment's pool for comparing `judged` with `runs` or, if `runs` is empty, with gold's repeats.
+def seeded(runs, repeats, is_report, rounding):
+    """Returns for each value whether all runs of the attempt's code agree on it because the code has a fixed seed.
 
-    None if there is nothing to judge or a result does not have gold's shape. If `runs` are all equal, because the code
-    has a fixed seed, whether `judged` is that result.
+    Discrete values can agree by chance. If the runs agree on all values, this matters only for a report, which would
+    otherwise have to be that result: then no repeat may be equal to it. If the runs agree on some values, no repeat may
+    have the same value.
+    """
+    is_chance = is_report and any(not varies([row, runs[0]], rounding) for row in repeats)
+    if varies(repeats, rounding) and not varies(runs, rounding) and not is_chance:
+        return [True] * len(runs[0])
+
+    def is_seeded(ours, golds):
+        agree = all(is_rounding(one, ours[0], rounding) for one in ours)
+        is_known = any(is_rounding(one, ours[0], rounding) for one in golds)
+        return agree and not is_known and not all(is_rounding(one, golds[0], rounding) for one in golds)
+
+    return [is_seeded(ours, golds) for ours, golds in zip(zip(*runs), zip(*repeats))]
+
+
+def pool(experiment, judged, runs, rounding):
+    """Returns whether `judged` can be right, and pools that compare it with `runs` or, without them, gold's repeats.
+
+    It cannot be right if there is nothing to judge, a result does not have gold's shape, or a reported value differs
+    from the one that the attempt's code gives in every run because of its seed.
     """
     gold, tolerance = experiment["gold"], experiment["tolerance"]
     groups = [[numbers(gold, one) for one in group] for group in [judged, runs, tolerance["repeats"]]]
     if not groups[0] or any(None in group for group in groups):
-        return None
+        return False, []
     judged, runs, repeats = groups
     for column, leaf in enumerate(leaves(gold)):
         constant = repeats[0][column]
@@ -227,15 +298,22 @@ def pool(experiment, judged, runs, rounding):
             for row in judged + runs + repeats:
                 if agrees(leaf, row[column], tolerance):
                     row[column] = constant
-    if varies(repeats, rounding):
-        if runs and not varies(runs, rounding):
-            return all(
-                agrees(int(run) if isinstance(leaf, int) and run == int(run) else run, one, tolerance)
-                for leaf, run, one in zip(leaves(gold), runs[0], judged[0])
-            )
-        judged, runs = [group if varies(group, rounding) else group[:1] for group in [judged, runs]]
-    second = len(runs) if runs else len(repeats)
-    return judged + runs + repeats, len(judged), second
+    fixed = seeded(runs or judged, repeats, bool(runs), rounding)
+    right = True
+    for column, leaf in enumerate(leaves(gold) if runs else []):
+        run = runs[0][column]
+        is_whole = isinstance(leaf, int) and run == int(run) and abs(run) < 2**53
+        if fixed[column] and not agrees(int(run) if is_whole else run, judged[0][column], tolerance):
+            right = False
+    pools = []
+    # Several runs of code with a seed count as one draw.
+    for is_fixed in [False] if runs else [False, True]:
+        chosen = [column for column, one in enumerate(fixed) if one == is_fixed]
+        first = judged[:1] if is_fixed else judged
+        draws = [[row[column] for column in chosen] for row in first + runs + repeats]
+        if chosen:
+            pools.append((draws, len(first), len(runs or repeats)))
+    return right, pools
 
 
 def leaves(gold):
@@ -247,15 +325,19 @@ def leaves(gold):
     return [gold] if is_number(gold) else []
 
 
-def judged_draws(pools, test, settings):
-    """Returns by experiment id whether the experiment passes the permutation test.
+def judged_draws(judged, test, settings):
+    """Returns by experiment id whether the experiment passes, given the results of `pool`.
 
-    Experiments without a pool fail, or pass if they were judged without the test. One test covers all others, so they
-    pass or fail together.
+    The test covers all pools, so they pass or fail together. Pools that compare a single draw with all others are
+    tested apart from the rest, whose level is then lower, because their p is coarse and their distances are larger.
     """
-    whole = [one for one in pools.values() if isinstance(one, tuple)]
-    right = not whole or least_p(whole, test["furthest"], settings) > test["level"]
-    return {name: right if isinstance(one, tuple) else bool(one) for name, one in pools.items()}
+    pools = [pool for _, found in judged.values() for pool in found]
+    single = [pool for pool in pools if is_one_against_all(pool)]
+    several = [pool for pool in pools if not is_one_against_all(pool)]
+    right = not is_outlier(pools, settings)
+    for part, level in [(single, test["level"]), (several, test["level_beside_single"] if single else test["level"])]:
+        right = right and (not part or least_p(part, test["furthest"], settings) > level)
+    return {name: is_right and (right or not found) for name, (is_right, found) in judged.items()}
 
 
 def verified_draws(experiments, runs, settings):
@@ -267,7 +349,8 @@ def verified_draws(experiments, runs, settings):
 def reported_draws(experiments, runs, settings, reported):
     """Judges the reported results of experiments with random results: compares them with runs of the attempt's code."""
     given = {one["id"]: [reported[one["key"]]] if one["key"] in reported else [] for one in experiments}
-    pools = {one["id"]: pool(one, given[one["id"]], runs.get(one["id"], []), settings["rounding"]) for one in experiments}
+    rounding = settings["rounding"]
+    pools = {one["id"]: pool(one, given[one["id"]], runs.get(one["id"], []), rounding) for one in experiments}
     return judged_draws(pools, settings["reported"], settings)
 
 
@@ -342,13 +425,23 @@ def library():
     return names
 
 
+# Words that may begin a line on which a statement follows after a colon.
+BLOCKS = {"try", "except", "else", "finally", "if", "elif", "with", "for", "while"}
+
+
 def imported(line):
-    """Returns the top-level modules that a line imports: `["a", "b"]` for `import a.c as d, b`."""
-    line = line.split("#")[0].strip()
-    if line.startswith("import "):
-        modules = [module.strip() for module in line.removeprefix("import ").split(",")]
-    elif line.startswith("from ") and " import" in line:
-        modules = [line.removeprefix("from ").split(" import")[0].strip()]
+    """Returns the top-level modules that a line imports: `["a", "b"]` for `import a.c as d; import b`."""
+    return [name for statement in line.split("#")[0].split(";") for name in imported_by(statement.strip())]
+
+
+def imported_by(statement):
+    """Returns the top-level modules that a statement imports; the header of its block may be on the same line."""
+    if ":" in statement and re.split(r"\W", statement)[0] in BLOCKS:
+        statement = statement.rsplit(":", 1)[1].strip()
+    if statement.startswith("import "):
+        modules = [module.strip() for module in statement.removeprefix("import ").split(",")]
+    elif statement.startswith("from ") and " import" in statement:
+        modules = [statement.removeprefix("from ").split(" import")[0].strip()]
     else:
         return []
     # A line of prose may begin like an import, but then the rest does not consist of module names.
@@ -439,7 +532,9 @@ def files(root, left_out):
 def changes(guard, workspace, left_out):
     """Returns the files that the attempt removed, those that it changed, and those whose changes are ignored."""
     before, after = files(guard.original, left_out), files(workspace, left_out)
-    gone = {path for path in before.keys() - after.keys() - TASK_FILES if not protects(guard.globs, path)}
+    # A file that was replaced by a link or has become too large is not gone: its change is left out.
+    missing = {path for path in before.keys() - after.keys() if not os.path.lexists(os.path.join(workspace, path))}
+    gone = {path for path in missing - TASK_FILES if not protects(guard.globs, path)}
     changed, ignored = {}, []
     for path, source in sorted(after.items()):
         is_same = path in before and Path(before[path]).read_bytes() == Path(source).read_bytes()
@@ -464,7 +559,7 @@ def rebuild(original, gone, changed, left_out, target):
             if place.is_dir() and not files(place, left_out):
                 shutil.rmtree(place)
             place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, place)
+            shutil.copy(source, place)
         except OSError:
             ignored.append(path)
     return ignored
