@@ -9,9 +9,9 @@
 //! single-step max-T). So if the groups have the same distribution, the probability that at least one p is at most the
 //! level is itself at most the level, for any number of values, correlated or not.
 //!
-//! If the first group has several draws, each statistic is divided by the value that it exceeds in few assignments.
-//! Otherwise, one extreme draw of one value would hide deviations of all other values: five of 101 draws have it among
-//! them in 5% of the assignments, and then its statistic is larger than most deviations' statistics.
+//! If the first group has several draws, each statistic is divided by the size of its largest 5%. Otherwise, one
+//! extreme draw of one value would hide deviations of all other values: in 5% of the assignments, five of 101 draws
+//! include it, and then its statistic is larger than most deviations' statistics.
 //!
 //! For a single draw this does not help, because p cannot be small: one extreme draw of another value already doubles
 //! it. Hence the additional rule of [`outlying_values`].
@@ -23,10 +23,9 @@ use super::uniform::Uniform;
 /// Relative difference below which two values count as equal, because rounding can cause it.
 pub const ROUNDING: f64 = 1e-9;
 
-/// A statistic of several draws is divided by its own quantile at this share of the assignments, so that all statistics
-/// exceed 1 about equally often. Near 1 minus the significance level, so that the statistics are comparable where a
-/// test decides.
-pub const USUAL: f64 = 0.988;
+/// Share of the assignments in which a statistic counts as usual. A statistic of several draws is divided by the root
+/// mean square of its larger, unusual values, so that the statistics of all values are comparable where a test decides.
+pub const USUAL: f64 = 0.95;
 
 /// A draw is an outlier if it is more than this many times as far from the median as every other draw.
 pub const OUTLYING: f64 = 3.0;
@@ -237,7 +236,7 @@ impl GroupSizes {
     }
 
     /// Returns the statistic of a column from [`DrawPool::standard_columns`] as observed, and that of each assignment.
-    /// If the first group has several draws, all are divided by the quantile at [`USUAL`].
+    /// If the first group has several draws, all are divided by the same number, see [`USUAL`].
     fn statistics(self, column: &[f64], assignments: &[Assignment]) -> (f64, Vec<f64>) {
         let total: f64 = column.iter().sum();
         let sum = |places: &[usize]| places.iter().map(|&place| column[place]).sum::<f64>();
@@ -250,19 +249,20 @@ impl GroupSizes {
         let in_order: Assignment = (0..self.assigned()).collect();
         let observed = statistic(&in_order);
         let found: Vec<f64> = assignments.iter().map(|assignment| statistic(assignment)).collect();
-        let usual = if self.first > 1 { quantile(found.clone(), USUAL) } else { 0.0 };
-        if usual > 0.0 {
-            (observed / usual, found.into_iter().map(|statistic| statistic / usual).collect())
+        let large = if self.first > 1 { size_of_largest(found.clone()) } else { 0.0 };
+        if large > 0.0 {
+            (observed / large, found.into_iter().map(|statistic| statistic / large).collect())
         } else {
             (observed, found)
         }
     }
 }
 
-/// Returns the smallest value that at least this share of the values does not exceed; 0 if there are no values.
-fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
-    let place = (share * values.len() as f64) as usize;
-    if place < values.len() { *values.select_nth_unstable_by(place, f64::total_cmp).1 } else { 0.0 }
+/// Returns the root mean square of the unusually large values, see [`USUAL`].
+fn size_of_largest(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let largest = &values[(USUAL * values.len() as f64) as usize..];
+    (largest.iter().map(|value| value * value).sum::<f64>() / largest.len() as f64).sqrt()
 }
 
 fn bounded(values: &[f64]) -> Vec<f64> {

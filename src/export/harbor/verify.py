@@ -198,7 +198,7 @@ def assigned(pool, count, random):
 def statistics(column, pool, assignments, settings):
     """Returns the distance between the groups' means of one value as observed, and those of the assignments.
 
-    If several draws are judged, these distances are divided by the one that few assignments exceed. Otherwise, a value
+    If several draws are judged, all are divided by the root mean square of the largest distances. Otherwise, a value
     with an extreme draw would have far larger distances than the other values, and would hide their deviations.
     """
     _, first, second = pool
@@ -210,8 +210,9 @@ def statistics(column, pool, assignments, settings):
         return abs(one / first - other / second)
 
     observed, found = distance(range(len(assignments[0]))), [distance(chosen) for chosen in assignments]
-    usual = sorted(found)[int(settings["usual"] * len(found))] if first > 1 else 0.0
-    return (observed / usual, [one / usual for one in found]) if usual > 0.0 else (observed, found)
+    largest = sorted(found)[int(settings["usual"] * len(found)) :]
+    large = math.sqrt(total(one * one for one in largest) / len(largest)) if first > 1 else 0.0
+    return (observed / large, [one / large for one in found]) if large > 0.0 else (observed, found)
 
 
 def least_p(pools, furthest, settings):
