@@ -72,9 +72,8 @@ fn not_shared(run: &RunFile) -> Error {
 impl Arguments {
     /// Returns the given options that are not stored with the run, for the tasks of its job.
     fn task_arguments(&self, jobs: Option<usize>) -> Result<Vec<String>> {
-        let mut arguments = vec![format!("--cache={}", self.places.cache()?.display())];
+        let mut arguments = self.places.arguments()?;
         arguments.extend(jobs.map(|jobs| format!("--jobs={jobs}")));
-        arguments.extend(self.places.named_scratch().map(|scratch| format!("--scratch={}", scratch.display())));
         if let Some(suite) = &self.suite {
             let suite = std::path::absolute(suite).map_err(|error| Error::io("resolve", suite, error))?;
             arguments.push(format!("--suite={}", suite.display()));

@@ -245,11 +245,8 @@ impl Arguments {
     /// Describes the run as a Slurm job. Options that are not stored with the run are passed to the job's tasks as
     /// arguments.
     fn job(&self, jobs: usize) -> Result<SlurmJob> {
-        let mut arguments =
-            vec![format!("--jobs={jobs}"), format!("--cache={}", self.machine.places.cache()?.display())];
-        if let Some(scratch) = self.machine.places.named_scratch() {
-            arguments.push(format!("--scratch={}", scratch.display()));
-        }
+        let mut arguments = vec![format!("--jobs={jobs}")];
+        arguments.extend(self.machine.places.arguments()?);
         arguments.extend(self.no_baseline.then(|| "--no-baseline".to_owned()));
         arguments.extend(self.unchecked.then(|| "--unchecked".to_owned()));
         arguments.extend(self.fresh.argument());

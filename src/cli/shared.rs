@@ -131,9 +131,11 @@ impl PlaceOptions {
         std::path::absolute(&folder).map_err(|error| Error::io("resolve", &folder, error))
     }
 
-    /// Returns the scratch folder that the user chose, if any.
-    pub(super) fn named_scratch(&self) -> Option<PathBuf> {
-        self.scratch.clone()
+    /// Returns the arguments by which another process uses the same folders.
+    pub(super) fn arguments(&self) -> Result<Vec<String>> {
+        let cache = format!("--cache={}", self.cache()?.display());
+        let scratch = self.scratch.as_ref().map(|scratch| format!("--scratch={}", scratch.display()));
+        Ok(std::iter::once(cache).chain(scratch).collect())
     }
 
     /// Returns the scratch folder.

@@ -17,9 +17,15 @@ pub fn without_utf16(bytes: &[u8]) -> Cow<'_, [u8]> {
 /// Returns a file's text; `None` if the file is binary, which means that it contains a NUL byte. In a text that is not
 /// UTF-8, such as Latin-1, only the characters beyond ASCII are lost.
 #[must_use]
-pub fn readable_text(bytes: &[u8]) -> Option<String> {
+pub fn readable_text(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let bytes = without_utf16(bytes);
-    (!bytes.contains(&0)).then(|| String::from_utf8_lossy(&bytes).into_owned())
+    if bytes.contains(&0) {
+        return None;
+    }
+    Some(match bytes {
+        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+        Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned().into(),
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //! ([`WholeFile`], [`write_whole`], [`write_durably`], [`write_once`]), digests ([`PartsDigest`], [`hex`]), disk caches
 //! ([`DiskCache`]), file names of bounded length ([`bounded`]), the current time ([`now`]), temporary folders that can
 //! be cleaned up after a kill ([`Temporary`]), checks of folders ([`usable`]), texts in any usual encoding
-//! ([`readable_text`]), the digest of this program (`executable_digest`), types stored as text (`stored_as_text`), and TOML with all of its errors ([`from_toml`]).
+//! ([`readable_text`]), the digest of this program (`executable_digest`), types stored as text (`stored_as_text`), and
+//! TOML with all of its errors ([`from_toml`]).
 
 mod clock;
 mod decoded;

@@ -75,8 +75,8 @@ pub struct TrialPlan {
     digest: String,
     /// The solutions.
     pub trials: Vec<TrialSolution>,
-    /// Whether each trial must pass. `None` stands for a trial with a changed constant, which must fail unless the
-    /// manifest lists the change as harmless.
+    /// Whether each trial must pass; `None` for a trial with a changed constant, which must fail unless the manifest
+    /// lists the change as harmless.
     must_pass: Vec<Option<bool>>,
 }
 

@@ -508,7 +508,7 @@ fn stochastic_value(repeats: &[f64]) -> [Expected; 1] {
     stochastic(repeats.iter().map(|value| json!({ "a": value })).collect())
 }
 
-/// Whether these runs pass verification, and whether the report of `told` passes beside them.
+/// Returns whether these runs pass verification, and whether the report `told` passes if the code gave these runs.
 fn stochastic_verdicts(experiments: &[Expected], runs: &[Value], told: &Value) -> (bool, bool) {
     let runs = ExperimentRuns::from([("e".to_owned(), runs.to_vec())]);
     let answer = json!({ "e": told }).to_string();

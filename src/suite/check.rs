@@ -181,7 +181,7 @@ fn leaked_gold(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
     for entry in entries.filter(|entry| is_shown(entry.path())) {
         let readable = entry.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() < LARGEST_TEXT);
         let bytes = readable.then(|| std::fs::read(entry.path()).ok()).flatten();
-        if let Some(text) = bytes.and_then(|bytes| readable_text(&bytes)) {
+        if let Some(text) = bytes.as_deref().and_then(readable_text) {
             leaks.extend(look.in_file(entry.path(), &text));
         }
     }

@@ -39,7 +39,7 @@ struct Helper {
     /// Index of the text that contains the helper: 0 for the text with the function.
     source: usize,
     range: Range<usize>,
-    /// Names bound by the helper, as far as they are needed.
+    /// Names that the helper binds and that the new code or another helper needs.
     names: Vec<String>,
     /// Names that the helper needs.
     needs: BTreeSet<String>,
@@ -159,7 +159,8 @@ impl Module {
     }
 
     /// Whether the code in `range` is a function of the reply, and the file's only binding of its `name` is a function
-    /// with other parameters. A function without code does not count, because it stands for the file's function.
+    /// with other parameters. A function without code does not count: the model has only abbreviated the file's
+    /// function.
     fn has_other_parameters(&self, name: &str, in_file: &[Binding], code: &ReplyCode, range: &Range<usize>) -> bool {
         let is_only = in_file.iter().filter(|binding| binding.name == name).count() == 1;
         let own = self.functions().iter().position(|it| it.name == name && it.number.is_none());

@@ -273,8 +273,8 @@ pub(super) fn bare_body(text: &str, header: &str) -> Option<FunctionFromReply> {
     let mut lines = text.lines();
     let first = lines.find(|line| !line.trim().is_empty())?;
     let rest: Vec<&str> = lines.collect();
-    // The first line may lack the indentation of the other lines, because other text stood before it on the same line
-    // of the reply. So also try the text with the other lines' indentation added to the first line.
+    // In some replies, the first line of code follows other text on one line, and so has lost its indentation. So also
+    // try the text with the other lines' indentation added to the first line.
     let deeper = reply::shared_indent(rest.iter().copied());
     let moved = reply::dedent(&format!("{deeper}{first}\n{}", rest.join("\n")));
     for body in [text, moved.as_str()] {

@@ -54,7 +54,7 @@ struct Scaling {
     id: &'static str,
     title: &'static str,
     what: &'static str,
-    /// What the other limit counts.
+    /// Unit of the limit that this figure does not vary.
     other: &'static str,
     allowed: &'static str,
     used: &'static str,

@@ -85,8 +85,8 @@ impl FixedAttempt<'_> {
         self.task.functions[place].region.is_some() && self.filled.region(place).is_none()
     }
 
-    /// Whether another replaced region of the same function has a smaller index. If a replaced function is repaired,
-    /// its first region stands for the whole function.
+    /// Whether another replaced region of the same function has a smaller index. A repair of the whole function is
+    /// requested only at its first region, so that it is requested once.
     fn is_replaced_before(&self, place: usize) -> bool {
         let selector = |place: usize| self.task.functions[place].selector().ok();
         let own = selector(place);
