@@ -349,7 +349,8 @@ fn clean_and_resume_remove_the_temporary_folders_of_killed_processes() {
         let probe = temporary.join("autoexperiment-sandbox-left");
         fs::create_dir_all(probe.join("work/work")).unwrap();
         age(&probe);
-        assert!(run(sweep).status.success());
+        let swept = run(sweep);
+        assert!(swept.status.success(), "{}", String::from_utf8_lossy(&swept.stderr));
         assert_eq!(starting(), Vec::<std::path::PathBuf>::new(), "{sweep:?}");
         assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "{sweep:?}");
     }

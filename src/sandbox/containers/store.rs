@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bollard::models::ContainerSummary;
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
     RemoveImageOptionsBuilder, RemoveVolumeOptionsBuilder,
@@ -13,7 +14,7 @@ use serde::Serialize;
 
 use super::engine::{Engine, KIND, LABEL, OWNER, Owner, is_conflict, is_missing};
 use super::{forgotten, registry};
-use crate::error::{Error, Result};
+use crate::error::{Error, FailureKind, Result};
 
 /// An image or volume of this program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -141,11 +142,8 @@ fn is_in_use(error: &bollard::errors::Error) -> bool {
 /// Removes labelled containers whose owner was a process of this machine that has ended. If a container cannot be
 /// removed, the other containers are still removed.
 pub(super) async fn sweep(engine: &Engine) -> Result<SweepResult> {
-    let options = ListContainersOptionsBuilder::default().all(true).filters(&labelled()).build();
-    let containers = engine.docker.list_containers(Some(options)).await;
-    let containers = containers.map_err(|error| engine.failed("list containers", &error))?;
     let mut swept = SweepResult::default();
-    for container in containers {
+    for container in labelled_containers(engine).await? {
         let labels = container.labels.unwrap_or_default();
         let owner = labels.get(OWNER).filter(|_| labels.contains_key(LABEL)).and_then(|text| Owner::parse(text));
         let (Some(id), true) = (container.id, owner.is_some_and(|owner| owner.is_dead(engine.is_local))) else {
@@ -160,6 +158,33 @@ pub(super) async fn sweep(engine: &Engine) -> Result<SweepResult> {
         }
     }
     Ok(swept)
+}
+
+/// Lists the containers of this program. Podman fails to list any if it was killed while it removed one of them, until
+/// that removal is asked for once more, which this does.
+async fn labelled_containers(engine: &Engine) -> Result<Vec<ContainerSummary>> {
+    const LISTINGS: usize = 20;
+    for _ in 0..LISTINGS {
+        let options = ListContainersOptionsBuilder::default().all(true).filters(&labelled()).build();
+        let error = match engine.docker.list_containers(Some(options)).await {
+            Ok(containers) => return Ok(containers),
+            Err(error) => error,
+        };
+        let Some(id) = half_removed(&error) else { return Err(engine.failed("list containers", &error)) };
+        remove_all(engine, &id).await?;
+    }
+    let message = format!("{} failed to list containers {LISTINGS} times", engine.kind.name());
+    Err(Error::new(FailureKind::Infrastructure, message))
+}
+
+/// Returns the id of the container whose files are removed already, if podman failed to list containers because of it.
+/// The container has the labels that were asked for, because podman checks these first.
+fn half_removed(error: &bollard::errors::Error) -> Option<String> {
+    let bollard::errors::Error::DockerResponseServerError { message, .. } = error else { return None };
+    let (_, rest) = message.split_once("getting container from store \"")?;
+    let (id, reason) = rest.split_once('"')?;
+    let is_id = id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_id && reason.contains("container not known")).then(|| id.to_owned())
 }
 
 /// Removes a container that did not end normally. Also ends those of its processes that still run although the engine
@@ -201,10 +226,7 @@ pub(super) async fn remove(engine: &Engine, id: &str) -> Result<()> {
             Err(error) => return Err(engine.failed("remove a container", &error)),
         }
     }
-    Err(Error::new(
-        crate::error::FailureKind::Infrastructure,
-        format!("{} failed to remove a container", engine.kind.name()),
-    ))
+    Err(Error::new(FailureKind::Infrastructure, format!("{} failed to remove a container", engine.kind.name())))
 }
 
 #[cfg(test)]
@@ -216,14 +238,11 @@ mod tests {
     use super::*;
     use crate::sandbox::containers::engine::EngineKind;
 
-    /// An engine with three containers of a dead process, the first of which it cannot remove. A real engine cannot be
-    /// made to fail like this.
-    async fn broken_engine() -> Engine {
+    /// An engine that gives each request the status and the body that `answer` returns. A real engine cannot be made to
+    /// fail like those below.
+    async fn engine_that(mut answer: impl FnMut(&str) -> (&'static str, String) + Send + 'static) -> Engine {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap());
-        let labels = HashMap::from([(LABEL, "1".to_owned()), (OWNER, Owner::dead().to_string())]);
-        let ids = ["stuck-container", "second", "third"];
-        let list = serde_json::to_string(&ids.map(|id| serde_json::json!({"Id": id, "Labels": labels}))).unwrap();
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut request = Vec::new();
@@ -231,11 +250,7 @@ mod tests {
                     request.push(stream.read_u8().await.unwrap());
                 }
                 let request = String::from_utf8(request).unwrap();
-                let (status, body) = match &request {
-                    list_of if list_of.starts_with("GET") => ("200 OK", list.as_str()),
-                    removal if removal.contains("stuck") => ("500 Oh", r#"{"message": "device or resource busy"}"#),
-                    _ => ("204 No Content", ""),
-                };
+                let (status, body) = answer(&request);
                 let length = body.len();
                 let answer = format!(
                     "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
@@ -248,11 +263,51 @@ mod tests {
         Engine::over(EngineKind::Docker, &address, &docker, SystemInfo::default())
     }
 
+    /// Containers of a dead process, as an engine lists them.
+    fn listed(ids: &[&str]) -> String {
+        let labels = HashMap::from([(LABEL, "1".to_owned()), (OWNER, Owner::dead().to_string())]);
+        let containers = ids.iter().map(|id| serde_json::json!({"Id": id, "Labels": labels}));
+        containers.collect::<serde_json::Value>().to_string()
+    }
+
     #[tokio::test]
     async fn leftovers_that_cannot_be_removed_are_reported_and_other_leftovers_are_removed() {
-        let swept = sweep(&broken_engine().await).await.unwrap();
+        let engine = engine_that(|request| match request {
+            list if list.starts_with("GET") => ("200 OK", listed(&["stuck-container", "second", "third"])),
+            removal if removal.contains("stuck") => ("500 Oh", r#"{"message": "device or resource busy"}"#.to_owned()),
+            _ => ("204 No Content", String::new()),
+        });
+        let swept = sweep(&engine.await).await.unwrap();
         assert_eq!(swept.containers, 2);
         let [failure] = &swept.failures[..] else { panic!("{swept:?}") };
         assert!(failure.contains("stuck-contai") && failure.contains("device or resource busy"), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn a_container_that_podman_removed_in_part_is_removed_and_the_others_are_found() {
+        let half = "ab".repeat(32);
+        let mut is_there = true;
+        let engine = engine_that(move |request| {
+            if request.starts_with("GET") && is_there {
+                let message = format!("getting container from store \"{half}\": container not known");
+                return ("500 Oh", serde_json::json!({"message": message}).to_string());
+            }
+            if request.starts_with("GET") {
+                return ("200 OK", listed(&["second"]));
+            }
+            is_there &= !request.contains(&half);
+            ("204 No Content", String::new())
+        });
+        assert_eq!(sweep(&engine.await).await.unwrap(), SweepResult { containers: 1, failures: vec![] });
+    }
+
+    #[tokio::test]
+    async fn an_engine_that_cannot_list_its_containers_is_not_asked_to_remove_any() {
+        let engine = engine_that(|request| {
+            assert!(request.starts_with("GET"), "{request}");
+            ("500 Oh", r#"{"message": "getting container from store \"not-an-id\": container not known"}"#.to_owned())
+        });
+        let error = sweep(&engine.await).await.unwrap_err();
+        assert!(error.message.contains("not-an-id"), "{error:?}");
     }
 }
