@@ -15,6 +15,8 @@ pub(super) struct FilledCode {
     /// Current position of each masked region (a group of statements) in its file, by the region's index in the task's
     /// list of functions. A region is removed from this map when the whole function around it is replaced.
     regions: BTreeMap<usize, Range<usize>>,
+    /// Names of imports and helpers that were added with a function or region, by its index in the same list.
+    added: BTreeMap<usize, Vec<String>>,
 }
 
 impl FilledCode {
@@ -22,7 +24,7 @@ impl FilledCode {
     pub(super) fn new(masked: Code, functions: &[TaskFunction]) -> Self {
         let stand_in = |function: &TaskFunction| function.region.as_ref().map(|region| region.stand_in.clone());
         let regions = functions.iter().enumerate().filter_map(|(place, it)| Some((place, stand_in(it)?)));
-        Self { regions: regions.collect(), code: masked }
+        Self { regions: regions.collect(), code: masked, added: BTreeMap::new() }
     }
 
     /// Current position of a masked region (a group of statements) in its file; `None` if the function around it was
@@ -55,18 +57,39 @@ impl FilledCode {
             (Err(_), Some(_)) => None,
             (Err(error), None) => return Err(error),
         };
-        let spliced = match (self.regions.get(&place), index) {
-            (Some(at), index) => module.splice_region(index, at, reply)?,
-            (None, Some(index)) if function.region.is_some() => module.splice_definition(index, reply)?,
-            (None, Some(index)) => module.splice(index, reply)?,
-            (None, None) => return Err("what stands for the missing part is gone".to_owned()),
+        let label = index.map(|index| module.functions()[index].label());
+        let splice = |module: &Module, at: Option<&Range<usize>>| {
+            let index =
+                label.as_deref().map(|label| module.find(label)).transpose().map_err(|error| error.to_string())?;
+            match (at, index) {
+                (Some(at), index) => module.splice_region(index, at, reply),
+                (None, Some(index)) if function.region.is_some() => module.splice_definition(index, reply),
+                (None, Some(index)) => module.splice(index, reply),
+                (None, None) => Err("what stands for the missing part is gone".to_owned()),
+            }
+        };
+        let at = self.regions.get(&place);
+        // A helper of an earlier reply gives way to the same helper of this one.
+        let corrected = || {
+            let earlier = self.added.get(&place)?;
+            let (shorter, names) = module.without_corrected(index, earlier, reply)?;
+            let at = at.map(|at| shorter.moved(at).ok_or(())).transpose().ok()?;
+            let module = Module::parse(file.clone(), shorter.bytes.clone()).ok()?;
+            let spliced = splice(&module, at.as_ref()).ok()?;
+            names.iter().all(|name| spliced.added.contains(name)).then(|| (vec![shorter], spliced))
+        };
+        let (earlier, spliced) = match corrected() {
+            Some(steps) => steps,
+            None => (Vec::new(), splice(module, at)?),
         };
         let module = Module::parse(file.clone(), spliced.bytes.clone()).map_err(|error| error.to_string())?;
         let is_here = |place: usize| functions[place].region.as_ref().is_some_and(|region| region.file == file);
+        let moved = |at: Range<usize>| earlier.iter().chain([&spliced]).try_fold(at, |at, step| step.moved(&at));
         self.regions = std::mem::take(&mut self.regions)
             .into_iter()
-            .filter_map(|(place, at)| Some((place, if is_here(place) { spliced.moved(&at)? } else { at })))
+            .filter_map(|(place, at)| Some((place, if is_here(place) { moved(at)? } else { at })))
             .collect();
+        self.added.entry(place).or_default().extend(spliced.added);
         self.code.modules.insert(file.clone(), module);
         Ok((file, spliced.bytes))
     }
@@ -76,6 +99,36 @@ impl FilledCode {
 mod tests {
     use super::*;
     use crate::agent::TaskRegion;
+
+    #[test]
+    fn a_repair_replaces_the_helpers_of_the_first_reply_and_no_others() {
+        let masked =
+            "def kept(x):\n    return x\n\n\nclass A:\n    def f(self, x):\n        raise NotImplementedError\n";
+        let function =
+            TaskFunction { at: "m.py::A.f".to_owned(), description: String::new(), passages: Vec::new(), region: None };
+        let code = Code::new([(PathBuf::from("m.py"), masked.as_bytes().to_vec())]);
+        let mut filled = FilledCode::new(code, std::slice::from_ref(&function));
+        let mut put = |reply: &str| -> String {
+            let (_, bytes) = filled.put(std::slice::from_ref(&function), 0, reply).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        let reply = |helper: &str, method: &str| {
+            format!(
+                "def kept(x):\n    return 3\n\n\ndef helper(x):\n    {helper}\n\n\nclass A:\n    def _h{method}\n\n    \
+                 def f(self, x):\n        return kept(x) + helper(x) + self._h(x)\n"
+            )
+        };
+        let first = put(&reply("return x", "(self, x):\n        return x"));
+        let second = put(&reply("return 2 * x", "(self, x, y=1):\n        return y"));
+        assert!(first.contains("def helper(x):\n    return x\n") && first.contains("def _h(self, x):\n"), "{first}");
+        for text in ["def kept(x):\n    return x\n", "def helper(x):\n    return 2 * x\n", "def _h(self, x, y=1):\n"] {
+            assert!(second.contains(text), "{text}\n{second}");
+        }
+        assert_eq!((second.matches("def helper").count(), second.matches("def _h").count()), (1, 1), "{second}");
+        // A reply without the helpers keeps them.
+        let third = put("class A:\n    def f(self, x):\n        return helper(x) - self._h(x)\n");
+        assert!(third.contains("return 2 * x") && third.contains("return helper(x) - self._h(x)"), "{third}");
+    }
 
     #[test]
     fn statements_for_a_region_of_a_replaced_function_are_refused_and_a_whole_function_is_accepted() {

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use super::journal::Journal;
 use crate::agent::TaskExperiment;
 use crate::error::{Error, FailureKind, Result};
-use crate::files::PartsDigest;
+use crate::files::{PartsDigest, executable_digest};
 use crate::masked::gold::{runs, verdict};
 use crate::masked::ready::ReadyPaper;
 use crate::run::check::measure;
@@ -160,7 +160,7 @@ impl Bench {
     /// # Errors
     /// Kind `Infrastructure` if sandboxes are lost repeatedly, or the errors of the workspace.
     pub async fn run(&self, trial: &Trial<'_>) -> Result<ExperimentOutcome> {
-        let key = self.key(trial);
+        let key = self.key(trial)?;
         if !self.fresh
             && let Some(known) = self.journal.get(&key)
             // The result of a run that was stopped at a shorter time limit than this trial's cannot be reused.
@@ -187,7 +187,7 @@ impl Bench {
     /// # Errors
     /// Returns the errors of [`Bench::run`].
     pub(super) async fn run_keeping(&self, trial: &Trial<'_>, folder: &Path) -> Result<TrialWithFiles> {
-        let key = self.key(trial);
+        let key = self.key(trial)?;
         if !self.fresh
             && let Some(known) = self.kept.get(&key)
         {
@@ -314,8 +314,13 @@ impl Bench {
     }
 
     /// Returns the digest of everything that decides the result of a trial, except its time limit: SHA-256, hex.
-    fn key(&self, trial: &Trial<'_>) -> String {
+    /// This program is a part of it, because it reads the results.
+    ///
+    /// # Errors
+    /// Returns the errors of [`executable_digest`].
+    fn key(&self, trial: &Trial<'_>) -> Result<String> {
         let mut parts = PartsDigest::default();
+        parts.add(executable_digest()?);
         parts.add(self.ready.snapshot.content());
         parts.add(&self.ready.env.digest);
         parts.add(&self.ready.env.python);
@@ -337,7 +342,7 @@ impl Bench {
             parts.add(path.as_os_str().as_encoded_bytes());
             parts.add(bytes);
         }
-        parts.finish()
+        Ok(parts.finish())
     }
 }
 

@@ -115,9 +115,15 @@ impl SlurmOptions {
             cpus: given.cpus,
             template: if self.slurm_template.is_some() { given.template } else { job.template },
             program: given.program,
-            arguments: replaced(job.arguments, given.arguments),
+            arguments: replaced(without_consents(job.arguments), given.arguments),
         })
     }
+}
+
+/// Leaves out the arguments that allow something once. Whoever resumes the run must give them again.
+fn without_consents(mut arguments: Vec<String>) -> Vec<String> {
+    arguments.retain(|argument| !["--changed-suite", "--unchecked"].contains(&argument.as_str()));
+    arguments
 }
 
 /// Replaces the arguments of these names, and adds the others. An argument is `--name` or `--name=value`.
@@ -279,12 +285,18 @@ pub fn status(folder: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::replaced;
+    use super::{replaced, without_consents};
 
     #[test]
     fn an_argument_replaces_the_earlier_one_of_its_name() {
         let list = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let now = replaced(list("--jobs=2 --cache=a --fresh"), list("--cache=b --fresh --max-cost=3"));
         assert_eq!(now, list("--jobs=2 --cache=b --fresh --max-cost=3"));
+    }
+
+    #[test]
+    fn what_one_resume_allowed_is_not_allowed_to_the_next() {
+        let earlier = ["--changed-suite", "--jobs=2", "--unchecked"].map(str::to_owned).to_vec();
+        assert_eq!(without_consents(earlier), ["--jobs=2"]);
     }
 }

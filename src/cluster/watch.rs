@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::{JobArray, Submission, Tasks};
 use crate::error::{Error, Result};
 use crate::run::reading::read_outcomes;
-use crate::run::{Outcome, RunFile, SessionFacts, Store, counting};
+use crate::run::shared::last_chooser;
+use crate::run::{Outcome, RunFile, Store, counting};
 
 /// Interval between polls.
 const EVERY: Duration = Duration::from_secs(5);
@@ -108,11 +109,15 @@ struct RunProgress {
     run: Option<RunFile>,
     records: Vec<Outcome>,
     names: Vec<String>,
+    /// Name of the process that last began to run the verifiers.
+    chooser: Option<String>,
 }
 
 fn look(array: &JobArray) -> Result<RunProgress> {
     let reading = read_outcomes(&array.run)?;
-    Ok(RunProgress { run: reading.run, records: reading.records, names: Store::at(&array.run).shard_names()? })
+    let chooser = last_chooser(&array.run).map_err(|error| Error::io("read", &array.run, error))?;
+    let names = Store::at(&array.run).shard_names()?;
+    Ok(RunProgress { run: reading.run, records: reading.records, names, chooser })
 }
 
 impl RunProgress {
@@ -132,9 +137,20 @@ impl RunProgress {
         }
     }
 
+    /// Whether all attempts are finished, and the verifiers, if there are any, have chosen among them.
     fn is_done(&self) -> bool {
         let seen = self.job_progress(&Tasks::new());
-        seen.finished == seen.planned
+        let has_verifiers = self.run.as_ref().is_some_and(|run| !run.configuration.verifiers.is_empty());
+        let has_chosen = || self.chooser.as_deref().is_some_and(|name| self.has_ended(name));
+        seen.finished == seen.planned && (!has_verifiers || has_chosen())
+    }
+
+    /// Whether the process `name` has ended its work. A process that was interrupted, for example by the signal that
+    /// Slurm sends before the time limit, has not.
+    fn has_ended(&self, name: &str) -> bool {
+        let session =
+            self.run.as_ref().and_then(|run| run.sessions.iter().find(|it| it.shard.as_deref() == Some(name)));
+        session.and_then(|session| session.ended.as_deref()).is_some_and(|ended| ended != "interrupted")
     }
 
     /// Returns the tasks that are absent from the queue although their shard is not complete.
@@ -143,17 +159,9 @@ impl RunProgress {
         let has_ended = |task: u32| {
             let shard = format!("{task:0width$}");
             let starts = self.names.iter().filter_map(|name| Some((start_of(name, &shard)?, name)));
-            let last = starts.max().map(|(_, name)| name);
-            let session = last.and_then(|name| self.session(name));
-            // A task that was interrupted, for example by the signal that Slurm sends before the time limit, has not
-            // completed its shard.
-            session.and_then(|session| session.ended.as_deref()).is_some_and(|ended| ended != "interrupted")
+            starts.max().is_some_and(|(_, name)| self.has_ended(name))
         };
         (1..=array.job.shards).filter(|task| !tasks.contains_key(task) && !has_ended(*task)).collect()
-    }
-
-    fn session(&self, name: &str) -> Option<&SessionFacts> {
-        self.run.as_ref()?.sessions.iter().find(|session| session.shard.as_deref() == Some(name))
     }
 }
 
@@ -176,7 +184,7 @@ mod tests {
         let ended =
             |end: End, attempt: u32| Outcome { end, ..Outcome::blank("a", &crate::sample::masked("x_0"), attempt) };
         let records = vec![ended(End::Answered, 0), ended(End::Cancelled, 1), ended(End::SandboxLost, 2)];
-        let progress = RunProgress { run: None, records, names: Vec::new() }.job_progress(&Tasks::new());
+        let progress = RunProgress { run: None, records, names: Vec::new(), chooser: None }.job_progress(&Tasks::new());
         assert_eq!((progress.finished, progress.lost), (1, 1));
     }
 

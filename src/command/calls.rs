@@ -91,7 +91,7 @@ pub struct RecordedCalls<'a> {
 
 impl RecordedCalls<'_> {
     /// Whether the program itself made a call, or a program that a script starts.
-    fn is_own(&self, call: &FunctionCall) -> bool {
+    pub(super) fn is_own(&self, call: &FunctionCall) -> bool {
         call.direct || self.is_script && !call.within
     }
 }

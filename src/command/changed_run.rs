@@ -1,9 +1,9 @@
 //! The second run of a program, in which the recorder changes an argument (see [`Shift`]): whether the run is needed,
 //! and its verdict.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::calls::{equal, is_same};
+use super::calls::{FunctionCall, equal, is_same};
 use super::gold::ShiftOutcome;
 use super::manifest::Expect;
 use super::observe::{ProgramRecord, Shift, package};
@@ -16,24 +16,33 @@ pub(super) const CHANGED_RUN: &str = "changed run";
 /// Whether the program must be run a second time with the argument changed: its first run succeeded, and the record
 /// contains the argument with the value to change.
 pub(super) fn is_needed(shift: &Shift, observed: &ProgramRecord) -> bool {
-    observed.exit == Exit::Code(0) && values(shift, observed).any(|value| equal(value, &shift.old))
+    let arguments = parsed(shift, observed).chain(passed(shift, observed).map(|call| &call.set));
+    let mut values = arguments.filter_map(|arguments| arguments.get(&shift.name));
+    observed.exit == Exit::Code(0) && values.any(|value| equal(value, &shift.old))
 }
 
 /// Whether the program passed something in place of the argument that verdicts accept, but that the recorder does not
-/// change. For example, verdicts accept a generator in place of a list, and `[5]` in place of 5.
+/// change. For example, verdicts accept a generator in place of a list, and `[5]` in place of 5. What the repo's own code
+/// passes to the function does not count.
 fn is_evaded(shift: &Shift, observed: &ProgramRecord, expect: &Expect) -> bool {
     let leeway = expect.leeway();
+    let is_own = |call: &FunctionCall| observed.recorded_calls().is_some_and(|recorded| recorded.is_own(call));
     observed.exit == Exit::Code(0)
         && !leeway.has(&shift.name)
-        && values(shift, observed).any(|value| is_same(&shift.old, value, &shift.name, leeway))
+        && parsed(shift, observed)
+            .chain(passed(shift, observed).filter(|call| is_own(call)).map(|call| &call.set))
+            .filter_map(|arguments| arguments.get(&shift.name))
+            .any(|value| is_same(&shift.old, value, &shift.name, leeway))
 }
 
-/// Returns the recorded values of the argument to change.
-fn values<'a>(shift: &'a Shift, observed: &'a ProgramRecord) -> impl Iterator<Item = &'a Value> {
-    let parsed = observed.calls.iter().filter(move |call| is_at(&shift.at, &call.file)).map(|call| &call.parsed);
-    let functions = observed.functions.iter().flatten();
-    let passed = functions.filter(move |call| call.function == shift.at).map(|call| &call.set);
-    parsed.chain(passed).filter_map(move |arguments| arguments.get(&shift.name))
+/// Returns the arguments that parsers returned, where the recorder changes them.
+fn parsed<'a>(shift: &'a Shift, observed: &'a ProgramRecord) -> impl Iterator<Item = &'a Map<String, Value>> {
+    observed.calls.iter().filter(move |call| is_at(&shift.at, &call.file)).map(|call| &call.parsed)
+}
+
+/// Returns the recorded calls of the function with the argument to change.
+fn passed<'a>(shift: &'a Shift, observed: &'a ProgramRecord) -> impl Iterator<Item = &'a FunctionCall> {
+    observed.functions.iter().flatten().filter(move |call| call.function == shift.at)
 }
 
 /// Whether the recorder changes arguments that a parser returns to `file`; `at` is [`Shift::at`]. A package may have

@@ -14,18 +14,27 @@ pub fn without_utf16(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(String::from_utf16_lossy(&units).into_bytes())
 }
 
-/// Returns a file's text; `None` if the file is binary, which means that it contains a NUL byte. In a text that is not
-/// UTF-8, such as Latin-1, only the characters beyond ASCII are lost.
+/// Returns a file's text; `None` if the file is binary. In a text that is not UTF-8, such as Latin-1, only the characters
+/// beyond ASCII are lost.
 #[must_use]
 pub fn readable_text(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let bytes = without_utf16(bytes);
-    if bytes.contains(&0) {
+    if is_binary(&bytes) {
         return None;
     }
     Some(match bytes {
         Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
         Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned().into(),
     })
+}
+
+/// Whether bytes are no text: they contain NUL bytes, are not UTF-8, and one in a hundred is another control character.
+/// Archives of texts (tar) and logs that were cut off contain NUL bytes, too, but hardly any other control characters.
+fn is_binary(bytes: &[u8]) -> bool {
+    let is_control = |byte: &&u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\n' | b'\r');
+    bytes.contains(&0)
+        && std::str::from_utf8(bytes).is_err()
+        && bytes.iter().filter(is_control).count() * 100 > bytes.len()
 }
 
 #[cfg(test)]
@@ -42,6 +51,13 @@ mod tests {
             Some("a: 0.87")
         );
         assert_eq!(readable_text(&units.flat_map(u16::to_be_bytes).collect::<Vec<_>>()).as_deref(), Some("a: 0.87"));
-        assert_eq!(readable_text(b"\x7fELF\0"), None);
+        assert_eq!(readable_text(b"\x7fELF\x02\x01\x01\0\xff\x90"), None);
+    }
+
+    #[test]
+    fn texts_between_nul_bytes_are_readable() {
+        for text in ["table.csv\0\0\0ours,0.87\n\0\0".as_bytes(), b"M\xfcller.csv\0\0\0ours,0.87\n\0\0"] {
+            assert!(readable_text(text).is_some_and(|text| text.contains("ours,0.87")));
+        }
     }
 }

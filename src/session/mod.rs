@@ -242,7 +242,12 @@ impl Run {
                 let (outcome, mut part) = made.map_err(explained)?;
                 let goes_on = matches!(outcome, RunOutcome::Interrupted | RunOutcome::Left(_)) || part.left() > 0;
                 let is_over = !verifiers.is_empty() && !goes_on;
-                let chooser = if is_over && part.may_choose().await? { Some(ledger) } else { None };
+                let may_choose = is_over
+                    && tokio::select! {
+                        may = part.may_choose() => may?,
+                        () = cancel.cancelled() => false,
+                    };
+                let chooser = may_choose.then_some(ledger);
                 own_part = Some(part);
                 (outcome, chooser)
             }

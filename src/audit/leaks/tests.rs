@@ -415,6 +415,11 @@ fn gold_values_are_found_in_every_text() {
     }
     let lab = LeakFixture::new();
     lab.write("papers/p/gold.json", gold);
+    lab.sh("echo ours,0.8734 >table.csv; tar czf data.tgz table.csv; tar cf data.tar table.csv; rm table.csv");
+    let expected = ["data.tar", "data.tgz"].map(|path| (FindingKind::GoldValue, format!("repos/p/{path}")));
+    assert_eq!(lab.findings(), expected);
+    let lab = LeakFixture::new();
+    lab.write("papers/p/gold.json", gold);
     lab.append("papers/p/paper.md", "The loss falls to 87.3%.\n");
     assert_eq!(lab.findings(), [(FindingKind::GoldValue, "papers/p/paper.md".to_owned())]);
 }

@@ -8,7 +8,7 @@ use tree_sitter::Tree;
 
 use super::lines::lines;
 use super::names::{self, Binding, BindingKind, needed, offered, parameters, same_parameters};
-use super::taken::{FunctionFromReply, ReplyCode, no_code};
+use super::taken::{FunctionFromReply, ReplyCode, no_code, only_line};
 use crate::code::extent::{end_of_line, start_of_line};
 use crate::code::module::Module;
 use crate::code::walk;
@@ -82,6 +82,7 @@ impl Module {
             let found = offered(&code.tree, &code.text, name, &variables);
             offers.extend(found.into_iter().map(|binding| (source, binding)));
         }
+        let inner = self.helpers_inside(&offers, &sources, &in_file, &wanted.variables);
         let own = taken.function().whole.start;
         let (mut imports, mut own_imports) = (Vec::new(), Vec::new());
         let (mut helpers, mut own_helpers) = (Vec::<Helper>::new(), Vec::<Helper>::new());
@@ -115,10 +116,13 @@ impl Module {
                         if is_hidden || !self.has_other_parameters(&binding.name, &in_file, code, range) {
                             continue;
                         }
+                    }
+                    let is_inside = !is_new || inner.contains(&binding.name);
+                    if is_inside {
                         wanted.rebindable.extend(needs.iter().cloned());
                     }
                     wanted.all.extend(needs.iter().cloned());
-                    let helpers = if is_new { &mut helpers } else { &mut own_helpers };
+                    let helpers = if is_inside { &mut own_helpers } else { &mut helpers };
                     match helpers.iter_mut().find(|it| it.source == *source && it.range == *range) {
                         Some(same) => same.names.push(binding.name.clone()),
                         None => helpers.push(Helper {
@@ -133,20 +137,22 @@ impl Module {
             added.push(binding.name.clone());
         }
         let mut edits = Vec::new();
+        let helper_place = statement_place(&tree, self.source(), before);
         if !imports.is_empty() {
             let (at, is_before) = import_place(&tree, self.source());
+            // If the first statement is the function's, helpers are put above its comments, and need the imports.
+            let at = if is_before { at.min(helper_place) } else { at };
             let text = imports.join(ending);
             let text = if is_before { format!("{text}{ending}") } else { format!("{ending}{text}") };
             edits.push((at..at, self.encoded(&text)?));
         }
         if !helpers.is_empty() {
-            let at = statement_place(&tree, self.source(), before);
             let mut text = String::new();
             for helper in in_order(helpers) {
                 text.push_str(&sources[helper.source].text[helper.range].trim_end().replace('\n', ending));
                 text.push_str(&ending.repeat(3));
             }
-            edits.push((at..at, self.encoded(&text)?));
+            edits.push((helper_place..helper_place, self.encoded(&text)?));
         }
         let mut in_function: Vec<String> = own_imports.iter().map(|line| format!("{indent}{line}")).collect();
         own_helpers.sort_by_key(Helper::key);
@@ -158,6 +164,49 @@ impl Module {
         Ok(Additions { names: added, edits, in_function })
     }
 
+    /// Returns the names of helpers that the file lacks and that still must be put into the function: they need a name
+    /// that has another meaning inside of the function than in the rest of the file, or need such a helper.
+    fn helpers_inside(
+        &self,
+        offers: &[(usize, Binding)],
+        sources: &[&ReplyCode],
+        in_file: &[Binding],
+        variables: &BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        let is_known = |name: &str| in_file.iter().any(|binding| binding.name == name);
+        let mut imports = BTreeSet::new();
+        let mut helpers = Vec::new();
+        let mut inside = BTreeSet::new();
+        for (source, binding) in offers {
+            match &binding.kind {
+                BindingKind::Import(line) => {
+                    if is_known(&binding.name) && takes_precedence(line, &binding.name, in_file) {
+                        imports.insert(&binding.name);
+                    }
+                }
+                BindingKind::Code(range) => {
+                    let needs = needed(&sources[*source].tree, &sources[*source].text, range);
+                    if !needs.is_disjoint(variables) {
+                        continue;
+                    }
+                    if !is_known(&binding.name) {
+                        helpers.push((&binding.name, needs));
+                    } else if self.has_other_parameters(&binding.name, in_file, sources[*source], range) {
+                        inside.insert(binding.name.clone());
+                    }
+                }
+            }
+        }
+        loop {
+            let is_inside =
+                |needs: &BTreeSet<String>| needs.iter().any(|it| imports.contains(it) || inside.contains(it));
+            let found = helpers.iter().find(|(name, needs)| !inside.contains(*name) && is_inside(needs));
+            let Some((name, _)) = found else { break };
+            inside.insert((*name).clone());
+        }
+        inside
+    }
+
     /// Whether the code in `range` is a function of the reply, and the file's only binding of its `name` is a function
     /// with other parameters. A function without code does not count: the model has only abbreviated the file's
     /// function.
@@ -167,16 +216,22 @@ impl Module {
         let theirs = code.module.functions().iter().position(|it| it.name == name && it.whole.start == range.start);
         let (true, Some(own), Some(theirs)) = (is_only, own, theirs) else { return false };
         let (own, header) = (parameters(&self.header(own)), parameters(&code.module.header(theirs)));
-        !same_parameters(own.as_deref(), header.as_deref()) && no_code(code, theirs).is_none()
+        let returns_nothing =
+            || matches!(only_line(code, theirs).as_deref(), Some("return" | "return None" | "return ..."));
+        !same_parameters(own.as_deref(), header.as_deref()) && no_code(code, theirs).is_none() && !returns_nothing()
     }
 }
 
 /// Whether an import in a reply takes precedence over the file's bindings of the same `name`: these are imports of
 /// something else, and the file has an import from the same package. An import from another package may be a guess,
-/// such as `from utils import f` for `from .utils import f`.
+/// such as `from utils import f` for `from .utils import f`. So may be another place in the same package, such as
+/// `from utils import f` for `from utils.math import f`.
 fn takes_precedence(line: &str, name: &str, in_file: &[Binding]) -> bool {
+    let is_from = |line: &str| line.starts_with("from ");
     let is_other = |binding: &Binding| match &binding.kind {
-        BindingKind::Import(own) => imported(own) != imported(line),
+        BindingKind::Import(own) => {
+            imported(own) != imported(line) && !(is_from(own) && is_from(line) && package(own) == package(line))
+        }
         BindingKind::Code(_) => false,
     };
     let package_in_file = |binding: &Binding| match &binding.kind {

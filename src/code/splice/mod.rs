@@ -8,6 +8,7 @@
 //! insertions, and the result must parse.
 
 mod additions;
+mod corrected;
 mod lines;
 mod names;
 mod region;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
 use super::additions::NeededNames;
-use super::lines::{CodeLine, body_lines};
+use super::lines::{CodeLine, body_lines, plain};
 use super::names::{self, bound_in, is_definition, mentioned, needed};
 use super::taken::{FunctionFromReply, ReplyCode, bare_body, parameter_names, with_header};
 use super::{SplicedFile, line_before, methods, reply};
@@ -74,8 +74,14 @@ impl Module {
             };
         }
         let candidates = reply::candidates(reply);
-        let statements =
-            candidates.iter().find_map(|text| Some(statements(text, &header)?.with_other_code(&candidates, text)));
+        // A block that mentions the function may be an example of how to call it.
+        let is_example = |text: &String| {
+            name.zip(ReplyCode::parse(text).ok())
+                .is_some_and(|(name, code)| mentioned(&code.tree, &code.text, &(0..text.len())).contains(name))
+        };
+        let (examples, blocks): (Vec<&String>, Vec<&String>) = candidates.iter().partition(|text| is_example(text));
+        let statements = (blocks.into_iter().chain(examples))
+            .find_map(|text| Some(statements(text, &header)?.with_other_code(&candidates, text)));
         let Some(taken) = statements else {
             let fault = candidates.iter().find_map(|text| ReplyCode::parse(&with_header(ANY, text)).err());
             // If the whole reply is the only candidate, the reply may be prose. Then do not report why it is not valid
@@ -203,14 +209,6 @@ impl Module {
         let text = names::text_of(&bytes).into_owned();
         Ok((tree, text))
     }
-}
-
-/// Removes a line's indentation and comment. If a line contains quotes, its comment is kept, because `#` may be part of
-/// a string.
-fn plain(line: &str) -> &str {
-    let line = line.trim();
-    let end = line.find('#').filter(|&at| !line[..at].contains(['"', '\'']));
-    end.map_or(line, |end| line[..end].trim_end())
 }
 
 /// Parses a text of statements as the body of a function with this header. Refuses a text whose statements do nothing,

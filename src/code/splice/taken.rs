@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tree_sitter::{Node, Tree};
 
+use super::lines::plain;
 use super::names::{bound_in, is_definition, needed, parameters};
 use super::reply;
 use crate::code::function::{Function, last_part};
@@ -161,15 +162,23 @@ impl Module {
         if let Some(what) = empty.or(fault).or(elsewhere) {
             return Err(format!("`{name}` {what}"));
         }
-        let own = parameters(&self.header(function)).unwrap_or_default();
         let header = self.header(function);
+        let own = parameters(&header).unwrap_or_default();
+        let mut bodies = Vec::new();
         for candidate in &candidates {
-            let taken = self.renamed(candidate, &own).or_else(|| bare_body(candidate, &header));
+            let renamed = self.renamed(candidate, &own);
+            let is_renamed = renamed.is_some();
+            let taken = renamed.or_else(|| bare_body(candidate, &header));
             if let Some(taken) = taken.filter(|it| no_code(&it.code, it.function).is_none()) {
-                return Ok(taken.with_other_code(&candidates, candidate));
+                bodies.push((is_renamed || is_surely_body(&taken.code, &own), taken, candidate));
             }
         }
-        Err(format!("the reply holds no Python code of `{name}`"))
+        // A block without a `return` and without a parameter may be an example of how to call the function.
+        let best = bodies.iter().position(|(is_sure, ..)| *is_sure).unwrap_or(0);
+        match bodies.into_iter().nth(best) {
+            Some((_, taken, candidate)) => Ok(taken.with_other_code(&candidates, candidate)),
+            None => Err(format!("the reply holds no Python code of `{name}`")),
+        }
     }
 
     /// Returns the names of the file's classes that have methods, except the class of `old`. Of a nested class `A.B`,
@@ -251,21 +260,20 @@ fn property_role(module: &Module, function: usize) -> Option<String> {
 /// If the function's body has no code, or only raises `NotImplementedError`, returns a text that says so; otherwise
 /// `None`.
 pub(super) fn no_code(code: &ReplyCode, function: usize) -> Option<&'static str> {
-    let range = code.module.body_code(function);
-    let mut lines = code.text[range]
-        .lines()
-        .map(|line| line.trim().trim_start_matches(';').trim())
-        .filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let first = lines.next();
-    let more = lines.next().is_some();
-    match first {
-        None => Some("has no code in its body"),
-        Some("pass" | "...") if !more => Some("has no code in its body"),
-        Some(line) if !more && line.starts_with("raise NotImplementedError") => {
-            Some("still only raises NotImplementedError")
-        }
-        Some(_) => None,
+    match only_line(code, function)?.as_str() {
+        "" | "pass" | "..." => Some("has no code in its body"),
+        line if line.starts_with("raise NotImplementedError") => Some("still only raises NotImplementedError"),
+        _ => None,
     }
+}
+
+/// Returns the only line of a function's body without the docstring and comments; empty if there is no line, and `None`
+/// if there are several.
+pub(super) fn only_line(code: &ReplyCode, function: usize) -> Option<String> {
+    let text = &code.text[code.module.body_code(function)];
+    let mut lines = text.lines().map(|line| plain(line).trim_start_matches(';').trim()).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    lines.next().is_none().then(|| first.to_owned())
 }
 
 /// Parses a text that contains only a function's body.
@@ -317,6 +325,17 @@ fn does_something(code: &ReplyCode, header: &str) -> bool {
         });
         let needs = || needs_parameter(code, body, &parameters(header).unwrap_or_default());
         returns || (works && (!statements.iter().any(|it| is_definition(*it)) || needs()))
+    })
+}
+
+/// Whether the statements of the first function end with a result or need one of its parameters `own`.
+fn is_surely_body(code: &ReplyCode, own: &[String]) -> bool {
+    let body = code.tree.root_node().named_child(0).and_then(|function| function.child_by_field_name("body"));
+    body.is_some_and(|body| {
+        let is_result = |it: Node<'_>| {
+            it.kind() == "return_statement" || it.named_child(0).is_some_and(|inner| inner.kind() == "yield")
+        };
+        body.named_children(&mut body.walk()).any(is_result) || needs_parameter(code, body, own)
     })
 }
 

@@ -250,6 +250,47 @@ fn a_guessed_import_does_not_replace_an_import_or_a_definition_of_the_file() {
 }
 
 #[test]
+fn an_import_from_another_place_in_the_same_package_is_not_preferred_to_the_files_own() {
+    for (own, guess) in [
+        ("from utils.metrics import acc", "from utils import acc"),
+        ("from scipy.integrate import simpson as acc", "from scipy.integrate import simps as acc"),
+    ] {
+        let source = format!("{own}\n\n\ndef f(x):\n    raise NotImplementedError\n");
+        let reply = format!("{guess}\n\ndef f(x):\n    return acc(x)\n");
+        assert_eq!(with_f(&source, &reply), source.replace("raise NotImplementedError", "return acc(x)"));
+    }
+}
+
+#[test]
+fn a_new_helper_is_put_into_the_function_if_it_needs_what_only_the_function_has() {
+    let source = "import time\n\n\ndef scale(x):\n    return x\n\n\ndef f(x):\n    raise NotImplementedError\n";
+    let reply = "from time import time\n\ndef scale(x, by):\n    return by * x\n\ndef now():\n    return time()\n\n\
+                 def twice(x):\n    return scale(x, 2)\n\ndef late():\n    return now()\n\ndef one():\n    return 1\n\n\
+                 def f(x):\n    return late() - twice(x) + one()\n";
+    let text = with_f(source, reply);
+    for helper in ["from time import time", "def scale(x, by)", "def now()", "def twice(x)", "def late()"] {
+        assert!(text.contains(&format!("\n    {helper}")), "{helper}\n{text}");
+    }
+    assert!(text.contains("\ndef one()") && text.contains("\ndef scale(x):"), "{text}");
+}
+
+#[test]
+fn imports_are_added_above_the_helpers_that_need_them() {
+    let source = "# Tools.\ndef f(x):\n    raise NotImplementedError\n";
+    let reply = "from functools import lru_cache\n\n@lru_cache(None)\ndef g(x):\n    return x\n\n\
+                 def f(x):\n    return g(x)\n";
+    let expected = "from functools import lru_cache\n@lru_cache(None)\ndef g(x):\n    return x\n\n\n\
+                    # Tools.\ndef f(x):\n    return g(x)\n";
+    assert_eq!(with_f(source, reply), expected);
+}
+
+#[test]
+fn an_example_of_a_call_in_the_last_block_is_not_taken_for_the_body() {
+    let reply = "```python\nreturn sum(values) / len(values)\n```\nFor example:\n```python\nprint(mean([1, 2]))\n```";
+    assert_eq!(text("mean", reply), with_body(SUM));
+}
+
+#[test]
 fn a_helper_with_other_parameters_than_the_files_function_is_put_into_the_function() {
     let source = "import math\n\n\ndef scale(x):\n    return x\n\n\ndef f(x):\n    raise NotImplementedError\n\n\ny = scale(1)\n";
     let helper = "def scale(x, by):\n    \"\"\"a\nb\"\"\"\n    return np.dot(x, by)\n";
@@ -260,7 +301,8 @@ fn a_helper_with_other_parameters_than_the_files_function_is_put_into_the_functi
         source.replace("    raise NotImplementedError", body).replace("import math", "import math\nimport numpy as np");
     assert_eq!(with_f(source, &reply), expected);
     let unchanged = source.replace("raise NotImplementedError", "return scale(x, 2)");
-    for own in ["def scale(x, by):\n    ...\n", "def scale(x):\n    return 2 * x\n", "scale = None\n"] {
+    let stubs = ["def scale(x, by):\n    ...  # as above\n", "def scale(x, by):\n    return None\n"];
+    for own in stubs.into_iter().chain(["def scale(x):\n    return 2 * x\n", "scale = None\n"]) {
         let reply = format!("{own}\ndef f(x):\n    return scale(x, 2)\n");
         assert_eq!(with_f(source, &reply), unchanged, "{own}");
     }

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub use member::Member;
 pub use number::Shard;
-pub use work::SharedQueue;
+pub use work::{SharedQueue, last_chooser};
 
 /// The part of `run.json` for runs shared by several processes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,6 +2,8 @@
 //! those of other shards that no process has started, then those that dead processes left unfinished.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::beat::{Liveness, PeerWatch};
@@ -24,6 +26,18 @@ const CHOICES: &str = "choices";
 /// Name of the claim of the process that stays until all attempts are finished. This process takes over the attempts of
 /// processes that die.
 const KEEPER: &str = "keeper";
+
+/// Returns the name of the process that last claimed to run the verifiers of the run in this folder.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn last_chooser(folder: &Path) -> io::Result<Option<String>> {
+    Ok(Claims::new(&claims_folder(folder), "").last(CHOICES, 0)?.map(|claim| claim.holder))
+}
+
+fn claims_folder(run: &Path) -> PathBuf {
+    run.join("claims")
+}
 
 /// What one process knows about the remaining work of a run.
 pub struct SharedQueue<'a> {
@@ -83,7 +97,7 @@ impl<'a> SharedQueue<'a> {
             .map(|(place, job)| ((label(job), job.sample.id().to_owned(), job.attempt), place))
             .collect();
         let mut part = Self {
-            claims: Claims::new(&folder.join("claims"), &member.name),
+            claims: Claims::new(&claims_folder(folder), &member.name),
             watch: PeerWatch::new(&shards(folder), timeout),
             purse: configuration.max_cost.map(|most| Purse::new(&folder.join("purse"), &member.name, most)),
             tails: TailPositions::default(),
@@ -146,7 +160,13 @@ impl<'a> SharedQueue<'a> {
                         tokio::time::sleep(self.pause).await;
                         continue;
                     }
-                    Liveness::Dead | Liveness::Ended => claim.generation + 1,
+                    life => {
+                        if life == Liveness::Dead {
+                            // If the other process only stood still, this ends it before it chooses, too.
+                            self.clear_up(&claim.holder)?;
+                        }
+                        claim.generation + 1
+                    }
                 },
             };
             return self.claims.take(CHOICES, generation).map_err(|error| self.failed(error));
