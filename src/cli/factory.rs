@@ -140,9 +140,6 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let given = arguments.output.as_ref().ok_or_else(|| Error::internal("no folder for the suite"))?;
     let known = arguments.from.as_deref().map(FactoryList::read).transpose()?;
     let asked = if known.is_some() { Vec::new() } else { packages(&arguments.packages)? };
-    if known.is_some() && given.join("papers").exists() {
-        return Err(Error::usage(format!("`{}` exists", given.display())).hint("give the name of a new folder"));
-    }
     let settings = known.as_ref().map_or_else(|| arguments.settings(), |known| known.settings.clone());
     let factory = arguments.making.open(given, settings, asked.len()).await?;
     let Some(known) = known else { return arguments.making.make(factory, asked, given).await };

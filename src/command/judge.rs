@@ -609,7 +609,7 @@ mod tests {
             }
         }
 
-        let call = |n: Value, direct: bool| json!({ "function": "a.py::f", "direct": direct, "set": { "n": n } });
+        let call = |n: Value, direct: bool| json!({ "function": "a.py::f", "direct": direct, "within": !direct, "set": { "n": n } });
         let functions = json!([{ "function": "a.py::f", "set": { "n": 3 } }]);
         let calling = gold(&json!({ "functions": functions, "shift": shift("a.py::f"), "outcome": outcome }));
         let judged = |call: Value, changed: Option<Value>| {

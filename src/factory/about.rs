@@ -27,7 +27,8 @@ pub(super) fn repository(folder: &Path) -> Option<String> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for line in head.lines() {
         let (label, address) = if let Some(entry) = line.strip_prefix("Project-URL:") {
-            entry.split_once(',').map(|(label, address)| (label.trim().to_lowercase(), address.trim()))?
+            let Some((label, address)) = entry.split_once(',') else { continue };
+            (label.trim().to_lowercase(), address.trim())
         } else if let Some(address) = line.strip_prefix("Home-page:") {
             ("home".to_owned(), address.trim())
         } else {
@@ -103,5 +104,23 @@ mod tests {
         assert_eq!(of(&format!("License: MIT\n{bsd}")).as_deref(), Some("MIT"));
         assert_eq!(of(text).as_deref(), Some("Copyright (c) 2021, Somebody"));
         assert_eq!(of("License: UNKNOWN"), None);
+    }
+
+    #[test]
+    fn a_broken_project_url_does_not_hide_the_repository_in_other_fields() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |fields: &str| {
+            std::fs::write(folder.path().join("PKG-INFO"), format!("Name: x\n{fields}\n")).unwrap();
+            repository(folder.path())
+        };
+        let home = "Home-page: https://example.org/a/x/";
+        assert_eq!(of(&format!("Project-URL: broken\n{home}")).as_deref(), Some("https://example.org/a/x"));
+        assert_eq!(
+            of(&format!("{home}\nProject-URL: Source, https://example.org/b/x/tree")).as_deref(),
+            Some("https://example.org/b/x")
+        );
+        for address in ["/home/alice/x/y", "ext::sh -c id", "--upload-pack=x", "file:///a/b/c", "https://u@h/a/b"] {
+            assert_eq!(of(&format!("Home-page: {address}")), None, "{address}");
+        }
     }
 }

@@ -23,8 +23,8 @@ struct Unpacked {
 /// the archive's top level, or else the new folder. Links and special files are left out.
 ///
 /// # Errors
-/// Kind `Suite` for an archive that is broken, too large, or has paths that lead out of it; `Machine` if it cannot be
-/// written.
+/// Kind `Suite` for an archive that is broken, too large, or has paths that lead out of it or cannot exist; `Machine`
+/// if it cannot be written.
 pub(super) fn unpack(name: &str, bytes: &[u8], into: &Path) -> Result<PathBuf> {
     fs::create_dir_all(into).map_err(|error| Error::io("create", into, error))?;
     let broken = |error: std::io::Error| Error::suite(format!("the archive `{name}` is broken")).because(error);
@@ -76,8 +76,9 @@ impl Unpacked {
         }
         let target = into.join(path);
         let parent = target.parent().unwrap_or(into);
-        fs::create_dir_all(parent).map_err(|error| Error::io("create", parent, error))?;
-        let mut file = fs::File::create(&target).map_err(|error| Error::io("write", &target, error))?;
+        let mut file = fs::create_dir_all(parent)
+            .and_then(|()| fs::File::create(&target))
+            .map_err(|error| unwritable(name, path, &target, error))?;
         let left = MOST_BYTES - self.bytes;
         let copied = std::io::copy(&mut from.take(left + 1), &mut file)
             .map_err(|error| Error::suite(format!("failed to unpack `{name}`")).because(error))?;
@@ -96,9 +97,21 @@ impl Unpacked {
     }
 }
 
+/// Returns the error for a file that cannot be created. It is the archive's fault if the archive has a file and a
+/// folder of one name, or an overlong name.
+fn unwritable(name: &str, path: &Path, target: &Path, error: std::io::Error) -> Error {
+    use std::io::ErrorKind::{AlreadyExists, InvalidFilename, InvalidInput, IsADirectory, NotADirectory};
+    if matches!(error.kind(), AlreadyExists | InvalidFilename | InvalidInput | IsADirectory | NotADirectory) {
+        let shown: String = path.display().to_string().chars().take(100).collect();
+        return Error::suite(format!("the archive `{name}` has a path that cannot exist: `{shown}`")).because(error);
+    }
+    Error::io("write", target, error)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::FailureKind;
 
     fn packed(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
         let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
@@ -138,6 +151,25 @@ mod tests {
         let whole = packed(&[("p-1/a.py", tar::EntryType::Regular, "some text")]);
         for (name, bytes) in [("p.tar.gz", &whole[..whole.len() / 2]), ("p.zip", b"PK".as_slice()), ("p.rar", b"")] {
             assert!(unpack(name, bytes, &folder.path().join(name)).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn paths_that_cannot_exist_are_the_fault_of_the_archive() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = format!("p/{}", "x".repeat(300));
+        for (place, paths) in [["p/a", "p/a/b"], ["p/a/b", "p/a"], ["p/a", long.as_str()]].into_iter().enumerate() {
+            let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+            for path in paths {
+                let mut header = tar::Header::new_gnu();
+                header.set_size(1);
+                header.set_mode(0o644);
+                archive.append_data(&mut header, path, b"x".as_slice()).unwrap();
+            }
+            let bytes = archive.into_inner().unwrap().finish().unwrap();
+            let error = unpack("p-1.tar.gz", &bytes, &folder.path().join(place.to_string())).unwrap_err();
+            assert_eq!(error.kind, FailureKind::Suite, "{error}");
+            assert!(error.message.contains("cannot exist"), "{error}");
         }
     }
 }

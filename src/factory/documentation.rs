@@ -10,6 +10,7 @@ use walkdir::WalkDir;
 
 use super::examples::without_outputs;
 use super::layout::Layout;
+use super::test_paths::is_test_path;
 use crate::code::{index_tree, last_part, one_spaced};
 use crate::draft::metadata::PackageFacts;
 use crate::draft::text::TextSource;
@@ -47,13 +48,14 @@ pub(super) struct Documentation {
 }
 
 /// Writes the text: the README, the paper about the package and the other documents in its sources, as far as they
-/// exist, then the docstrings of public functions in the repo that are not masked. Documents that cannot be read are
-/// left out.
+/// exist, then the docstrings of public functions in the repo that are neither masked nor in a file of tests. Documents
+/// that cannot be read are left out.
 pub(super) fn write(
     sources: &Path,
     repo: &Path,
     layout: &Layout,
     facts: &PackageFacts,
+    test_files: &[String],
     masked: &BTreeSet<String>,
     keep_examples: bool,
 ) -> Documentation {
@@ -78,7 +80,7 @@ pub(super) fn write(
         let _ = write!(found.text, "\n## {}\n\n{}\n", path.display(), text.trim());
         found.files.push(path);
     }
-    found.text.push_str(&docstrings(repo, layout, masked));
+    found.text.push_str(&docstrings(repo, layout, test_files, masked));
     found
 }
 
@@ -107,10 +109,11 @@ fn documents(sources: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the docstrings of public functions, with their signatures.
-fn docstrings(repo: &Path, layout: &Layout, masked: &BTreeSet<String>) -> String {
+fn docstrings(repo: &Path, layout: &Layout, test_files: &[String], masked: &BTreeSet<String>) -> String {
     let mut text = String::new();
+    let is_test = |path: &Path| is_test_path(path) || test_files.iter().any(|file| Path::new(file) == path);
     for module in index_tree(repo).into_iter().filter_map(|(_, module)| module.ok()) {
-        if !layout.holds(module.path()) || module.path().iter().any(|part| part == "tests" || part == "test") {
+        if !layout.holds(module.path()) || is_test(module.path()) {
             continue;
         }
         for (place, function) in module.functions().iter().enumerate() {
@@ -206,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_papers_text_is_the_documentation_without_masked_functions_and_outputs_of_examples() {
+    fn the_papers_text_is_the_documentation_without_masked_functions_tests_and_outputs_of_examples() {
         let folder = tempfile::tempdir().unwrap();
         let write_file = |name: &str, text: &str| {
             let path = folder.path().join(name);
@@ -220,12 +223,17 @@ mod tests {
             "p/__init__.py",
             "def f(x):\n    \"\"\"Twice x.\n\n    More.\n    \"\"\"\n    return 2 * x\n\n\ndef g(x):\n    \"\"\"Masked.\"\"\"\n    return 3\n",
         );
+        for file in ["p/_tests/helpers.py", "p/Test/helpers.py", "p/test_f.py", "p/checks.py"] {
+            write_file(file, "def check(x):\n    \"\"\"Only hidden tests say this.\"\"\"\n    return x\n");
+        }
         let layout = Layout::of_package("p");
         let masked = ["p/__init__.py::g".to_owned()].into();
-        let found = write(folder.path(), folder.path(), &layout, &PackageFacts::default(), &masked, false);
+        let (facts, tests) = (PackageFacts::default(), ["p/checks.py".to_owned()]);
+        let found = write(folder.path(), folder.path(), &layout, &facts, &tests, &masked, false);
         assert_eq!(found.files, [PathBuf::from("README.rst"), PathBuf::from("docs/guide.md")]);
         assert!(found.text.contains("### My pkg\n\nUse it.\n\n>>> f(1)\n\n#### More\n"), "{}", found.text);
         assert!(found.text.contains("### Guide") && found.text.contains("Twice x.\n\nMore."));
         assert!(!found.text.contains("Masked") && !found.text.contains("1.0"));
+        assert!(!found.text.contains("hidden tests"), "{}", found.text);
     }
 }

@@ -7,9 +7,10 @@ use regex::Regex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::source::SourceRecord;
 use super::version::{Version, VersionRange};
 use crate::env::{PipIndexes, pip_indexes};
-use crate::error::{Error, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::files::hex;
 use crate::suite::PartialDate;
 
@@ -75,17 +76,23 @@ impl IndexClient {
     }
 
     /// Downloads the source archive of a package: of this version, or of the newest one that is neither yanked nor a
-    /// preview.
+    /// preview. If a version has several archives, the one whose name is in `expected` is downloaded. Only an archive
+    /// with the digest in `expected` is accepted.
     ///
     /// # Errors
     /// Kind `Suite` if there is no such package, version or archive; `Machine` if the index does not answer or sends
     /// something else than it lists.
-    pub(super) async fn sdist(&self, name: &str, version: Option<&str>, sha256: Option<&str>) -> Result<Download> {
+    pub(super) async fn sdist(
+        &self,
+        name: &str,
+        version: Option<&str>,
+        expected: Option<&SourceRecord>,
+    ) -> Result<Download> {
         let listed = self.all_listed(name).await?;
-        let chosen = choose(name, &listed, version)?;
+        let chosen = choose(name, &listed, version, expected.map(|record| record.file.as_str()))?;
         let bytes = self.bytes(&chosen.address).await?;
         let found = hex(&Sha256::digest(&bytes));
-        let expected = [chosen.sha256.as_deref(), sha256].into_iter().flatten();
+        let expected = [chosen.sha256.as_deref(), expected.map(|record| record.sha256.as_str())].into_iter().flatten();
         if let Some(other) = expected.into_iter().find(|expected| !expected.eq_ignore_ascii_case(&found)) {
             return Err(Error::machine(format!(
                 "`{}` has the digest {found}, but {other} is expected: the index sent another file",
@@ -105,7 +112,7 @@ impl IndexClient {
     /// Same as [`IndexClient::sdist`].
     pub(super) async fn newer(&self, name: &str, than: &str) -> Result<Option<String>> {
         let listed = self.all_listed(name).await?;
-        let newest = version_of(name, &choose(name, &listed, None)?.name);
+        let newest = version_of(name, &choose(name, &listed, None, None)?.name);
         let known = Version::parse(than);
         Ok(newest.filter(|newest| known.is_none_or(|known| *newest > known)).map(|newest| newest.text().to_owned()))
     }
@@ -119,6 +126,20 @@ impl IndexClient {
         let usable = listed.iter().filter(|file| !file.yanked).filter_map(|file| version_of(name, &file.name));
         let newest = usable.filter(|version| range.allows(version)).max_by_key(|it| (it.is_stable(), it.clone()));
         Ok(newest.map(|version| version.text().to_owned()))
+    }
+
+    /// Whether an index lists a wheel of a package.
+    ///
+    /// # Errors
+    /// Kind `Machine` if an index does not answer.
+    pub(super) async fn has_wheel(&self, name: &str) -> Result<bool> {
+        match self.all_listed(name).await {
+            Ok(listed) => {
+                Ok(listed.iter().any(|file| std::path::Path::new(&file.name).extension().is_some_and(|it| it == "whl")))
+            }
+            Err(error) if error.kind == FailureKind::Suite => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the files of a package, from the first index that has the package.
@@ -206,6 +227,14 @@ impl IndexClient {
     }
 }
 
+/// Whether a text is a valid name of a package. Such a name can be part of a path.
+pub(super) fn is_package_name(text: &str) -> bool {
+    let is_end = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    is_end(text.chars().next())
+        && is_end(text.chars().next_back())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
 /// Normalises a package's name as indexes do to compare names (PEP 503).
 pub(super) fn normalised(name: &str) -> String {
     let mut text = String::new();
@@ -218,8 +247,14 @@ pub(super) fn normalised(name: &str) -> String {
     text
 }
 
-/// Chooses among the source archives of a package.
-fn choose<'a>(name: &str, listed: &'a [ListedFile], version: Option<&str>) -> Result<&'a ListedFile> {
+/// Chooses among the source archives of a package. If a version has several archives, the one with the name `preferred`
+/// is chosen or, if there is none, the first.
+fn choose<'a>(
+    name: &str,
+    listed: &'a [ListedFile],
+    version: Option<&str>,
+    preferred: Option<&str>,
+) -> Result<&'a ListedFile> {
     let archives: Vec<(&ListedFile, Version)> =
         listed.iter().filter_map(|file| Some((file, version_of(name, &file.name)?))).collect();
     let Some(version) = version else {
@@ -234,7 +269,10 @@ fn choose<'a>(name: &str, listed: &'a [ListedFile], version: Option<&str>) -> Re
     };
     let wanted = Version::parse(version)
         .ok_or_else(|| Error::usage(format!("`{version}` is not a version")).hint("write it as `name==1.2.3`"))?;
-    archives.iter().find(|(_, version)| version.is(&wanted)).map(|(file, _)| *file).ok_or_else(|| {
+    let of_version: Vec<&ListedFile> =
+        archives.iter().filter(|(_, version)| version.is(&wanted)).map(|(file, _)| *file).collect();
+    let named = of_version.iter().find(|file| preferred == Some(file.name.as_str()));
+    named.or(of_version.first()).copied().ok_or_else(|| {
         Error::suite(format!("`{name}` has no source archive of version {version} in the package index"))
             .hint("name another version, or give a folder with its sources")
     })
@@ -300,13 +338,31 @@ mod tests {
     fn the_newest_stable_archive_that_is_not_yanked_is_chosen() {
         let listed = from_html(HTML);
         assert_eq!(listed.len(), 4);
-        assert_eq!(choose("My.Pkg", &listed, None).unwrap().sha256.as_deref(), Some("aa"));
-        assert_eq!(choose("my-pkg", &listed, Some("1.2.0")).unwrap().sha256.as_deref(), Some("bb"));
-        assert!(
-            choose("my-pkg", &listed, Some("1.1")).unwrap_err().message.contains("no source archive of version 1.1")
-        );
-        assert!(choose("my-pkg", &listed[1..2], None).unwrap_err().message.contains("only yanked"));
-        assert!(choose("my-pkg", &listed[3..], None).unwrap_err().message.contains("has no source archive"));
+        assert_eq!(choose("My.Pkg", &listed, None, None).unwrap().sha256.as_deref(), Some("aa"));
+        assert_eq!(choose("my-pkg", &listed, Some("1.2.0"), None).unwrap().sha256.as_deref(), Some("bb"));
+        let fault =
+            |listed: &[ListedFile], version: Option<&str>| choose("my-pkg", listed, version, None).unwrap_err().message;
+        assert!(fault(&listed, Some("1.1")).contains("no source archive of version 1.1"));
+        assert!(fault(&listed[1..2], None).contains("only yanked"));
+        assert!(fault(&listed[3..], None).contains("has no source archive"));
+    }
+
+    #[test]
+    fn the_archive_that_a_list_names_is_chosen_among_several_of_one_version() {
+        let listed = from_html("<a href=\"p-1.0.zip\">p-1.0.zip</a> <a href=\"p-1.0.tar.gz\">p-1.0.tar.gz</a>");
+        for (preferred, expected) in
+            [(Some("p-1.0.tar.gz"), "p-1.0.tar.gz"), (Some("p-1.0.zip"), "p-1.0.zip"), (Some(""), "p-1.0.zip")]
+        {
+            assert_eq!(choose("p", &listed, Some("1.0"), preferred).unwrap().name, expected);
+        }
+    }
+
+    #[test]
+    fn a_path_is_not_a_name_of_a_package() {
+        assert!(["six", "a", "Some.Name_x-1"].iter().all(|name| is_package_name(name)));
+        for name in ["", "/home/alice", "../x", "a/b", ".hidden", "a-", "a b", "a\n", "-r"] {
+            assert!(!is_package_name(name), "{name}");
+        }
     }
 
     #[test]

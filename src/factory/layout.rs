@@ -10,7 +10,8 @@ use toml::{Table, Value};
 use walkdir::WalkDir;
 
 use super::VENDORED;
-use super::index::normalised;
+use super::index::{is_package_name, normalised};
+use super::version::has_version_characters;
 use crate::draft::metadata::{scripts, text};
 use crate::error::{Error, Result};
 use crate::workspace::is_left_out;
@@ -59,7 +60,7 @@ pub(super) struct Layout {
 /// Finds a package's name, version and modules.
 ///
 /// # Errors
-/// Kind `Suite` if the folder has no importable package.
+/// Kind `Suite` if the folder has no importable package, or if the package's name is invalid.
 pub(super) fn find(folder: &Path) -> Result<Layout> {
     let project: Table = text(folder, "pyproject.toml").and_then(|text| text.parse().ok()).unwrap_or_default();
     let of = |key: &str| {
@@ -74,9 +75,7 @@ pub(super) fn find(folder: &Path) -> Result<Layout> {
         let folder = folder.file_name().unwrap_or_default().to_string_lossy();
         folder.split("-0").next().unwrap_or(&folder).to_owned()
     });
-    let version = of("version")
-        .filter(|version| version.starts_with(|c: char| c.is_ascii_digit()))
-        .unwrap_or_else(|| "0".to_owned());
+    let version = of("version").filter(|version| is_version(version)).unwrap_or_else(|| "0".to_owned());
     let told = top_level(folder);
     let mut roots = vec![PathBuf::from("src"), PathBuf::new(), PathBuf::from("lib"), PathBuf::from("python")];
     roots.retain(|root| folder.join(root).is_dir() && !folder.join(root).join("__init__.py").exists());
@@ -105,7 +104,22 @@ pub(super) fn find(folder: &Path) -> Result<Layout> {
         Error::suite(format!("`{name}` has no importable package in its sources"))
             .hint("a package is a folder with Python files, in the root or in `src`")
     })?;
+    require_name(&name)?;
     Ok(Layout { name, version, root, modules, has_vendored: false })
+}
+
+/// Whether a text can be a package's version, which is also part of paths and of names of tags.
+fn is_version(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit()) && has_version_characters(text)
+}
+
+/// Checks a package's name, which becomes part of paths.
+fn require_name(name: &str) -> Result<()> {
+    if is_package_name(name) {
+        return Ok(());
+    }
+    Err(Error::suite(format!("`{name}` is not a valid name of a package"))
+        .hint("a name consists of letters, digits, `-`, `_` and `.`, and begins and ends with a letter or digit"))
 }
 
 impl Layout {
@@ -114,6 +128,18 @@ impl Layout {
     pub(super) fn of_package(name: &str) -> Self {
         let (version, root) = ("1".to_owned(), PathBuf::new());
         Self { name: name.to_owned(), version, root, modules: vec![name.to_owned()], has_vendored: false }
+    }
+
+    /// Replaces the name and the version, which other sources or a list state.
+    ///
+    /// # Errors
+    /// Kind `Suite` if the name or the version is invalid.
+    pub(super) fn with_name_and_version(self, name: &str, version: &str) -> Result<Self> {
+        require_name(name)?;
+        if !is_version(version) {
+            return Err(Error::suite(format!("`{version}` is not a valid version of a package")));
+        }
+        Ok(Self { name: name.to_owned(), version: version.to_owned(), ..self })
     }
 
     /// Writes the files that an installed package has and its sources lack: a `.dist-info` folder, and version files.
@@ -197,9 +223,26 @@ impl Layout {
     }
 }
 
-/// Returns the fields in an sdist's `PKG-INFO`, without the text below them.
+/// Returns the fields in an sdist's `PKG-INFO`, without the text below them, and without the field `Description`, which
+/// contains this text in older sdists. The text may show outputs of examples.
 pub(super) fn metadata_fields(sources: &Path) -> Option<String> {
-    text(sources, "PKG-INFO").map(|said| said.split("\n\n").next().unwrap_or_default().to_owned())
+    let said = text(sources, "PKG-INFO")?;
+    let mut fields: Vec<&str> = Vec::new();
+    let mut in_description = false;
+    for line in said.lines() {
+        let name = line.split_once(':').map_or("", |(name, _)| name);
+        if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+            in_description = name.eq_ignore_ascii_case("description");
+        }
+        // In a description, blank lines consist of spaces, because its lines are indented.
+        if line.is_empty() || (line.trim().is_empty() && !in_description) {
+            break;
+        }
+        if !in_description {
+            fields.push(line);
+        }
+    }
+    Some(fields.join("\n"))
 }
 
 /// Returns the top-level modules and packages of a folder, including packages in namespaces, which are folders without
@@ -214,7 +257,7 @@ fn modules(root: &Path) -> Vec<String> {
         };
         if path.is_dir() {
             let is_package = path.join("__init__.py").exists() || is_namespace(&path);
-            if is_identifier(&name) && !is_left_out(&name) && is_package && !NOT_PACKAGES.contains(&name.as_str()) {
+            if is_identifier(&name) && !is_left_out(&name) && is_package && !is_never_package(&name) {
                 found.push(name);
             }
         } else if let Some(stem) = name.strip_suffix(".py")
@@ -230,6 +273,11 @@ fn modules(root: &Path) -> Vec<String> {
     found
 }
 
+/// Whether a folder of this name is never a package, in whatever case its name is written.
+fn is_never_package(name: &str) -> bool {
+    NOT_PACKAGES.contains(&name.to_lowercase().as_str())
+}
+
 /// Whether a folder without `__init__.py` contains a package.
 fn is_namespace(folder: &Path) -> bool {
     let inner = WalkDir::new(folder).min_depth(2).max_depth(3).into_iter().flatten();
@@ -239,9 +287,9 @@ fn is_namespace(folder: &Path) -> bool {
 /// Returns the names in `top_level.txt`, which setuptools writes into an sdist.
 fn top_level(folder: &Path) -> Vec<String> {
     let infos = WalkDir::new(folder).max_depth(2).into_iter().flatten();
-    let mut files = infos.filter(|entry| entry.file_name() == "top_level.txt");
+    let mut files = infos.filter(|entry| entry.file_type().is_file() && entry.file_name() == "top_level.txt");
     let text = files.next().and_then(|entry| fs::read_to_string(entry.path()).ok()).unwrap_or_default();
-    let names = text.lines().map(str::trim).filter(|name| !name.is_empty() && !NOT_PACKAGES.contains(name));
+    let names = text.lines().map(str::trim).filter(|name| !name.is_empty() && !is_never_package(name));
     names.map(str::to_owned).collect()
 }
 
@@ -273,7 +321,7 @@ fn entry_points(sources: &Path) -> String {
     let infos = WalkDir::new(sources).max_depth(3).into_iter().flatten();
     let mut written = infos.filter(|entry| {
         let parent = entry.path().parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-        entry.file_name() == "entry_points.txt" && parent.ends_with(".egg-info")
+        entry.file_type().is_file() && entry.file_name() == "entry_points.txt" && parent.ends_with(".egg-info")
     });
     if let Some(text) = written.next().and_then(|entry| fs::read_to_string(entry.path()).ok()) {
         return text;
@@ -323,7 +371,7 @@ fn version_files(sources: &Path) -> Vec<PathBuf> {
                 .map(|it| it.as_str().to_owned())
         }),
     ];
-    let inside = |file: &String| !file.starts_with('/') && !file.contains("..");
+    let inside = |file: &String| !file.starts_with('/') && !file.contains("..") && !file.contains(char::is_control);
     named.into_iter().flatten().filter(inside).map(PathBuf::from).collect()
 }
 
@@ -409,5 +457,53 @@ mod tests {
         assert!(!read("PKG-INFO").contains(">>>"));
         assert!(read("p/_version.py").contains("__version_tuple__ = version_tuple = (2, 0,)"));
         assert!(layout.holds(Path::new("p/x.py")) && !layout.holds(Path::new("tests/x.py")));
+    }
+
+    #[test]
+    fn a_package_whose_name_is_a_path_is_refused() {
+        for name in ["/home/alice/project", "../../x", "a/b", ".x", "x y", "-"] {
+            let info = format!("Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n");
+            let folder = sources(&[("PKG-INFO", info.as_str()), ("p/__init__.py", "")]);
+            let error = find(folder.path()).unwrap_err();
+            assert_eq!(error.kind, crate::error::FailureKind::Suite);
+            assert!(error.message.contains("is not a valid name of a package"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_version_that_contains_a_path_is_ignored() {
+        for (stated, expected) in [
+            ("1/../../../../home/alice/.ssh", "0"),
+            ("1..2", "0"),
+            ("1 2", "0"),
+            ("1!2.0rc1+cpu-x_1", "1!2.0rc1+cpu-x_1"),
+        ] {
+            let info = format!("Metadata-Version: 2.1\nName: p\nVersion: {stated}\n");
+            let folder = sources(&[("PKG-INFO", info.as_str()), ("p/__init__.py", "")]);
+            assert_eq!(find(folder.path()).unwrap().version, expected);
+        }
+        let layout = Layout::of_package("p");
+        assert_eq!(layout.clone().with_name_and_version("q", "2.1").unwrap().version, "2.1");
+        for (name, version) in [("q", "1/../x"), ("q", ""), ("../q", "1"), ("", "1")] {
+            assert!(layout.clone().with_name_and_version(name, version).is_err(), "{name} {version}");
+        }
+    }
+
+    #[test]
+    fn the_readme_is_removed_from_metadata_in_its_older_and_newer_forms() {
+        let older = "Metadata-Version: 1.1\nName: p\nVersion: 2.0\nDescription: P\n        =\n        \n        \
+                     >>> p.f(1)\n        2\n        \nKeywords: x\nRequires-Dist: six\n";
+        let unindented = "Name: p\nDescription: P\n>>> p.f(1)\n2\nKeywords: x\n";
+        let windows = "Name: p\r\nVersion: 2.0\r\n\r\n>>> p.f(1)\r\n2\r\n";
+        let spaces = "Name: p\n  \n>>> p.f(1)\n2\n";
+        for (info, expected) in [
+            (older, "Metadata-Version: 1.1\nName: p\nVersion: 2.0\nKeywords: x\nRequires-Dist: six"),
+            (unindented, "Name: p\nKeywords: x"),
+            (windows, "Name: p\nVersion: 2.0"),
+            (spaces, "Name: p"),
+        ] {
+            let folder = sources(&[("PKG-INFO", info)]);
+            assert_eq!(metadata_fields(folder.path()).as_deref(), Some(expected));
+        }
     }
 }

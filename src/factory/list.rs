@@ -20,13 +20,16 @@ pub const LIST: &str = "factory.json";
 /// Format version of the list.
 const FORMAT: u32 = 1;
 
+/// Version of this program.
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
 /// All packages of a suite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FactoryList {
     /// Format version, 1.
     pub format: u32,
-    /// Version of this program.
+    /// Version of the program that made all packages of the suite.
     pub program: String,
     /// Settings that determine which tasks are made.
     pub settings: FactorySettings,
@@ -224,7 +227,7 @@ impl FactoryList {
     /// Makes a list without packages.
     #[must_use]
     pub fn new(settings: FactorySettings) -> Self {
-        Self { format: FORMAT, program: env!("CARGO_PKG_VERSION").to_owned(), settings, packages: Vec::new() }
+        Self { format: FORMAT, program: PROGRAM.to_owned(), settings, packages: Vec::new() }
     }
 
     /// Reads a list.
@@ -242,7 +245,25 @@ impl FactoryList {
                 .at(path, None)
                 .hint("update autoexperiment"));
         }
-        serde_json::from_str(&text).map_err(broken)
+        let program = value.get("program").and_then(serde_json::Value::as_str).unwrap_or_default();
+        serde_json::from_str(&text).map_err(|error| {
+            let hint =
+                format!("version {program} of autoexperiment made the list, and this is {PROGRAM}: use that version");
+            if program == PROGRAM { broken(error) } else { broken(error).hint(hint) }
+        })
+    }
+
+    /// Checks that this version of the program may add packages to the suite. Packages that were made by different
+    /// versions cannot be made again from one list, because each version has its own test runner.
+    ///
+    /// # Errors
+    /// Kind `Usage` if the suite has packages that another version made.
+    pub(super) fn require_this_program(&self) -> Result<()> {
+        if self.packages.is_empty() || self.program == PROGRAM {
+            return Ok(());
+        }
+        Err(Error::usage(format!("the suite was made with version {} of autoexperiment, not {PROGRAM}", self.program))
+            .hint("continue it with that version, or name another folder"))
     }
 
     /// Writes the list.
@@ -282,4 +303,32 @@ pub(super) fn digests(root: &Path, id: &str) -> Result<(BTreeMap<String, String>
 pub(super) fn differing(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
     let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     names.into_iter().filter(|name| one.get(*name) != other.get(*name)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_is_continued_only_by_the_version_that_made_it() {
+        let settings = FactorySettings {
+            most: 1,
+            seed: 0,
+            test_seconds: 5.0,
+            visible_tests: false,
+            least_score: 0.8,
+            mutants: 10,
+            doctests: false,
+            keep_examples: false,
+            documented: false,
+            examples: 8,
+        };
+        let mut list = FactoryList::new(settings);
+        list.program = "0.0.1".to_owned();
+        list.require_this_program().unwrap();
+        list.packages.push(PackageEntry::default());
+        assert!(list.require_this_program().unwrap_err().message.contains("made with version 0.0.1"));
+        list.program = PROGRAM.to_owned();
+        list.require_this_program().unwrap();
+    }
 }

@@ -18,6 +18,7 @@ use super::survey::{
     Circumstances, MOST_SECONDS, Plan, SpecialResults, StableTests, Survey, SurveyOptions, SurveyedTest, groups,
     stable, survey, within_budget,
 };
+use super::test_paths::is_test_path;
 use super::workshop::Workshop;
 use super::{PLAN, RUNNER};
 use crate::audit::Bench;
@@ -291,12 +292,14 @@ fn listed(candidate: &Candidate, released: Option<PartialDate>) -> ListedFunctio
 fn test_files(survey: &Survey, repo: &Path, layout: &Layout) -> Vec<String> {
     let is_test = |file: &String| {
         let path = Path::new(file);
-        let in_tests = path.iter().any(|part| part.to_string_lossy().starts_with("test") || part == "conftest.py");
+        // The runner lists only files that belong to tests, so any name that starts with `test` is enough here.
+        let in_tests =
+            is_test_path(path) || path.iter().any(|part| part.to_string_lossy().to_lowercase().starts_with("test"));
         !SHARED.contains(&file.as_str())
             && file != RUNNER
             && file != PLAN
             && repo.join(path).is_file()
-            && (in_tests || !layout.holds(path) || file.ends_with("_test.py") || file.ends_with("_tests.py"))
+            && (in_tests || !layout.holds(path))
     };
     survey.test_files.iter().filter(|file| is_test(file)).cloned().collect()
 }
@@ -315,4 +318,41 @@ fn fill_funnel(
     funnel.entered = examined.entered;
     funnel.candidates = examined.candidates.len();
     funnel.dropped.clone_from(&examined.refused);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn helpers_in_every_folder_for_tests_are_test_files_but_modules_of_the_package_are_not() {
+        let repo = tempfile::tempdir().unwrap();
+        let files = [
+            "p/_tests/helpers.py",
+            "p/unittests/data.json",
+            "p/unit_tests/conftest.py",
+            "p/Tests/helpers.py",
+            "p/core.py",
+            "setup.cfg",
+            "check_p.py",
+        ];
+        for file in files {
+            fs::create_dir_all(repo.path().join(file).parent().unwrap()).unwrap();
+            fs::write(repo.path().join(file), "").unwrap();
+        }
+        let listed = files.iter().map(|file| (*file).to_owned()).chain(["p/_tests/absent.py".to_owned()]);
+        let survey = Survey { test_files: listed.collect(), ..Survey::default() };
+        let mut found = test_files(&survey, repo.path(), &Layout::of_package("p"));
+        found.sort();
+        let expected = [
+            "check_p.py",
+            "p/Tests/helpers.py",
+            "p/_tests/helpers.py",
+            "p/unit_tests/conftest.py",
+            "p/unittests/data.json",
+        ];
+        assert_eq!(found, expected);
+    }
 }

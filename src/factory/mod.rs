@@ -36,6 +36,7 @@ mod requirement_files;
 mod requirements;
 mod source;
 mod survey;
+mod test_paths;
 mod vendored;
 mod version;
 mod workshop;
@@ -54,6 +55,7 @@ use crate::suite::Suite;
 use crate::workspace::remove_tree;
 pub use list::{FactoryList, FactorySettings, LIST, PackageEntry};
 pub use page::page;
+use rebuild::require_digests;
 use source::PackageSource;
 pub use source::packages;
 use workshop::Workshop;
@@ -116,13 +118,14 @@ impl Factory {
             return Err(Error::usage(format!("the suite in `{}` was made with other settings", folder.display()))
                 .hint("repeat the command with the settings in its `factory.json`, or name another folder"));
         }
+        let list = if list.packages.is_empty() { FactoryList::new(settings.clone()) } else { list };
         let suite = Suite::open(folder)?;
         let ids = list.packages.iter().filter(|entry| !entry.id.is_empty());
         let ids: BTreeMap<String, String> = ids.map(|entry| (entry.id.clone(), entry.package.clone())).collect();
         let jobs = jobs.max(1);
         let workshop = Workshop {
             suite,
-            settings: settings.clone(),
+            settings,
             machine,
             fetcher: source::Fetcher::default(),
             slots: (jobs / packages.clamp(1, jobs)).max(1),
@@ -130,21 +133,25 @@ impl Factory {
             earlier: OnceLock::new(),
             ids: ids.into(),
         };
-        Ok(Self { workshop: Arc::new(workshop), journal, jobs, list: FactoryList { settings, ..list }, _lock: lock })
+        Ok(Self { workshop: Arc::new(workshop), journal, jobs, list, _lock: lock })
     }
 
     /// Makes the tasks of these packages. Those that are in the list already are not made again. After each package,
     /// the list is written and the package's entry is passed to `on_done`.
     ///
     /// # Errors
-    /// Kind `Machine` if the list cannot be written. A package that gives no tasks is not an error; the reason is in
-    /// its entry.
+    /// Kind `Machine` if the list cannot be written; `Usage` if another version of this program made other packages of
+    /// the suite. A package that gives no tasks is not an error; the reason is in its entry.
     pub async fn make(
         mut self,
         asked: &[String],
         observer: Arc<dyn Observer>,
         mut on_done: impl FnMut(&PackageEntry),
     ) -> Result<FactoryList> {
+        let is_new = |package: &String| !self.list.packages.iter().any(|entry| entry.package == *package);
+        if asked.iter().any(is_new) {
+            self.list.require_this_program()?;
+        }
         let mut entries: BTreeMap<String, PackageEntry> =
             std::mem::take(&mut self.list.packages).into_iter().map(|entry| (entry.package.clone(), entry)).collect();
         let todo: Vec<String> = asked.iter().filter(|package| !entries.contains_key(*package)).cloned().collect();
@@ -219,21 +226,42 @@ impl Factory {
     }
 
     /// Makes the suite that a list describes once more: fetches the sources that the list names, and checks that the
-    /// digest of every file is the one in the list. Runs no code of the packages.
+    /// digest of every file is the one in the list. Runs no code of the packages. Continues a suite that was made from
+    /// the same list only in part. After each package, its entry is added to the suite's own list.
     ///
     /// # Errors
-    /// One error per package whose sources cannot be fetched or whose files differ.
-    pub async fn rebuild(mut self, list: FactoryList, observer: &dyn Observer) -> Result<FactoryList> {
+    /// Kind `Usage` if the suite has packages that the list does not have, and one error per package whose sources
+    /// cannot be fetched or whose files differ. The suite gets neither files nor an entry of such a package.
+    pub async fn rebuild(mut self, mut list: FactoryList, observer: &dyn Observer) -> Result<FactoryList> {
+        let finished = std::mem::take(&mut self.list.packages);
+        if let Some(other) = finished.iter().find(|entry| !list.packages.contains(entry)) {
+            return Err(Error::usage(format!("the suite has a package `{}` that is not in the list", other.package))
+                .hint("give the name of a new folder"));
+        }
+        let root = self.workshop.suite.root().to_owned();
         let mut errors = Vec::new();
-        for entry in list.packages.iter().filter(|entry| entry.measured.is_some()) {
-            observer.on(RunEvent::Stage(crate::run::event::Stage::new("making", &entry.package)));
-            errors.extend(self.workshop.rebuild(entry).await.err().map(|error| {
+        let listed = std::mem::take(&mut list.packages);
+        self.list = list;
+        for entry in listed {
+            let is_finished = finished.contains(&entry);
+            let made = if entry.measured.is_none() {
+                Ok(())
+            } else if is_finished {
+                require_digests(&root, &entry)
+            } else {
+                observer.on(RunEvent::Stage(crate::run::event::Stage::new("making", &entry.package)));
+                self.workshop.rebuild(&entry).await
+            };
+            let is_made = made.is_ok() || is_finished;
+            errors.extend(made.err().map(|error| {
                 let message = format!("package `{}`: {}", entry.package, error.message);
                 Error { message, ..error }
             }));
+            if is_made {
+                self.list.packages.push(entry);
+                self.list.save(&root.join(LIST))?;
+            }
         }
-        let root = self.workshop.suite.root().to_owned();
-        self.list = list;
         self.list.save(&root.join(LIST))?;
         let html = root.join("factory.html");
         fs::write(&html, page(&self.list)?).map_err(|error| Error::io("write", &html, error))?;

@@ -10,7 +10,7 @@ use super::layout::{self, Layout};
 use super::list::{PackageEntry, digests, minutes_since};
 use super::prepare::Prepared;
 use super::refresh::EarlierVersion;
-use super::source::{PackageSource, SourceRecord, Unpacked};
+use super::source::{PackageSource, SourceRecord, Unpacked, tags_in_repository};
 use super::workshop::Workshop;
 use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
@@ -46,9 +46,7 @@ impl Workshop {
         if !has_tests(&found.folder) {
             found = self.repository_sources(&source, &found, &layout, &scratch.path().join("repository")).await?;
             entry.source = Some(found.record.clone());
-            let version = layout.version.clone();
-            layout = layout::find(&found.folder)?;
-            layout.version = version;
+            layout = layout::find(&found.folder)?.with_name_and_version(&layout.name, &layout.version)?;
         }
         let id = self.take_id(asked, &layout);
         entry.id.clone_from(&id);
@@ -71,6 +69,10 @@ impl Workshop {
     }
 
     /// Gets the sources from the repository that the package's metadata names. Used for an archive without tests.
+    ///
+    /// # Errors
+    /// Kind `Suite` if the repository does not exist or has no tests of this version; `Machine` if its host does not
+    /// answer.
     async fn repository_sources(
         &self,
         source: &PackageSource,
@@ -88,16 +90,22 @@ impl Workshop {
         let Some(address) = repository(&found.folder) else {
             return Err(refused(", and its metadata names no repository"));
         };
-        for tag in [format!("v{}", layout.version), layout.version.clone()] {
-            let target = into.join(&tag);
+        let names = [format!("v{}", layout.version), layout.version.clone()];
+        let tags = match tags_in_repository(&address, &names).await {
+            Err(error) if error.kind == FailureKind::Suite => {
+                return Err(refused(", and the repository that its metadata names does not exist"));
+            }
+            answer => answer?,
+        };
+        for (number, tag) in tags.iter().enumerate() {
             let git = PackageSource::Git(format!("{address}@{tag}"));
-            if let Ok(unpacked) = self.fetcher.get(&git, &target, None).await
-                && has_tests(&unpacked.folder)
-            {
-                return Ok(unpacked);
+            match self.fetcher.get(&git, &into.join(number.to_string()), None).await {
+                Ok(unpacked) if has_tests(&unpacked.folder) => return Ok(unpacked),
+                Err(error) if error.kind == FailureKind::Machine => return Err(error),
+                Ok(_) | Err(_) => {}
             }
         }
-        Err(refused(", and the repository that its metadata names cannot be reached or has none of this version"))
+        Err(refused(", and the repository that its metadata names has no tag of this version with tests"))
     }
 
     /// Reads the sources of the older version that this package is compared with, if there is one.

@@ -43,7 +43,7 @@ impl Workshop {
         for results in gold.results.values_mut() {
             results.retain(|group, _| needed.contains(group));
         }
-        let functions = self.with_passages(prepared, functions, &gold);
+        let functions = self.with_passages(prepared, test_files, functions, &gold);
         self.write_paper(prepared, test_files, &used, &functions, Some(&gold))?;
         let paper = suite.paper_dir(id);
         gold.save(&paper.join("gold.json"))?;
@@ -105,8 +105,14 @@ impl Workshop {
     }
 
     /// Adds to each function the headings of the paper's text that contain the function's name.
-    fn with_passages(&self, prepared: &Prepared, functions: Vec<ListedFunction>, gold: &Gold) -> Vec<ListedFunction> {
-        let text = GoldValues::of(Some(gold)).hide(&self.document(prepared, &functions));
+    fn with_passages(
+        &self,
+        prepared: &Prepared,
+        test_files: &[String],
+        functions: Vec<ListedFunction>,
+        gold: &Gold,
+    ) -> Vec<ListedFunction> {
+        let text = GoldValues::of(Some(gold)).hide(&self.document(prepared, test_files, &functions));
         let headings: Vec<&str> =
             text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim()).collect();
         let named = |function: &ListedFunction| -> Vec<String> {
@@ -126,11 +132,11 @@ impl Workshop {
         functions.into_iter().map(|function| ListedFunction { passages: named(&function), ..function }).collect()
     }
 
-    fn document(&self, prepared: &Prepared, functions: &[ListedFunction]) -> String {
+    fn document(&self, prepared: &Prepared, test_files: &[String], functions: &[ListedFunction]) -> String {
         let masked: BTreeSet<String> = functions.iter().map(|function| function.at.clone()).collect();
         let repo = prepared.draft.suite().repo_dir(prepared.draft.id());
-        let keep = self.settings.keep_examples;
-        documentation::write(&prepared.sources, &repo, &prepared.layout, &prepared.facts, &masked, keep).text
+        let (sources, layout, facts) = (&prepared.sources, &prepared.layout, &prepared.facts);
+        documentation::write(sources, &repo, layout, facts, test_files, &masked, self.settings.keep_examples).text
     }
 
     /// Writes manifest and text. If `gold` is given, its values are removed from both.
@@ -167,6 +173,6 @@ impl Workshop {
             published: prepared.record.first_released,
         };
         prepared.draft.write("paper.toml", &manifest.text())?;
-        prepared.draft.write("paper.md", &values.hide(&self.document(prepared, functions)))
+        prepared.draft.write("paper.md", &values.hide(&self.document(prepared, test_files, functions)))
     }
 }

@@ -1,11 +1,12 @@
 //! Writes a package's repo and locks and builds its env.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::about::python_range;
 use super::examples::{source_without_outputs, without_outputs};
-use super::index::normalised;
+use super::index::{is_package_name, normalised};
 use super::layout::Layout;
 use super::list::{FactorySettings, PackageEntry};
 use super::refresh::EarlierVersion;
@@ -21,11 +22,12 @@ use crate::draft::manifest::CompiledCode;
 use crate::draft::metadata::{self, facts};
 use crate::draft::repo::{CopyRules, copy};
 use crate::draft::{Draft, environment};
-use crate::error::{Error, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::masked::build::tag;
 use crate::run::event::{Observer, RunEvent, Stage};
 
-/// Files of tests. `autoexperiment new` does not copy them, but `autoexperiment factory` does.
+/// Files of tests, in whatever case their names are written. `autoexperiment new` does not copy them, but
+/// `autoexperiment factory` does.
 const TESTS: [&str; 10] = [
     "**/tests",
     "**/test",
@@ -53,6 +55,28 @@ const LEFT_OUT: [&str; 12] = [
     "HISTORY*",
     "NEWS*",
     "*.ipynb",
+];
+
+/// Parts of the errors in which pip says that requirements can never be installed. All other errors of pip may be due
+/// to the network, the index or this machine.
+const PIP_REFUSALS: [&str; 17] = [
+    "No matching distribution found",
+    "Could not find a version that satisfies",
+    "ResolutionImpossible",
+    "conflicting dependencies",
+    "resolution-too-deep",
+    "ResolutionTooDeep",
+    "Requires-Python",
+    "requires a different Python",
+    "Invalid requirement",
+    "Double requirement given",
+    "cannot depend on packages",
+    "is not a supported wheel on this platform",
+    "has an invalid wheel",
+    "not a valid wheel filename",
+    "has invalid metadata",
+    "has inconsistent",
+    "metadata-generation-failed",
 ];
 
 /// A repo that is ready for its tests.
@@ -132,8 +156,12 @@ impl Workshop {
         })
     }
 
-    /// Locks the env. Whenever pip fails, drops the requirements that pip's error names, or all requirements of the tests
-    /// if it names none, and tries again. Returns `environment.yml`, and the dropped requirements that pip named.
+    /// Locks the env. Whenever pip says that requirements cannot be installed, drops the requirements that pip's error
+    /// names, or all requirements of the tests if it names none, and tries again. Returns `environment.yml`, and the
+    /// dropped requirements that pip named.
+    ///
+    /// # Errors
+    /// Kind `Suite` if the requirements can never be installed; `Machine` if pip failed for another reason.
     async fn lock(
         &self,
         draft: &mut Draft,
@@ -142,6 +170,7 @@ impl Workshop {
         needed: &mut Requirements,
     ) -> Result<(String, Vec<String>)> {
         let (mut without_tests, mut without_wheels) = (false, Vec::new());
+        let mut tried_again = BTreeSet::new();
         loop {
             let yml = environment::yml(id, python, &needed.all());
             draft.write_env(&yml)?;
@@ -156,8 +185,16 @@ impl Workshop {
                 }
                 Err(error) => {
                     let message = error.to_string();
-                    if message.contains("does not answer") || message.contains("disk is full") {
-                        return Err(error);
+                    if is_passing(&error) {
+                        return Err(Error { kind: FailureKind::Machine, ..error });
+                    }
+                    // pip also says that a package has no versions if the index answers with a server error. So ask
+                    // the index. If it lists wheels of the package, run pip once more before believing pip.
+                    if let Some(name) = without_versions(&message)
+                        && tried_again.insert(name.clone())
+                        && self.fetcher.has_wheel(&name).await?
+                    {
+                        continue;
                     }
                     let named = needed.drop_named(&message);
                     if !named.is_empty() {
@@ -183,6 +220,39 @@ impl Workshop {
     }
 }
 
+/// Whether locking an env may succeed the next time: pip did not say that the requirements can never be installed, or a
+/// download was broken.
+fn is_passing(error: &Error) -> bool {
+    let is_refusal = PIP_REFUSALS.iter().any(|said| error.message.contains(said));
+    (error.kind == FailureKind::Machine && !is_refusal) || error.message.contains("does not match its hash")
+}
+
+/// Returns the name of the package of which pip found no version at all, according to pip's error.
+fn without_versions(message: &str) -> Option<String> {
+    let line = message.lines().find(|line| line.contains("(from versions: none)"))?;
+    let (_, requirement) = line.split_once("satisfies the requirement ")?;
+    Some(name_of(requirement)).filter(|name| is_package_name(name))
+}
+
+/// Returns the rules for copying a package's sources: with the tests, without documents.
+fn copy_rules() -> Result<CopyRules> {
+    let left_out: Vec<String> = LEFT_OUT.iter().map(|glob| (*glob).to_owned()).collect();
+    CopyRules::new(&TESTS.map(any_case), &left_out)
+}
+
+/// Returns a glob that matches the same paths in any case.
+fn any_case(glob: &str) -> String {
+    let mut text = String::new();
+    for c in glob.chars() {
+        if c.is_ascii_alphabetic() {
+            text.extend(['[', c.to_ascii_lowercase(), c.to_ascii_uppercase(), ']']);
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
 /// Writes the plan of the tests into a repo.
 pub(super) fn write_plan(repo: &Path, plan: &Plan) -> Result<()> {
     let (path, bytes) = plan.file();
@@ -202,8 +272,7 @@ pub(super) fn library_files(repo: &Path) -> Vec<String> {
 /// Copies the sources to the repo that agents get: with the tests and with the files that a build would have made,
 /// without documents and without outputs of examples.
 pub(super) fn write_repo(sources: &Path, repo: &Path, layout: &Layout, settings: &FactorySettings) -> Result<()> {
-    let owned = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>();
-    copy(sources, repo, &CopyRules::new(&owned(&TESTS), &owned(&LEFT_OUT))?)?;
+    copy(sources, repo, &copy_rules()?)?;
     if !settings.keep_examples {
         for entry in fs::read_dir(repo).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().to_lowercase();
@@ -248,4 +317,61 @@ fn refuse_itself(env: &Path, layout: &Layout) -> Result<()> {
 fn folder_bytes(folder: &Path) -> u64 {
     let files = walkdir::WalkDir::new(folder).into_iter().flatten().filter(|entry| entry.file_type().is_file());
     files.filter_map(|entry| entry.metadata().ok()).map(|data| data.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_are_copied_in_whatever_case_the_name_of_their_folder_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        let tests = ["Tests/test_a.py", "p/Test/data.txt", "p/tests/x.py", "p/Test_b.py", "TESTING/conftest.py"];
+        for file in tests.iter().chain(&["p/__init__.py", "docs/index.py"]) {
+            fs::create_dir_all(from.join(file).parent().unwrap()).unwrap();
+            fs::write(from.join(file), "").unwrap();
+        }
+        copy(&from, &to, &copy_rules().unwrap()).unwrap();
+        for file in tests {
+            assert!(to.join(file).is_file(), "{file}");
+        }
+        assert!(to.join("p/__init__.py").is_file() && !to.join("docs").exists());
+    }
+
+    #[test]
+    fn only_pips_statements_about_requirements_are_final() {
+        let machine =
+            |text: &str| Error::machine(format!("failed to find versions that fit together (exit status: 1)\n{text}"));
+        for text in [
+            "ERROR: No matching distribution found for numpy==99",
+            "ERROR: Cannot install a and b because these package versions have conflicting dependencies.",
+            "ERROR: Package 'a' requires a different Python: 3.10.1 not in '>=3.12'",
+            "ERROR: Invalid requirement: 'a=>1'",
+        ] {
+            assert!(!is_passing(&machine(text)), "{text}");
+        }
+        for text in [
+            "pip._vendor.urllib3.exceptions.ReadTimeoutError: HTTPSConnectionPool(host='x', port=443): Read timed out.",
+            "ERROR: HTTP error 503 while getting https://x/numpy-2.0-cp312.whl",
+            "the disk is full",
+            "",
+        ] {
+            assert!(is_passing(&machine(text)), "{text}");
+        }
+        let broken = Error::suite("failed to find versions: a download does not match its hash in the lock file");
+        assert!(is_passing(&broken) && !is_passing(&Error::suite("`a=>1` is not a requirement")));
+    }
+
+    #[test]
+    fn the_package_without_versions_is_read_from_pips_error() {
+        let said = |requirement: &str, versions: &str| {
+            format!(
+                "x\nERROR: Could not find a version that satisfies the requirement {requirement} (from versions: {versions})\n"
+            )
+        };
+        assert_eq!(without_versions(&said("My_Pkg[x]>=2 (from other)", "none")).as_deref(), Some("my-pkg"));
+        assert_eq!(without_versions(&said("numpy>=99", "1.0, 2.0")), None);
+        assert_eq!(without_versions("ERROR: Read timed out."), None);
+    }
 }

@@ -27,8 +27,8 @@ struct Step {
     /// Number of unguarded runs of all tests. An unguarded run runs each unaltered test once.
     unguarded: usize,
     /// Number of unguarded runs that also run altered tests: each test once for each way of altering the values that it
-    /// expects. To find tests that depend on earlier tests, these runs also run tests after altered tests, and without
-    /// earlier tests.
+    /// expects. To find tests that depend on earlier tests, these runs also run tests after altered tests, and each
+    /// part of a test file that verification may run without the other tests of the file.
     altered: usize,
 }
 
@@ -60,7 +60,8 @@ struct Runs<'a> {
     values: BTreeMap<&'a String, Value>,
     /// First outcome of each altered test. Later outcomes of the same altered test are compared with it.
     canaries: BTreeMap<String, Value>,
-    /// Tests that did not pass, and tests whose altered forms had different outcomes in different runs.
+    /// Tests that did not pass, tests whose altered forms had different outcomes in different runs, and tests of parts
+    /// for which an altered run had no time.
     failed: BTreeSet<String>,
     /// Tests that passed, but to which the package returned different values in different runs.
     varying: BTreeSet<String>,
@@ -72,6 +73,10 @@ impl<'a> Runs<'a> {
         // Tests whose values differ between the processes of one run.
         let varying = result.get("varying").and_then(Value::as_array).into_iter().flatten();
         self.varying.extend(varying.filter_map(|test| Some(test.as_str()?.to_owned())));
+        // Verification may run a part of a test file alone. Leave out tests for which no run has shown that they then
+        // pass.
+        let unfinished = result.get("unfinished").and_then(Value::as_array).into_iter().flatten();
+        self.failed.extend(unfinished.filter_map(|test| Some(test.as_str()?.to_owned())));
         for test in tests {
             let found = |key: &str| result.get(key).and_then(|all| all.get(test));
             let value = found("values").cloned().unwrap_or_default();

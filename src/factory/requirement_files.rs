@@ -101,7 +101,8 @@ pub(super) fn literal_list(code: &str, key: &str) -> Vec<String> {
     found.map(|one| one.as_str().trim().to_owned()).collect()
 }
 
-/// Returns the requirements in files such as `requirements-test.txt`, and in the files that these include.
+/// Returns the requirements in files such as `requirements-test.txt`, and in files that these include. Files outside of
+/// the package are not read.
 pub(super) fn listed_in_files(folder: &Path) -> Vec<String> {
     let mut files = Vec::new();
     for place in [folder.to_owned(), folder.join("requirements"), folder.join("tests"), folder.join("test")] {
@@ -116,10 +117,13 @@ pub(super) fn listed_in_files(folder: &Path) -> Vec<String> {
         }));
     }
     files.sort();
+    let Ok(root) = folder.canonicalize() else { return Vec::new() };
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     while let Some(path) = files.pop() {
-        if !seen.insert(path.clone()) {
+        // A file may include another by any path, such as `../../secret`.
+        let Ok(path) = path.canonicalize() else { continue };
+        if !path.starts_with(&root) || !path.is_file() || !seen.insert(path.clone()) {
             continue;
         }
         for line in fs::read_to_string(&path).unwrap_or_default().lines() {
@@ -133,4 +137,24 @@ pub(super) fn listed_in_files(folder: &Path) -> Vec<String> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_outside_of_the_package_are_not_read_as_lists_of_requirements() {
+        let folder = tempfile::tempdir().unwrap();
+        let package = folder.path().join("package");
+        fs::create_dir_all(&package).unwrap();
+        fs::write(folder.path().join("secret"), "a-secret\n").unwrap();
+        fs::write(package.join("other.txt"), "six\n").unwrap();
+        let absolute = folder.path().join("secret").display().to_string();
+        let text = format!("-r other.txt\n-r ../secret\n-r {absolute}\nmock\n");
+        fs::write(package.join("requirements-test.txt"), text).unwrap();
+        let mut found = listed_in_files(&package);
+        found.sort();
+        assert_eq!(found, ["mock", "six"]);
+    }
 }

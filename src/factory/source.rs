@@ -10,15 +10,19 @@ use sha2::{Digest, Sha256};
 use tokio::sync::OnceCell;
 
 use super::archive::unpack;
-use super::index::{Download, IndexClient};
+use super::index::{Download, IndexClient, is_package_name};
 use super::version::VersionRange;
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::suite::PartialDate;
 use crate::workspace::repo_digest;
 
-/// Time limit of copying a git repository.
-const CLONE: Duration = Duration::from_mins(3);
+/// Time limit of a git command, such as one that copies a repository.
+const GIT_LIMIT: Duration = Duration::from_mins(3);
+
+/// Protocols that git may use, in the form of `GIT_ALLOW_PROTOCOL`. All others are forbidden, because some of them,
+/// such as `ext::`, run a command that the address contains.
+const GIT_PROTOCOLS: &str = "https:http:ssh:git:file";
 
 /// A package as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,13 +113,9 @@ impl PackageSource {
         }
         let (name, version) =
             text.split_once("==").map_or((text, None), |(name, version)| (name, Some(version.trim())));
-        let is_name = |name: &str| {
-            let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-            ends(name.chars().next())
-                && ends(name.chars().last())
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
-        };
-        if !is_name(name.trim()) || version.is_some_and(|version| version.is_empty() || version.contains([' ', '/'])) {
+        if !is_package_name(name.trim())
+            || version.is_some_and(|version| version.is_empty() || version.contains([' ', '/']))
+        {
             return Err(Error::usage(format!("`{text}` is not a package"))
                 .hint("write `name`, `name==version`, a folder, an sdist's path, or a git repository's address"));
         }
@@ -146,6 +146,14 @@ impl Fetcher {
         self.index.get_or_try_init(IndexClient::open).await?.newest_within(name, range).await
     }
 
+    /// Whether an index lists a wheel of a package.
+    ///
+    /// # Errors
+    /// Kind `Machine` if an index does not answer.
+    pub(super) async fn has_wheel(&self, name: &str) -> Result<bool> {
+        self.index.get_or_try_init(IndexClient::open).await?.has_wheel(name).await
+    }
+
     /// Puts the sources into the new folder `into`. If `expected` is given, only sources with this digest are accepted.
     ///
     /// # Errors
@@ -161,7 +169,7 @@ impl Fetcher {
         let found = match source {
             PackageSource::Index(name, version) => {
                 let index = self.index.get_or_try_init(IndexClient::open).await?;
-                let download = index.sdist(name, version.as_deref(), digest).await?;
+                let download = index.sdist(name, version.as_deref(), expected).await?;
                 let folder = unpack(&download.file, &download.bytes, into)?;
                 let stem = download.file.trim_end_matches(".tar.gz").trim_end_matches(".zip");
                 let version = stem.rsplit('-').next().unwrap_or_default();
@@ -203,8 +211,7 @@ impl Fetcher {
     }
 }
 
-/// Copies a git repository. Git runs no hooks, fetches no submodules, and asks no questions, for example for a
-/// password.
+/// Copies a git repository, without its submodules.
 async fn clone(address: &str, into: &Path) -> Result<()> {
     // A tag contains neither a slash nor a colon. An `@` that is followed by one of them ends a user's name, as in
     // `ssh://user@host/repo`.
@@ -215,32 +222,93 @@ async fn clone(address: &str, into: &Path) -> Result<()> {
     if url.starts_with('-') || tag.is_some_and(|tag| tag.starts_with('-')) {
         return Err(Error::usage(format!("`{address}` is not an address")));
     }
-    let mut command = tokio::process::Command::new("git");
-    command.args(["-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "clone", "--quiet", "--depth=1"]);
+    let mut command = git();
+    command.args(["clone", "--quiet", "--depth=1"]);
     if let Some(tag) = tag {
         command.args(["--branch", tag]);
     }
     command.arg("--").arg(url).arg(into);
-    command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_LFS_SKIP_SMUDGE", "1").env("GIT_ASKPASS", "true");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
-    let failed = |why: String| {
-        Error::machine(format!("failed to copy the git repository: {why}"))
+    run_git(command).await.map(|_| ()).map_err(|said| {
+        Error::machine(format!("failed to copy the git repository: {}", last_line(&said)))
             .hint("check the network and the address, or give a folder or an sdist instead")
-    };
-    let output = tokio::time::timeout(CLONE, command.output())
-        .await
-        .map_err(|_| failed(format!("it took more than {} s", CLONE.as_secs())))?
-        .map_err(|error| failed(format!("git could not be started: {error}")))?;
-    if output.status.success() {
-        return Ok(());
+    })
+}
+
+/// Returns those of `names` that are tags or branches of a git repository.
+///
+/// # Errors
+/// Kind `Usage` if `address` is not an address; `Suite` if the host answers that it has no such repository; `Machine`
+/// if the host does not answer.
+pub(super) async fn tags_in_repository(address: &str, names: &[String]) -> Result<Vec<String>> {
+    if address.starts_with('-') {
+        return Err(Error::usage(format!("`{address}` is not an address")));
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(failed(said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()))
+    let mut command = git();
+    command.args(["ls-remote", "--quiet", "--", address]).args(names);
+    let listed = run_git(command).await.map_err(|said| {
+        if is_denial(&said) {
+            Error::suite(format!("there is no git repository at `{address}`"))
+        } else {
+            Error::machine(format!("failed to ask for the tags of a git repository: {}", last_line(&said)))
+                .hint("check the network, and repeat the command")
+        }
+    })?;
+    let references: Vec<&str> = listed.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+    let exists = |name: &&String| {
+        ["refs/tags/", "refs/heads/"].iter().any(|kind| references.contains(&format!("{kind}{name}").as_str()))
+    };
+    Ok(names.iter().filter(exists).cloned().collect())
+}
+
+/// Returns a git command that runs no hooks, asks no questions (for example for a password), writes its messages in
+/// English, and uses only the protocols in [`GIT_PROTOCOLS`].
+fn git() -> tokio::process::Command {
+    let mut command = tokio::process::Command::new("git");
+    command.args(["-c", "core.hooksPath=/dev/null"]);
+    command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_LFS_SKIP_SMUDGE", "1").env("GIT_ASKPASS", "true");
+    command.env("GIT_ALLOW_PROTOCOL", GIT_PROTOCOLS).env("LC_ALL", "C");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command
+}
+
+/// Runs a git command. Returns its output or, if it fails, its messages.
+async fn run_git(mut command: tokio::process::Command) -> Result<String, String> {
+    let output = tokio::time::timeout(GIT_LIMIT, command.output())
+        .await
+        .map_err(|_| format!("it took more than {} s", GIT_LIMIT.as_secs()))?
+        .map_err(|error| format!("git could not be started: {error}"))?;
+    let said = if output.status.success() { &output.stdout } else { &output.stderr };
+    let said = String::from_utf8_lossy(said).into_owned();
+    if output.status.success() { Ok(said) } else { Err(said) }
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim()
+}
+
+/// Whether git's messages say that the host answered, and has no repository at this address that everybody can read.
+fn is_denial(said: &str) -> bool {
+    // These statuses may be due to the network, the time or too many requests.
+    const PASSING: [&str; 6] = ["403", "407", "408", "421", "425", "429"];
+    let said = said.to_lowercase();
+    let status = said.split_once("the requested url returned error: ").map(|(_, status)| status.get(..3).unwrap_or(""));
+    status.is_some_and(|status| status.starts_with('4') && !PASSING.contains(&status))
+        || said.lines().any(|line| line.contains("repository") && line.contains("not found"))
+        || [
+            "does not appear to be a git repository",
+            "is this a git repository?",
+            "authentication failed",
+            "could not read username",
+            "unable to update url base from redirection",
+        ]
+        .iter()
+        .any(|part| said.contains(part))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::FailureKind;
 
     #[test]
     fn package_names_archives_and_git_addresses_are_told_apart() {
@@ -262,5 +330,63 @@ mod tests {
         assert_eq!(packages(&[list.display().to_string(), "idna==3.7".into()]).unwrap(), ["six", "idna==3.7"]);
         fs::write(&list, "# nothing\n").unwrap();
         assert!(packages(&[list.display().to_string()]).is_err());
+    }
+
+    /// Makes a git repository with one commit that has the tag `v1.0`.
+    fn repository(folder: &Path) {
+        for arguments in [
+            ["init", "--quiet", "--initial-branch=main"].as_slice(),
+            &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "--message=a"],
+            &["tag", "v1.0"],
+        ] {
+            let status = std::process::Command::new("git").args(arguments).current_dir(folder).status().unwrap();
+            assert!(status.success());
+        }
+    }
+
+    #[tokio::test]
+    async fn only_the_tags_that_a_git_repository_has_are_returned() {
+        let folder = tempfile::tempdir().unwrap();
+        repository(folder.path());
+        let names = ["v1.0".to_owned(), "1.0".to_owned(), "main".to_owned()];
+        let address = folder.path().display().to_string();
+        assert_eq!(tags_in_repository(&address, &names).await.unwrap(), ["v1.0", "main"]);
+    }
+
+    #[tokio::test]
+    async fn a_host_that_does_not_answer_is_not_a_repository_that_does_not_exist() {
+        let names = ["v1.0".to_owned()];
+        let folder = tempfile::tempdir().unwrap();
+        let absent = folder.path().join("absent").display().to_string();
+        assert_eq!(tags_in_repository(&absent, &names).await.unwrap_err().kind, FailureKind::Suite);
+        for said in [
+            "remote: Repository not found.\nfatal: repository 'https://h/a/b/' not found",
+            "fatal: Authentication failed for 'https://h/a/b/'",
+            "fatal: unable to access 'https://h/a/b/': The requested URL returned error: 410",
+        ] {
+            assert!(is_denial(said), "{said}");
+        }
+        for said in [
+            "fatal: unable to access 'https://h/a/b/': Could not resolve host: h",
+            "fatal: unable to access 'https://h/a/b/': The requested URL returned error: 503",
+            "fatal: unable to access 'https://h/a/b/': The requested URL returned error: 429",
+            "it took more than 180 s",
+        ] {
+            assert!(!is_denial(said), "{said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_of_a_git_repository_is_neither_an_option_nor_a_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = folder.path().join("made");
+        let into = folder.path().join("clone");
+        let command = format!("ext::touch {}", made.display());
+        let option = format!("--upload-pack=touch {}", made.display());
+        for address in [command, option] {
+            assert!(clone(&address, &into).await.is_err());
+            assert!(tags_in_repository(&address, &[]).await.is_err());
+        }
+        assert!(!made.exists());
     }
 }

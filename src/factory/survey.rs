@@ -68,7 +68,8 @@ pub(super) struct SpecialResults {
     pub(super) iterating: BTreeSet<String>,
     /// Functions that return a match of a regular expression. A right solution may return `True` instead.
     pub(super) matching: BTreeSet<String>,
-    /// Functions with a cache. They run more often in a solution without a cache, so equal results count once per test.
+    /// Functions with a cache. A test's call enters one only if nothing has called it with the same arguments before, so
+    /// their results are left out.
     pub(super) caching: BTreeSet<String>,
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::VENDORED;
+use super::index::is_package_name;
 use super::layout::{self, Layout};
 use super::requirement_files::declared;
 use super::requirements::{self, Requirements, name_of};
@@ -67,7 +68,8 @@ fn name_and_range(requirement: &str) -> Option<(String, VersionRange)> {
     let wanted = requirement.split(';').next().unwrap_or_default().replace([' ', '(', ')'], "");
     let end = wanted.find(['=', '<', '>', '!', '~', '[']).unwrap_or(wanted.len());
     let (name, range) = wanted.split_at(end);
-    Some((name.to_owned(), VersionRange::parse(range)?))
+    let range = VersionRange::parse(range).filter(|_| is_package_name(name))?;
+    Some((name.to_owned(), range))
 }
 
 /// Copies the modules in the sources of a requirement, with their metadata, into the repo.
@@ -102,7 +104,9 @@ mod tests {
         ] {
             assert_eq!(name_and_range(text), Some(("a".to_owned(), VersionRange::parse(range).unwrap())), "{text}");
         }
-        assert_eq!(name_and_range("a[x]>=1"), None);
+        for text in ["a[x]>=1", "", ">=1", "a/../b"] {
+            assert_eq!(name_and_range(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -14,9 +14,18 @@ pub(super) struct Version {
     stage: (i8, u64),
 }
 
+/// Whether a text consists only of characters that versions have. Such a text can be part of a file name or of the name
+/// of a tag.
+pub(super) fn has_version_characters(text: &str) -> bool {
+    !text.contains("..") && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '!' | '-' | '_'))
+}
+
 impl Version {
     /// Parses a version; `None` if the text is not one.
     pub(super) fn parse(text: &str) -> Option<Self> {
+        if !has_version_characters(text.trim()) {
+            return None;
+        }
         let lower = text.trim().to_lowercase();
         let plain = lower.split('+').next().unwrap_or_default().trim_start_matches('v');
         let (epoch, plain) =
@@ -152,7 +161,9 @@ mod tests {
         assert!(parsed.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(Version::parse("1.0").unwrap().is(&Version::parse("1.0.0").unwrap()));
         assert!(!Version::parse("1.0rc1").unwrap().is_stable() && Version::parse("1.0.post1").unwrap().is_stable());
-        assert_eq!(Version::parse("tip"), None);
+        for text in ["tip", "1.0rc1/../x", "1.0rc1://x", "1..0"] {
+            assert_eq!(Version::parse(text), None, "{text}");
+        }
     }
 
     #[test]

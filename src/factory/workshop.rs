@@ -1,6 +1,7 @@
 //! Settings, caches and other resources shared by all packages of one `factory` command.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
@@ -8,6 +9,7 @@ use tokio::sync::Semaphore;
 use super::JOURNAL;
 use super::list::FactorySettings;
 use super::source::{Fetcher, SourceRecord};
+use crate::draft::require_id;
 use crate::error::{Error, Result};
 use crate::run::machine::Machine;
 use crate::suite::Suite;
@@ -42,11 +44,46 @@ impl Workshop {
     }
 
     /// Removes the unfinished files of a package that a killed process left.
+    ///
+    /// # Errors
+    /// Same as [`remove_package`].
     pub(super) fn remove_unfinished(&self, id: &str) -> Result<()> {
-        for part in ["papers", "repos", "envs"] {
-            let folder = self.suite.root().join(part).join(id);
-            crate::workspace::remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
+        remove_package(self.suite.root(), id)
+    }
+}
+
+/// Removes the files of a package from the suite in the folder `root`.
+///
+/// # Errors
+/// Kind `Usage` if the id is invalid, for example a path; `Machine` if a folder cannot be removed.
+fn remove_package(root: &Path, id: &str) -> Result<()> {
+    require_id(id)?;
+    for part in ["papers", "repos", "envs"] {
+        let folder = root.join(part).join(id);
+        crate::workspace::remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_the_folders_of_one_package_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("suite");
+        let other = folder.path().join("project");
+        for path in [root.join("papers/a"), root.join("repos/a"), root.join("papers/b"), other.clone()] {
+            fs::create_dir_all(path).unwrap();
         }
-        Ok(())
+        for id in ["", ".", "..", "../../project", other.to_str().unwrap(), "a/../b"] {
+            assert!(remove_package(&root, id).unwrap_err().message.contains("is not a valid id"), "{id}");
+        }
+        assert!(other.is_dir() && root.join("papers/a").is_dir() && root.join("papers/b").is_dir());
+        remove_package(&root, "a").unwrap();
+        assert!(!root.join("papers/a").exists() && !root.join("repos/a").exists() && root.join("papers/b").is_dir());
     }
 }

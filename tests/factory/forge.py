@@ -22,7 +22,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent / "src/factory"
 RUNNER = (SOURCE / "package_tests.py").read_bytes()
-FUNCTIONS = {"slug", "mean", "parse", "spans", "Box"}
+FUNCTIONS = {"slug", "mean", "parse", "spans", "entry", "entries", "terms", "headline", "Box"}
 WRONG = '\n\ndef slug(text):\n    return "wrong"\n\n\n'
 # Mounts a temporary file system on `/mnt`, makes everything else read-only, and starts the runner without a network.
 BOX = r"""

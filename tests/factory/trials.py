@@ -2,8 +2,10 @@
 
 import base64
 import builtins
+import contextlib
 import hashlib
 import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -307,7 +309,54 @@ VARIANTS = {
         "import functools\n\n@functools.lru_cache\ndef stored(n):\n    return [n]",
         "assert stored(1) == [1] and stored(1) == [1]; stored(2)",
         "def stored(n):\n    return [n]",
-        "def stored(n):\n    return [1]",
+        None,
+    ),
+    # The test's call of a function with a cache enters it only if the function under test has not called it.
+    "rendered": (
+        "import functools\n\n@functools.lru_cache\ndef parsed(text):\n    return (text,)\n\n\n"
+        "def rendered(text):\n    return parsed(text)[0].upper()",
+        "from pkg import parsed; assert rendered('a') == 'A' and parsed('a') == ('a',)",
+        "import functools\n\n@functools.lru_cache\ndef parsed(text):\n    return (text,)\n\n\n"
+        "def rendered(text):\n    return text.upper()",
+        None,
+    ),
+    # A function with a cache in a module that only this test imports.
+    "late": (
+        "def late(n):\n    from more import halved\n\n    return halved(2 * n)",
+        "from more import halved; assert late(1) == 1 and halved(2) == 1",
+        "def late(n):\n    return n",
+        None,
+    ),
+    # Other tests of the file name the functions and classes that a `map` calls while a test iterates.
+    "lines": (
+        "def line(text):\n    return text.strip()\n\n\n"
+        "def lines(texts):\n    for text in texts:\n        yield line(text)",
+        "assert list(lines(['a ', 'b'])) == ['a', 'b']\n\n\n"
+        "def test_line():\n    from pkg import line; assert line(' a') == 'a'",
+        "def line(text):\n    return text.strip()\n\n\ndef lines(texts):\n    return map(line, texts)",
+        None,
+    ),
+    "points": (
+        "class Point:\n    def __init__(self, x):\n        self.x = x\n\n\n"
+        "def points(values):\n    for value in values:\n        yield Point(value)",
+        "assert [point.x for point in points([1, 2])] == [1, 2]\n\n\n"
+        "def test_point():\n    from pkg import Point; assert Point(3).x == 3",
+        "class Point:\n    def __init__(self, x):\n        self.x = x\n\n\n"
+        "def points(values):\n    return map(Point, values)",
+        None,
+    ),
+    # A function of the package has the name of one of pytest's. It calls the test's code, which calls the package.
+    "runtest": (
+        "def runtest(function):\n    return function()\n\n\ndef trebled(n):\n    return 3 * n",
+        "from pkg import trebled; assert runtest(lambda: trebled(2)) == 6",
+        "def runtest(function):\n    function()\n    return function()\n\n\ndef trebled(n):\n    return 3 * n",
+        None,
+    ),
+    "nameless": (
+        "Nameless = eval('type(\"Nameless\", (), {})', {})\n\n\ndef nameless(n):\n    return [n]",
+        "assert nameless(1) == [1]; nameless(2)",
+        None,
+        "Nameless = eval('type(\"Nameless\", (), {})', {})\n\n\ndef nameless(n):\n    return [1]",
     ),
     # The test's code is called more often, and calls the package.
     "applied": (
@@ -392,14 +441,20 @@ def variants():
 
     def surveyed(place, plan):
         code = "\n\n\n".join(one[place] or one[0] for one in VARIANTS.values())
-        return survey_of({"pkg.py": code, "tests/test_pkg.py": tests, "autoexperiment_package_tests.json": json.dumps(plan)})
+        more = "import functools\n\n\n@functools.lru_cache\ndef halved(n):\n    return n // 2\n"
+        files = {"pkg.py": code, "more.py": more, "tests/test_pkg.py": tests}
+        return survey_of({**files, "autoexperiment_package_tests.json": json.dumps(plan)})
 
     special = {}
     for test in surveyed(0, {}).values():
         for kind, functions in test["special_results"].items():
             special[kind] = sorted({*special.get(kind, []), *functions})
     named = {kind: [function.removeprefix("pkg.py::") for function in functions] for kind, functions in special.items()}
-    assert named == {"iterating": ["iterated", "listed", "zipped"], "matching": ["is_word"], "caching": ["stored"]}, named
+    assert named == {
+        "iterating": ["iterated", "lines", "listed", "points", "zipped"],
+        "matching": ["is_word"],
+        "caching": ["more.py::halved", "parsed", "stored"],
+    }, named
     first, right, wrong = (surveyed(place, {"special_results": special}) for place in (0, 2, 3))
     assert first["test_tripled"]["values"]["exact"] != NOTHING, first["test_tripled"]
     for name, one in VARIANTS.items():
@@ -481,6 +536,95 @@ SHARING = {
     "get early": "assert pkg.get('y') == 1",
     "square": "assert pkg.square(9) == 81 and pkg.square(3) == 9",
 }
+# Tests of which the last needs any one of the others: if it is run without them, or if they are altered and end early.
+ANY_OF_SEVERAL = [
+    {"a": "import pkg.sub", "b": "import pkg.sub", "c": "import pkg.sub", "d": "assert pkg.sub.f() == 1"},
+    {name: "assert pkg.square(2) == 4\n    pkg.put('x', 1)" for name in "abc"} | {"d": "assert pkg.get('x') == 1"},
+]
+
+
+def altered_run(tests, ids, runner=RUNNER.read_text()):
+    """The result of an altered run of the factory with these tests of a package."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        write(folder, {"pkg/__init__.py": STATE, "pkg/sub.py": "def f():\n    return 1\n", "tests/test_pkg.py": tests})
+        (folder / "autoexperiment_package_tests.py").write_text(runner)
+        plan = {"groups": {"all": ids}, "without_values": [], "seconds": {}}
+        (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan))
+        command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "run", "*"]
+        environment = {**os.environ, "PYTHONPATH": str(folder)}
+        ran = subprocess.run(
+            [*command, "--unguarded", "--altered"], env=environment, capture_output=True, text=True, timeout=300
+        )
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout)
+
+
+def any_of_several():
+    """A test that needs any one of several earlier tests is found in one run; tests of parts for which there is no time
+    are reported."""
+    for tests in ANY_OF_SEVERAL:
+        ids = [f"tests/test_pkg.py::test_{name}" for name in tests]
+        text = "import pkg\n" + "".join(f"\n\ndef test_{name}():\n    {body}\n" for name, body in tests.items())
+        result = altered_run(text, ids)
+        assert [name for name in ids if result["tests"][name] != "passed"] == ids[-1:], (tests, result)
+        assert "unfinished" not in result, result
+    runner = re.sub("(SECONDS_FOR_SHARED_STATE) = 480, 240, 120", r"\1 = 0, 240, 120", RUNNER.read_text())
+    result = altered_run(text, ids, runner)
+    assert result["unfinished"] == ids and set(result["tests"].values()) == {"passed"}, result
+    print("a test that needs any one of several tests: found")
+
+
+def parts():
+    """Guarded runs repeat only parts of files that were run when gold was recorded, in few processes."""
+    runner = {"__file__": str(RUNNER), "__name__": "runner"}
+    exec(compile(RUNNER.read_text(), "runner", "exec"), runner)
+    ran = []
+
+    def run(self, files, ids, *rest):
+        """Passes all tests, and records which ran together, and whether all are as they were written."""
+        ran.append((tuple(files), frozenset(ids)))
+        outcome = runner["Outcome"]()
+        values = {"exact": "#", "numbers": []}
+        outcome.tests = {name: {"outcome": "passed", "seconds": 0.0, "values": values, "entered": []} for name in ids}
+        return outcome
+
+    class Server:
+        def __init__(self, libraries):
+            pass
+
+        def stop(self):
+            pass
+
+    runner["Runner"].run, runner["Server"], runner["protect"] = run, Server, lambda: None
+    for files, functions in (1, 1), (1, 2), (2, 9), (3, 60), (7, 5), (40, 3):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            texts, ids = {}, []
+            for file in range(files):
+                path = f"tests/test_{file}.py"
+                texts[path] = "class TestOne:\n    def test_own(self): pass\n\nclass TestTwo(TestOne): pass\n\n"
+                texts[path] += "".join(f"def test_{one}(row): pass\n\n" for one in range(functions))
+                ids += [f"{path}::test_{one}[row{row}]" for one in range(functions) for row in range(2)]
+                ids += [f"{path}::{name}::test_own" for name in ("TestOne", "TestTwo")]
+            write(folder, texts)
+            # Two groups have rows of the same functions.
+            groups = {"odd": ids[::2], "even": ids[1::2]}
+            path = folder / "autoexperiment_package_tests.json"
+            path.write_text(json.dumps({"groups": groups, "without_values": [], "seconds": {}}))
+            go = lambda group, guarded, altered: runner["run"](str(folder), group, None, True, guarded, altered)
+            with contextlib.redirect_stderr(io.StringIO()):
+                go("*", False, True)
+                gold = set(ran)
+                for group, names in groups.items():
+                    tests_of = lambda file: frozenset(name for name in names if name.startswith(file + "::"))
+                    whole = {((file,), tests_of(file)) for file in texts}
+                    for _ in range(10):
+                        del ran[:]
+                        go(group, True, False)
+                        assert set(ran) <= gold | whole, (files, functions)
+                    assert len(ran) <= 9 * files + 12, (files, functions, len(ran))
+    print("parts of files that are repeated: they were run before")
 
 
 def shared_state():
@@ -495,18 +639,7 @@ def shared_state():
     )
     for tests, prefix in (functions, ""), (methods, "Tests::"):
         ids = [f"tests/test_pkg.py::{prefix}{name}" for name in names]
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            write(folder, {"pkg.py": STATE, "tests/test_pkg.py": tests})
-            plan = {"groups": {"all": ids}, "without_values": [], "seconds": {}}
-            (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan))
-            command = [sys.executable, "-B", "-I", str(folder / "autoexperiment_package_tests.py"), "run", "*"]
-            environment = {**os.environ, "PYTHONPATH": str(folder)}
-            ran = subprocess.run(
-                [*command, "--unguarded", "--altered"], env=environment, capture_output=True, text=True, timeout=300
-            )
-            assert ran.returncode == 0, ran.stderr
-            result = json.loads(ran.stdout)
+        result = altered_run(tests, ids)
         outcomes = dict(zip(SHARING, (result["tests"][name] for name in ids)))
         assert {name for name, outcome in outcomes.items() if outcome != "passed"} == {"get late", "get early"}, outcomes
         varying = [name for name, one in zip(SHARING, ids) if one in result["varying"] and outcomes[name] == "passed"]
@@ -571,6 +704,8 @@ def main():
     subtests()
     pauses()
     shared_state()
+    any_of_several()
+    parts()
     apart()
     variants()
     methods()

@@ -334,6 +334,16 @@ fn the_factory_makes_a_reproducible_suite_that_gold_passes_and_noop_fails_from_a
     assert_eq!(list(&lab, "tasks"), made);
     lab.ok(&["factory", "--from", "tasks/factory.json", "-o", "again"]);
     assert!(same(&lab.path("tasks"), &lab.path("again")));
+    // If a file differs from the list, the suite gets no files of the package. A repeat with the right list continues.
+    let mut changed = made.clone();
+    changed["packages"][0]["digests"]["papers/means-of-lists/paper.md"] = "0".into();
+    lab.write("changed.json", &changed.to_string());
+    let error = lab.fails(3, &["factory", "--from", "changed.json", "-o", "part"]);
+    assert!(error.contains("1 of its files differ from those in the list"), "{error}");
+    assert!(!lab.path("part/papers/means-of-lists").exists());
+    assert!(list(&lab, "part")["packages"].as_array().unwrap().is_empty());
+    lab.ok(&["factory", "--from", "tasks/factory.json", "-o", "part"]);
+    assert!(same(&lab.path("tasks"), &lab.path("part")));
     // If the sources change, the suite cannot be made from the list any more.
     lab.edit("package/src/means/__init__.py", "total = start()\n", "total = start() + 1\n");
     let error = lab.fails(3, &["factory", "--from", "tasks/factory.json", "-o", "other"]);

@@ -1,5 +1,7 @@
 """Functions for texts and numbers."""
 
+import functools
+
 
 def slug(text):
     """Returns the words of a text in lower case, joined by hyphens."""
@@ -33,6 +35,29 @@ def spans(text):
             begin = None
         elif begin is None:
             begin = place
+
+
+def entry(text):
+    """Reads `key=value`."""
+    key, _, value = text.partition("=")
+    return key.strip(), value.strip()
+
+
+def entries(text):
+    """Yields the entries of a text, one per line."""
+    for line in text.splitlines():
+        yield entry(line)
+
+
+@functools.lru_cache
+def terms(text):
+    """Returns the words of a text in lower case."""
+    return tuple(text.lower().split())
+
+
+def headline(text):
+    """Capitalizes the words of a text."""
+    return " ".join(term.capitalize() for term in terms(text))
 
 
 class Box:

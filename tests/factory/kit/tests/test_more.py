@@ -1,7 +1,7 @@
 import json
 import math
 
-from kit import mean, parse, slug, spans
+from kit import entries, entry, headline, mean, parse, slug, spans, terms
 
 
 def check(found, expected):
@@ -21,3 +21,13 @@ class TestHelpers:
     def test_many(self):
         for text, count in [("a b", 2), ("a", 1), ("", 0)]:
             assert len(list(spans(text))) == count
+
+    def test_entry(self):
+        assert entry("a = 1") == ("a", "1")
+
+    def test_entries(self):
+        assert list(entries("a=1\nb = 2")) == [("a", "1"), ("b", "2")]
+
+    def test_headline(self):
+        assert headline("one TWO") == "One Two"
+        assert terms("one TWO") == ("one", "two")
