@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::check::problems;
 use super::context::LAYERS;
-use super::judge::InstructionJudge;
+use super::judge::{InstructionJudge, gave_results};
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
 use super::program::{AnswerProgram, find};
@@ -137,6 +137,10 @@ impl Item for CommandItem {
             Some(AnswerProgram::Program(program)) => Map::from_iter([("program".to_owned(), program.code.into())]),
             Some(AnswerProgram::File(_)) | None => Map::new(),
         }
+    }
+
+    fn gave_results(&self, results: &Map<String, Value>) -> bool {
+        gave_results(results)
     }
 
     fn facts(&self) -> ItemFacts {

@@ -33,6 +33,11 @@ pub(super) fn run_record(results: &Map<String, Value>) -> Option<ProgramRecord> 
     serde_json::from_value(results.get(RUN)?.get("result")?.clone()).ok()
 }
 
+/// Whether the program succeeded in its first run. The other results are those of checks.
+pub(super) fn gave_results(results: &Map<String, Value>) -> bool {
+    run_record(results).is_some_and(|observed| observed.exit == Exit::Code(0))
+}
+
 /// The source of a program's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentSource {
@@ -569,6 +574,17 @@ mod tests {
         let mut results = Map::from_iter([(RUN.to_owned(), json!({ "result": record }))]);
         results.extend(changed.map(|changed| (CHANGED_RUN.to_owned(), changed)));
         judge.verified(&results)
+    }
+
+    #[test]
+    fn a_program_that_fails_gave_no_results_although_its_run_was_recorded() {
+        let results = |exit: Exit| {
+            let record = ProgramRecord { exit, ..record() };
+            let second = json!({ "error": "the result differs" });
+            Map::from_iter([(RUN.to_owned(), json!({ "result": record })), (CHANGED_RUN.to_owned(), second)])
+        };
+        assert!(gave_results(&results(Exit::Code(0))));
+        assert!(!gave_results(&results(Exit::Code(1))) && !gave_results(&results(Exit::TimedOut)));
     }
 
     #[test]

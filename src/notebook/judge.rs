@@ -25,6 +25,11 @@ pub(super) const REPLAY: &str = "replay";
 /// Id of the result that lists the packages and files of packages that verification could not restore.
 pub(super) const PACKAGES_CHECK: &str = "packages";
 
+/// Whether the harness's own run of the entry script gave values. The other results are those of checks.
+pub(super) fn gave_results(results: &Map<String, Value>) -> bool {
+    results.get(ENTRY).is_some_and(|outcome| outcome.get("result").is_some())
+}
+
 /// Returns the id of the check of a landmark, which is a sign of progress in the task.
 pub(super) fn landmark_id(id: &str) -> String {
     format!("landmark:{id}")
@@ -328,6 +333,15 @@ const fn one(flag: bool) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_solution_that_misses_a_landmark_or_fails_its_replay_gave_results_all_the_same() {
+        let error = json!({ "error": "why" });
+        let others = [landmark_id("x"), REPLAY.to_owned(), CHANGES.to_owned()].map(|id| (id, error.clone()));
+        let results = |entry: Value| others.iter().cloned().chain([(ENTRY.to_owned(), entry)]).collect::<Map<_, _>>();
+        assert!(gave_results(&results(json!({ "result": { "a": 1 } }))));
+        assert!(!gave_results(&results(error.clone())));
+    }
 
     #[test]
     fn a_value_passes_if_the_agent_submitted_it_and_a_run_by_the_harness_confirms_it() {

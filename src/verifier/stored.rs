@@ -11,10 +11,11 @@ use crate::error::{Error, FailureKind, Result};
 use crate::files::{Appender, json_lines};
 use crate::model::ledger::{Ledger, Payer, PayerLedger};
 use crate::model::{Quote, Usage};
+use crate::run::family::Item;
 use crate::run::{AttemptRecord, Catalogue, Store, scored};
+use crate::sample::Sample;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 /// A verifier's choice among the attempts of one agent at one sample.
@@ -302,9 +303,8 @@ pub(super) async fn verify_run(
             .find(first)
             .ok_or_else(|| Error::suite(format!("the suite does not have the item of sample `{}`", first.sample)))?;
         let question = item.question(&sample)?;
-        let answered = |answer: Option<&str>| item.answered(&sample, answer);
         let candidates: Vec<Candidate> =
-            group.records.iter().map(|record| candidate(store, record, &answered)).collect::<Result<_>>()?;
+            group.records.iter().map(|record| candidate(store, record, item, &sample)).collect::<Result<_>>()?;
         let votes = StoredVotes { case: &case, path: store.folder().join("votes.jsonl"), earlier: &earlier, cost_cap };
         let choice = verifier.choose(&question, &candidates, &votes).await.map_err(|error| match error.kind {
             FailureKind::Model => Error { message: format!("sample `{}`: {}", first.sample, error.message), ..error },
@@ -353,20 +353,15 @@ fn append(path: &Path, record: &impl Serialize) -> Result<()> {
     })
 }
 
-fn candidate(
-    store: &Store,
-    record: &AttemptRecord,
-    answered: &dyn Fn(Option<&str>) -> Map<String, Value>,
-) -> Result<Candidate> {
+fn candidate(store: &Store, record: &AttemptRecord, item: &dyn Item, sample: &Sample) -> Result<Candidate> {
     let path = store.diff(&record.agent, &record.sample, record.attempt);
     let patch = match std::fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Error::store(format!("failed to read `{}`", path.display())).because(error)),
     };
-    let answer = answered(record.answer.as_deref());
-    let runs =
-        (!record.results.is_empty()).then(|| record.results.values().all(|outcome| outcome.get("result").is_some()));
+    let answer = item.answered(sample, record.answer.as_deref());
+    let runs = (!record.results.is_empty()).then(|| item.gave_results(&record.results));
     Ok(Candidate { attempt: record.attempt, patch, answer, runs, pass: record.pass })
 }
 

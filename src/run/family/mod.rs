@@ -196,6 +196,11 @@ pub trait Item: Send + Sync {
     fn question(&self, sample: &Sample) -> Result<Question>;
     /// Parses an answer into values by the keys of [`Question::answers`]; unreadable values are left out.
     fn answered(&self, sample: &Sample, answer: Option<&str>) -> Map<String, Value>;
+    /// Whether an attempt's code gave results when the harness ran it, whether they are right or wrong. `results` are
+    /// those of verification, not empty.
+    fn gave_results(&self, results: &Map<String, Value>) -> bool {
+        results.values().all(|outcome| outcome.get("result").is_some())
+    }
     /// Facts about the item for pages.
     fn facts(&self) -> ItemFacts;
     /// The parts of a sample that an agent had to write, and the question it was asked.
