@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import dataclasses
 import json
 import os
 import signal
 import subprocess
+import threading
+import time
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 from urllib.parse import urlencode
 
-from ._errors import Error, failure
+from ._errors import Error, MachineError, failure
 from ._program import command, environment
 from ._websocket import WebSocket
 
-__all__ = ["Episodes", "EpisodeError", "EpisodeServer", "Step", "serve"]
+__all__ = ["Episodes", "EpisodeError", "EpisodeServer", "Step", "begin", "serve"]
+
+# Seconds between two requests for an episode while the server is full: at first, and at most.
+_PAUSES = (0.5, 5.0)
 
 
 class EpisodeError(Error):
@@ -42,13 +49,22 @@ class Step:
         return bool(self.metadata.get("truncated"))
 
     @property
+    def lost(self) -> bool:
+        """Whether the episode ended because the machine failed. It has no reward and says nothing about the learner."""
+        return self.done and self.reward is None
+
+    @property
     def tools(self) -> list[dict[str, Any]]:
         """The tools, after ``reset``: each with its name, description and the schema of its arguments."""
         return list(self.observation.get("tools", []))
 
 
 class Episodes:
-    """A session with a server. Calls and verdicts that take long are waited for."""
+    """A session with a server. Calls and verdicts that take long are waited for.
+
+    Threads take turns. After a request that was interrupted or failed, every further one raises :class:`MachineError`,
+    because an answer that arrives late would be taken for the answer to another request.
+    """
 
     def __init__(
         self,
@@ -58,11 +74,41 @@ class Episodes:
         token: str | None = None,
         timeout: float = 120.0,
     ) -> None:
-        self._socket = WebSocket(url, "/ws?" + urlencode({"client": client}), token, timeout)
+        self._address = (url, "/ws?" + urlencode({"client": client}), token, timeout)
+        self._turn = threading.Lock()
+        self._unusable: str | None = None
+        self._socket = WebSocket(*self._address)
 
-    def reset(self, **asked: Any) -> Step:
-        """Begins an episode: of a ``sample``; or of a ``paper``, ``n``, ``seed``, ``split`` or ``index``."""
-        return self._step("reset", {name: value for name, value in asked.items() if value is not None})
+    @property
+    def usable(self) -> bool:
+        """Whether the session can be used: it was not closed, and no request was interrupted or failed."""
+        return self._unusable is None
+
+    def reset(self, *, wait: float = 600.0, **asked: Any) -> Step:
+        """Begins an episode: of a ``sample``; or of a ``paper``, ``n``, ``seed``, ``split`` or ``index``.
+
+        While the server is full, asks again for at most ``wait`` seconds.
+        """
+        data = {name: value for name, value in asked.items() if value is not None}
+        until = time.monotonic() + wait
+        pause, most = _PAUSES
+        refused = False
+        while True:
+            try:
+                return self._step("reset", data)
+            except EpisodeError as error:
+                left = until - time.monotonic()
+                if error.kind != "CAPACITY_REACHED" or left <= 0:
+                    raise
+                refused = True
+                time.sleep(min(pause, left))
+                pause = min(2 * pause, most)
+            except MachineError:
+                # A server with too many connections refuses the request and then closes the connection.
+                if not refused:
+                    raise
+                refused = False
+                self._connect_again()
 
     def step(self, tool: str, arguments: Mapping[str, Any] | None = None, text: str = "") -> Step:
         """Calls a tool. ``text`` is what the learner wrote with the call, for the record."""
@@ -74,11 +120,14 @@ class Episodes:
 
     def state(self) -> dict[str, Any]:
         """The session's state."""
-        return self._ask("state", {})
+        with self._exclusive():
+            return self._ask(_message("state", {}))
 
     def close(self) -> None:
         """Leaves; an episode that has not ended counts as given up."""
-        self._socket.close()
+        if self._unusable is None:
+            self._unusable = "the session was closed"
+            self._socket.close()
 
     def __enter__(self) -> Episodes:
         return self
@@ -86,15 +135,39 @@ class Episodes:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _connect_again(self) -> None:
+        with self._turn:
+            self._socket = WebSocket(*self._address)
+            self._unusable = None
+
+    @contextlib.contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Makes other threads wait. If a request fails or is interrupted, ends the connection: its answer may still come."""
+        with self._turn:
+            if self._unusable is not None:
+                raise MachineError(self._unusable, "connect again, with a new session", code=5)
+            try:
+                yield
+            except EpisodeError:
+                raise
+            except BaseException as error:
+                self._unusable = "the connection was interrupted"
+                self._socket.abort()
+                if isinstance(error, (OSError, ValueError)):
+                    raise MachineError(f"the connection to the server failed: {error}", None, code=5) from error
+                raise
+
     def _step(self, kind: str, data: Mapping[str, Any]) -> Step:
-        found = self._ask(kind, data)
-        while found["observation"].get("pending"):
-            found = self._ask("step", {"tool": "wait"})
+        message = _message(kind, data)
+        with self._exclusive():
+            found = self._ask(message)
+            while found["observation"].get("pending"):
+                found = self._ask(_message("step", {"tool": "wait"}))
         shown = found["observation"]
         return Step(shown.get("text", ""), found["reward"], bool(found["done"]), shown, found.get("metadata") or {})
 
-    def _ask(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        self._socket.send(json.dumps({"type": kind, "data": data}))
+    def _ask(self, message: str) -> dict[str, Any]:
+        self._socket.send(message)
         answer = json.loads(self._socket.receive())
         if answer["type"] == "error":
             raise EpisodeError(answer["data"]["message"], answer["data"]["code"])
@@ -102,19 +175,41 @@ class Episodes:
         return found
 
 
-class EpisodeServer:
-    """A server that runs until it is closed. ``url`` is its address."""
+def _message(kind: str, data: Mapping[str, Any]) -> str:
+    return json.dumps({"type": kind, "data": data})
 
-    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+
+def begin(episodes: Episodes | None, connection: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[Episodes, Step]:
+    """Begins an episode. Connects first if there is no session, or if the session has ended, for example for being idle."""
+    if episodes is not None and episodes.usable:
+        try:
+            return episodes, episodes.reset(**asked)
+        except MachineError:
+            pass
+    episodes = Episodes(**connection)
+    try:
+        return episodes, episodes.reset(**asked)
+    except BaseException:
+        episodes.close()
+        raise
+
+
+class EpisodeServer:
+    """A server that runs until it is closed or this process ends. ``url`` is its address, ``token`` its secret if any."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, token: str | None = None) -> None:
         self._process = process
         self.url = url
+        self.token = token
+        atexit.register(self.close)
 
     def connect(self, client: str = "client") -> Episodes:
         """A session with this server."""
-        return Episodes(self.url, client=client)
+        return Episodes(self.url, client=client, token=self.token)
 
     def close(self) -> None:
         """Stops the server; running episodes are stored as cancelled."""
+        atexit.unregister(self.close)
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait()
@@ -139,9 +234,13 @@ def serve(
     jobs: int | None = None,
     reward: str = "pass",
     curriculum: float | None = None,
+    token: str | None = None,
     options: Sequence[str] = (),
 ) -> EpisodeServer:
-    """Starts ``autoexperiment serve`` on a free port of this machine. ``options`` are further ones of the command line."""
+    """Starts ``autoexperiment serve`` on a free port of this machine. ``options`` are further ones of the command line.
+
+    Clients must send the ``token``; by default it is ``AUTOEXPERIMENT_TOKEN`` of the environment, if that is set.
+    """
     numbers = [n] if isinstance(n, int) else list(n)
     arguments: list[str] = ["serve", *papers, "-n", ",".join(map(str, numbers)), "--reward", reward]
     if not any(option.split("=")[0] in ("--socket", "--listen", "--port") for option in options):
@@ -149,12 +248,21 @@ def serve(
     for option, value in (("--suite", suite), ("--runs", runs), ("--name", name), ("--jobs", jobs), ("--curriculum", curriculum)):
         if value is not None:
             arguments += [option, os.fspath(value) if isinstance(value, (str, Path)) else str(value)]
+    secret = _option("--token", options) or token or os.environ.get("AUTOEXPERIMENT_TOKEN")
     process = subprocess.Popen(
         command([*arguments, *options]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-        text=True, encoding="utf-8", env=environment(),
+        text=True, encoding="utf-8",
+        # Unlike its options, a process's environment is not shown to other users.
+        env={**environment(), **({} if secret is None else {"AUTOEXPERIMENT_TOKEN": secret})},
+        # Ctrl-C reaches only this process, which then stops the server once: a second signal would end it at once.
+        start_new_session=True,
     )
     assert process.stdout is not None and process.stderr is not None
-    url = process.stdout.readline().strip()
+    try:
+        url = process.stdout.readline().strip()
+    except BaseException:
+        process.terminate()
+        raise
     if not url:
         said = process.stderr.read()
         process.stdout.close()
@@ -162,12 +270,21 @@ def serve(
         raise failure(process.wait(), said)
     # What the server says later must not fill the pipe.
     _drain(process)
-    return EpisodeServer(process, url)
+    return EpisodeServer(process, url, secret)
+
+
+def _option(name: str, options: Sequence[str]) -> str | None:
+    """The value of an option of the command line; the last one counts."""
+    found = None
+    for place, option in enumerate(options):
+        if option.startswith(f"{name}="):
+            found = option.removeprefix(f"{name}=")
+        elif option == name and place + 1 < len(options):
+            found = options[place + 1]
+    return found
 
 
 def _drain(process: subprocess.Popen[str]) -> None:
-    import threading
-
     def read() -> None:
         try:
             for _ in process.stderr or ():

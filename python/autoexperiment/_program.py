@@ -13,7 +13,7 @@ from typing import Any, Sequence
 
 from ._errors import MachineError, failure
 
-__all__ = ["call", "call_json", "command", "environment", "program", "version"]
+__all__ = ["call", "call_json", "command", "environment", "lines_of", "program", "version"]
 
 
 def program() -> Path:
@@ -67,6 +67,11 @@ def call(arguments: Sequence[str | os.PathLike[str]], stdin: str | None = None) 
 def call_json(arguments: Sequence[str | os.PathLike[str]], stdin: str | None = None) -> Any:
     """The same for what it prints as JSON."""
     return json.loads(call(arguments, stdin))
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of JSON Lines. ``splitlines`` would also split at characters that JSON strings may contain, as U+2028."""
+    return [line for line in text.split("\n") if line]
 
 
 def version() -> str:

@@ -16,7 +16,7 @@ from typing import IO, Any, Callable, Iterable, Iterator, Union
 
 from ._errors import Error, Unfinished, UsageError, failure
 from ._notebook import agent_file
-from ._program import call, call_json, command, environment
+from ._program import call, call_json, command, environment, lines_of
 from ._progress import Progress
 from ._suite import StrPath, in_suite, named, numbers
 from ._tables import html_table
@@ -90,9 +90,12 @@ class Run:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The attempts as they are stored, one dictionary each."""
-        text = (self.folder / "attempts.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+        """The attempts as they are stored, one dictionary each.
+
+        A run made with ``--shard`` has a file for each process. It may hold two records of an attempt; reports count one.
+        """
+        texts = [file.read_text(encoding="utf-8") for file in sorted(self.folder.glob("attempts*.jsonl"))]
+        return [json.loads(line) for text in texts for line in lines_of(text) if line.endswith("}")]
 
     @property
     def attempts(self) -> Any:
@@ -153,7 +156,7 @@ class Run:
         """The events of one attempt, in the order in which they happened."""
         named = [] if agent is None else ["--agent", agent]
         text = call(["show", self.folder, f"{sample}.{attempt}", "--json", "--no-pager", *named])
-        return [json.loads(line) for line in text.splitlines()]
+        return [json.loads(line) for line in lines_of(text)]
 
     def resume(self, *, progress: bool | None = None) -> "Run":
         """Makes the attempts that have no verdict yet."""

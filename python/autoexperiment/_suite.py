@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, Sequence, Union
 
 from ._errors import UsageError
-from ._program import call, call_json
+from ._program import call, call_json, lines_of
 
 __all__ = ["Function", "Paper", "Sample", "Suite", "StrPath", "in_suite", "init", "list", "named", "numbers", "samples"]
 
@@ -140,7 +140,7 @@ def samples(
     arguments = ["sample", "-n", numbers(n), "--limit", str(limit), "--seed", str(seed), *in_suite(suite)]
     for paper in named(papers, "papers"):
         arguments += ["-p", paper]
-    lines = (json.loads(line) for line in call(arguments).splitlines())
+    lines = (json.loads(line) for line in lines_of(call(arguments)))
     return [Sample(it["sample"], it["paper"], it["n"], it["functions"], it["experiments"]) for it in lines]
 
 

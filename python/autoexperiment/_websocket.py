@@ -22,6 +22,16 @@ class WebSocket:
     def __init__(self, url: str, path: str, token: str | None, timeout: float) -> None:
         self._socket, host = _connect(url, timeout)
         self._unread = b""
+        try:
+            self._shake_hands(url, path, token, host)
+        except OSError as error:
+            self.abort()
+            raise MachineError(f"the server at `{url}` did not accept the connection: {error}", None, code=5) from error
+        except BaseException:
+            self.abort()
+            raise
+
+    def _shake_hands(self, url: str, path: str, token: str | None, host: str) -> None:
         key = base64.b64encode(os.urandom(16)).decode()
         lines = [
             f"GET {path} HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade",
@@ -33,7 +43,6 @@ class WebSocket:
         head = self._head()
         expected = base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
         if b" 101 " not in head.split(b"\r\n", 1)[0] + b" " or expected not in head:
-            self.close()
             first = head.split(b"\r\n", 1)[0].decode(errors="replace")
             raise MachineError(f"the server at `{url}` refused the connection: {first}", None, code=5)
 
@@ -69,6 +78,10 @@ class WebSocket:
             self._frame(_CLOSE, struct.pack("!H", 1000))
         except OSError:
             pass
+        self._socket.close()
+
+    def abort(self) -> None:
+        """Closes the connection without a message to the server, because a message may have been sent in part."""
         self._socket.close()
 
     def _frame(self, kind: int, payload: bytes) -> None:

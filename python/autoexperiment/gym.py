@@ -5,6 +5,8 @@
 
 An action is a call as JSON, ``{"tool": "command_line", "arguments": {"command": "ls"}}``. A text that is none counts as a
 malformed call, which the server answers with an error. ``info["tools"]`` describes the tools.
+
+An episode that is lost because the machine failed is truncated. Its reward is 0 and ``info["lost"]`` is true: leave it out.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from typing import Any
 
 import gymnasium
 
-from ._episodes import Episodes, Step
+from ._episodes import Episodes, Step, begin
+from ._errors import MachineError
 
 __all__ = ["AutoExperimentEnv", "Texts", "action"]
 
@@ -70,27 +73,36 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
         self._connection = {"url": url, "client": client, "token": token}
         self._asked = {"split": split, **asked}
         self._episodes: Episodes | None = None
+        self._last: Step | None = None
         self._shown = ""
         self.last: dict[str, Any] = {}
         """All metadata of the last step: the attempt's number and times, too."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
-        if self._episodes is None:
-            self._episodes = Episodes(**self._connection)  # type: ignore[arg-type]
         asked = {**self._asked, **(options or {})}
         if seed is not None and "index" not in asked:
             asked["seed"] = seed
-        first = self._episodes.reset(**asked)
+        self._episodes, first = begin(self._episodes, self._connection, asked)
+        self._last = first
         return self._seen(first), {**self._info(first), "tools": first.tools, "system": first.observation.get("system", "")}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        if self._episodes is None:
+        if self._episodes is None or self._last is None:
             raise gymnasium.error.ResetNeeded("call `reset` before `step`")
-        tool, arguments, text = _parsed(action)
-        step = self._episodes.step(tool, arguments, text)
-        truncated = step.done and step.truncated
+        # An episode that was lost before it began has ended, which only a step can report.
+        step = self._last if self._last.lost else self._call(action)
+        self._last = step
+        truncated = step.done and (step.truncated or step.lost)
         return self._seen(step), step.reward or 0.0, step.done and not truncated, truncated, self._info(step)
+
+    def _call(self, action: str) -> Step:
+        assert self._episodes is not None
+        tool, arguments, text = _parsed(action)
+        try:
+            return self._episodes.step(tool, arguments, text)
+        except MachineError as error:
+            return Step(f"The episode was lost: {error.message}", None, True, {}, {"lost": True})
 
     def render(self) -> str | None:  # type: ignore[override]
         return self._shown if self.render_mode == "ansi" else None
@@ -99,6 +111,7 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
         if self._episodes is not None:
             self._episodes.close()
             self._episodes = None
+            self._last = None
 
     def _info(self, step: Step) -> dict[str, Any]:
         """The metadata without what differs between equal episodes, which is in ``last``."""

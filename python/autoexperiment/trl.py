@@ -1,7 +1,7 @@
 """The environment class of TRL's ``GRPOTrainer(environment_factory=...)`` over ``autoexperiment serve``.
 
 TRL needs not be installed: it looks only at the methods. ``reset`` gets a row of the data set, the public methods are the
-model's tools, and ``get_reward`` is the reward.
+model's tools, and ``get_reward`` is the reward, or ``None`` for an episode that was lost because the machine failed.
 
 >>> from functools import partial
 >>> factory = partial(AutoExperimentEnvironment, "http://127.0.0.1:8000")
@@ -12,11 +12,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ._episodes import Episodes, Step
+from ._episodes import EpisodeError, Episodes, Step, begin
+from ._errors import Error
 
 __all__ = ["AutoExperimentEnvironment", "rows"]
 
 _ASKED = ("sample", "paper", "n", "seed", "split", "index")
+# Refusals of a call that are no failure of the server.
+_REFUSALS = ("EXECUTION_ERROR", "VALIDATION_ERROR")
 
 
 def rows(count: int, *, seed: int = 0, **asked: Any) -> list[dict[str, Any]]:
@@ -32,12 +35,13 @@ class AutoExperimentEnvironment:
         self._connection = {"url": url, "client": client, "token": token}
         self._episodes: Episodes | None = None
         self._last: Step | None = None
+        self._lost = False
 
     def reset(self, **row: Any) -> str | None:
         """Begins an episode of the row's ``sample``; or of its ``paper``, ``n``, ``seed``, ``split`` or ``index``."""
-        if self._episodes is None:
-            self._episodes = Episodes(**self._connection)  # type: ignore[arg-type]
-        first = self._episodes.reset(**{name: row[name] for name in _ASKED if row.get(name) is not None})
+        self._last, self._lost = None, False
+        asked = {name: row[name] for name in _ASKED if row.get(name) is not None}
+        self._episodes, first = begin(self._episodes, self._connection, asked)
         self._last = first
         return f"{first.observation.get('system', '')}\n\n{first.text}".strip()
 
@@ -86,18 +90,35 @@ class AutoExperimentEnvironment:
         """
         return self._call("submit", {"answer": answer})
 
-    def get_reward(self) -> float:
-        """The reward of the episode; an episode without an answer is given up and has none."""
+    def final_answer(self, answer: str) -> str:
+        """Does the same as `submit`, under the name that the task mentions.
+
+        Args:
+            answer: The results, a JSON object written as text: {"Experiment 1": {...}}.
+
+        Returns:
+            How the episode ended.
+        """
+        return self._call("submit", {"answer": answer})
+
+    def get_reward(self) -> float | None:
+        """The reward of the episode: 0 without an answer, and None, which the trainer masks, if the episode was lost."""
+        if self._lost:
+            return None
         if self._last is None or not self._last.done:
             return 0.0
-        return self._last.reward or 0.0
+        return self._last.reward
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> str:
         if self._episodes is None or self._last is None:
             raise RuntimeError("call `reset` first")
-        if self._last.done:
+        if self._last.done or self._lost:
             return "The episode is over."
         if not isinstance(arguments.get("answer", ""), str):
             arguments = {"answer": json.dumps(arguments["answer"])}
-        self._last = self._episodes.step(tool, arguments)
+        try:
+            self._last = self._episodes.step(tool, arguments)
+        except (Error, OSError) as error:
+            self._lost = not (isinstance(error, EpisodeError) and error.kind in _REFUSALS)
+            raise
         return self._last.text

@@ -20,6 +20,9 @@ __all__ = ["AutoExperimentTaskset"]
 
 # Tasks per request.
 _PART = 50
+# Refusals of a call that are no failure of the server.
+_REFUSALS = ("EXECUTION_ERROR", "VALIDATION_ERROR")
+_LOST = "the episode was lost to a failure of the machine"
 
 
 class ServerConfig(vf.ToolsetConfig):
@@ -52,6 +55,8 @@ class State(vf.State):
     """Whether the model has called a tool."""
     reward: float | None = None
     """The reward, once the episode has ended."""
+    lost: bool = False
+    """Whether the machine or the connection failed, so that the rollout says nothing about the model."""
 
 
 class Tools(vf.Toolset[ServerConfig, State]):
@@ -62,20 +67,43 @@ class Tools(vf.Toolset[ServerConfig, State]):
     async def setup_task(self, task: Data) -> None:
         self._sample = task.sample
         self._episodes: ae.Episodes | None = None
+        self._reward: float | None = None
+        self._lost = False
+        self._turn = asyncio.Lock()
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> str:
-        if self.state.reward is not None:
+        async with self._turn:
+            text = await asyncio.to_thread(self._act, tool, arguments)
+            # Each of several calls at once has its own copy of the state, and the last copy is kept: write all of it.
+            self.state.played, self.state.reward, self.state.lost = True, self._reward, self._lost
+            return text
+
+    def _act(self, tool: str, arguments: dict[str, Any]) -> str:
+        """Calls a tool. Returns failures as texts, because the state is not kept if a tool raises an exception."""
+        if self._reward is not None or self._lost:
             return "The episode is over."
-        self.state.played = True
-        step = await asyncio.to_thread(self._step, tool, arguments)
+        try:
+            step = self._step(tool, arguments)
+        except (ae.Error, OSError) as error:
+            if self._episodes is not None and isinstance(error, ae.EpisodeError) and error.kind in _REFUSALS:
+                return f"error: {error.message}"
+            self._lost = True
+            return f"error: {_LOST}: {error}"
         if step.done:
-            self.state.reward = step.reward or 0.0
+            self._reward, self._lost = step.reward, step.lost
         return step.text
 
     def _step(self, tool: str, arguments: dict[str, Any]) -> ae.Step:
         if self._episodes is None:
-            self._episodes = ae.Episodes(self.config.url, client="verifiers", token=self.config.token)
-            self._episodes.reset(sample=self._sample)
+            episodes = ae.Episodes(self.config.url, client="verifiers", token=self.config.token)
+            try:
+                first = episodes.reset(sample=self._sample)
+            except BaseException:
+                episodes.close()
+                raise
+            self._episodes = episodes
+            if first.done:
+                return first
         return self._episodes.step(tool, arguments)
 
     @vf.tool
@@ -98,6 +126,11 @@ class Tools(vf.Toolset[ServerConfig, State]):
         """Report the results of all experiments, a JSON object written as text, and finish."""
         return await self._call("submit", {"answer": answer})
 
+    @vf.tool
+    async def final_answer(self, answer: str) -> str:
+        """Do the same as submit, under the name that the task mentions."""
+        return await self._call("submit", {"answer": answer})
+
 
 class AutoExperimentTask(vf.Task[Data, State, TaskConfig]):
     @classmethod
@@ -107,6 +140,8 @@ class AutoExperimentTask(vf.Task[Data, State, TaskConfig]):
     @vf.reward(weight=1.0)
     async def verified(self, trace: vf.Trace, runtime: vf.Runtime) -> float:
         state: State = trace.state
+        if state.lost:
+            raise RuntimeError(_LOST)
         if state.reward is None and not state.played:
             return await asyncio.to_thread(self._untouched)
         return state.reward or 0.0
@@ -119,8 +154,11 @@ class AutoExperimentTask(vf.Task[Data, State, TaskConfig]):
         """The reward of an episode in which nothing is done."""
         server = self.config.server
         with ae.Episodes(server.url, client="verifiers", token=server.token) as episodes:
-            episodes.reset(sample=self.data.sample)
-            return episodes.submit({}).reward or 0.0
+            first = episodes.reset(sample=self.data.sample)
+            reward = None if first.done else episodes.submit({}).reward
+        if reward is None:
+            raise RuntimeError(_LOST)
+        return reward
 
     def _gold(self) -> bool:
         import tempfile

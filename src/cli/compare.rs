@@ -6,7 +6,7 @@ use super::naming::{distinct_folders, intervals};
 use super::report::parse_population;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
-use crate::report::{Label, Labels, Merged, clean, compare, compare_console, contenders};
+use crate::report::{Label, Labels, Merged, clean, compare, compare_console, contenders, differing_conditions};
 use crate::run::RunFile;
 use crate::stats::Population;
 
@@ -71,7 +71,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         // Without `--every-pair`, each contender (agent and model) is compared only with the first one of the first
         // run. So only differences to the first run matter.
         let others = if arguments.every_pair { runs.as_slice() } else { runs.get(..1).unwrap_or_default() };
-        differences.extend(others.iter().flat_map(|other| differ([other.0, name], [other.1, run])));
+        for (other_name, other) in others {
+            let differing = differing_conditions(other, run).into_iter();
+            differences.extend(differing.map(|what| format!("`{other_name}` and `{name}` differ in {what}")));
+        }
         runs.push((name, run));
     }
     for difference in &differences {
@@ -106,43 +109,4 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         .hint("use the same `--seed`, `-n` and `--limit` for runs that are to be compared"));
     }
     if arguments.json { print_json(&rows) } else { print(&compare_console(&rows, how)) }
-}
-
-/// Lists, in one sentence each, why the two runs' verdicts are not comparable. Different prompts of the agents are not
-/// listed, because prompts are part of what is compared.
-fn differ(names: [&str; 2], [first, second]: [&RunFile; 2]) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut say = |what: &str| found.push(format!("`{}` and `{}` differ in {what}", names[0], names[1]));
-    let (one, other) = (&first.digests, &second.digests);
-    for (what, one, other) in [
-        ("definition or gold of", &one.papers, &other.papers),
-        ("the repo of", &one.repos, &other.repos),
-        ("the env of", &one.envs, &other.envs),
-    ] {
-        for (id, digest) in one {
-            if other.get(id).is_some_and(|theirs| theirs != digest) {
-                // Results from two kinds of envs may differ in their last digits, so name the kinds.
-                let kinds = [first, second].map(|run| run.sessions.last().and_then(|session| session.envs.get(id)));
-                match kinds {
-                    [Some(one), Some(other)] if what.contains("env") && one != other => {
-                        say(&format!("{what} `{id}`: {one} and {other}"));
-                    }
-                    _ => say(&format!("{what} `{id}`")),
-                }
-            }
-        }
-    }
-    let (one, other) = (&first.configuration, &second.configuration);
-    let settings = [
-        ("the experiments: curtailed and full", one.protocol == other.protocol),
-        ("scoring", one.scoring == other.scoring),
-        ("verification", one.verify == other.verify),
-        ("the budget of an attempt", one.limits == other.limits),
-    ];
-    for (what, same) in settings {
-        if !same {
-            say(what);
-        }
-    }
-    found
 }

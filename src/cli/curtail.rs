@@ -19,9 +19,9 @@ use crate::suite::{LoadedPaper, Paper, Protocol};
 
 /// Find the cheapest parameters that still tell passing solutions from failing ones
 ///
-/// Runs solutions (the unchanged code, mutants of its functions, the diffs of stored runs) under the full experiments
-/// and under shorter ones, starting with the cheapest: those that the manifest allows (`parameters.allowed`), or
-/// otherwise its current curtailed parameters.
+/// Runs solutions (mutants of the functions, the diffs of stored runs) under the full experiments and under shorter
+/// ones, starting with the cheapest: those that the manifest allows (`parameters.allowed`), or otherwise its current
+/// curtailed parameters.
 ///
 /// Precision: of the solutions that pass the curtailed experiment, the share that also passes the full one. Recall: of
 /// the solutions that pass the full experiment, the share that also passes the curtailed one. In the weighted figures
@@ -55,7 +55,8 @@ pub struct Arguments {
     /// nothing, and the shorter experiments of solutions that ran in full always run.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
     budget: f64,
-    /// Write the settings that reach the goal, with their evidence, to the manifest.
+    /// Write the settings that reach the goal, with their evidence, to the manifest. All solutions must have been run,
+    /// and at least five of them must pass.
     #[arg(long)]
     write: bool,
     /// Print JSON instead of a table.
@@ -110,13 +111,15 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     }
     if arguments.write {
         let manifest = suite.paper_dir(&paper).join("paper.toml");
-        let new: Vec<_> = found
-            .experiments
-            .iter()
-            .filter_map(|experiment| experiment.evidence().map(|(setting, it)| (experiment.id.as_str(), setting, it)))
-            .collect();
+        let mut new = Vec::new();
+        for experiment in &found.experiments {
+            match experiment.evidence() {
+                Ok((setting, evidence)) => new.push((experiment.id.as_str(), setting, evidence)),
+                Err(why) => talk!("not written: experiment `{}`: {why}", experiment.id),
+            }
+        }
         if new.is_empty() {
-            talk!("wrote nothing: no setting reaches the goal");
+            talk!("wrote nothing");
             return Ok(());
         }
         write(&manifest, &new)?;

@@ -52,7 +52,17 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     let Some(host) = opened else { return Ok(ProgramExit::Interrupted) };
     let server = McpServer::new(host.clone(), arguments.client.clone());
     let served = match arguments.listen {
-        None => server.serve_stdio(stop.clone()).await,
+        None => {
+            let served = server.serve_stdio(stop.clone()).await;
+            // The assistant has left, so its attempts are ending as given up. Wait for their verdicts: stopping the
+            // host now would record them as cancelled, and the assistant could choose which attempts count.
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                () = host.all_ended() => {}
+            }
+            served
+        }
         Some(address) => {
             let (address, token) = (ServeAddress::Tcp(address), arguments.token.clone());
             server.serve_http(address, token, stop.clone(), announce).await

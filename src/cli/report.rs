@@ -323,6 +323,12 @@ fn publication_dates(merged: &[MergedRun], suite: Option<&PathBuf>, families: &F
     found
 }
 
+/// Whether one of the cutoffs `MODEL=DATE` names this model, with or without its provider.
+fn has_cutoff(given: &[String], model: &str) -> bool {
+    let name = model.split_once(':').map_or(model, |(_, name)| name);
+    given.iter().filter_map(|pair| pair.rsplit_once('=')).any(|(it, _)| it == model || it == name)
+}
+
 /// Prints pass rates before and after the models' cutoffs.
 fn dates(arguments: &Dates) -> Result<()> {
     let cutoffs = Cutoffs::with(&arguments.cutoff)?;
@@ -334,7 +340,12 @@ fn dates(arguments: &Dates) -> Result<()> {
         let sample = families.sample(&record.family, &record.sample).ok()?.id().to_owned();
         dates.since.get(&(record.family.to_string(), sample)).copied()
     };
-    let rows = report::by_date(&records, &options, |model| cutoffs.cutoff(model), since);
+    // Look a renamed model's cutoff up by its own name: the new name may be unknown, or the name of another model.
+    let cutoff = |agent: &str, model: &str| {
+        let own = merged.own_model(agent, model).unwrap_or(model);
+        cutoffs.cutoff(if has_cutoff(&arguments.cutoff, model) { model } else { own })
+    };
+    let rows = report::by_date(&records, &options, cutoff, since);
     let notes: Vec<String> = options.notes.iter().chain(&dates.notes).cloned().collect();
     if arguments.view.json {
         return print_json(&serde_json::json!({ "format": 1, "rows": rows, "notes": notes }));

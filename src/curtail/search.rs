@@ -31,7 +31,8 @@ const CHUNK: usize = 8;
 /// is tried.
 const FEWEST: usize = 10;
 
-/// If fewer solutions than this pass with the full parameters, the result has a note that says so.
+/// If fewer solutions than this pass with the full parameters, recall is not known well enough: the result has a note
+/// that says so, and is no evidence for the manifest.
 const FEWEST_PASSING: usize = 5;
 
 /// The time limit of a solution is this multiple of the unmasked repo's time, plus [`MORE_SECONDS`].
@@ -73,8 +74,7 @@ pub struct CurtailedPaper {
 pub struct CurtailedExperiment {
     /// The experiment's id.
     pub id: String,
-    /// Number of solutions that can affect the experiment: the unchanged code, and those that change a function that
-    /// the experiment needs.
+    /// Number of solutions that can affect the experiment: those that change a function that the experiment needs.
     pub pool: usize,
     /// Number of settings that are cheaper than the full parameters and give a result with the unmasked repo.
     pub settings: usize,
@@ -112,22 +112,38 @@ pub struct ChosenSetting {
 }
 
 impl CurtailedExperiment {
-    /// Returns the chosen setting and the evidence for it, to be written to the manifest. Returns `None` if no setting
-    /// reaches the goal.
-    #[must_use]
-    pub fn evidence(&self) -> Option<(&Setting, CurtailedEvidence)> {
-        let chosen = self.chosen.as_ref().filter(|chosen| chosen.reached)?;
-        let round = |value: f64| (value * 1e4).round() / 1e4;
+    /// Returns the chosen setting and the evidence for it, to be written to the manifest.
+    ///
+    /// # Errors
+    /// An error message that says why there is no evidence: no setting reaches the goal, not all solutions were run, or
+    /// too few of them pass.
+    pub fn evidence(&self) -> Result<(&Setting, CurtailedEvidence), String> {
+        let Some(chosen) = &self.chosen else {
+            return Err(self.note.clone().unwrap_or_else(|| "no setting was chosen".to_owned()));
+        };
         let agreement = &chosen.agreement;
+        let (cases, passing) = (agreement.cases(), agreement.passing());
+        if cases < self.pool {
+            return Err(format!("only {cases} of {} solutions were run in full", self.pool));
+        }
+        if passing < FEWEST_PASSING {
+            return Err(format!(
+                "only {passing} solutions pass with the full protocol; recall is measured with at least {FEWEST_PASSING}"
+            ));
+        }
+        let (Some(precision), Some(recall), true) = (agreement.precision, agreement.recall, chosen.reached) else {
+            return Err("no setting reaches the goal".to_owned());
+        };
+        let round = |value: f64| (value * 1e4).round() / 1e4;
         let evidence = CurtailedEvidence {
             command: chosen.command.clone(),
-            attempts: agreement.cases(),
-            passing: agreement.passing(),
-            precision: round(agreement.precision?.value),
-            recall: round(agreement.recall?.value),
+            attempts: cases,
+            passing,
+            precision: round(precision.value),
+            recall: round(recall.value),
             time: round(chosen.seconds / self.full_seconds),
         };
-        Some((&chosen.setting, evidence))
+        Ok((&chosen.setting, evidence))
     }
 }
 
@@ -394,5 +410,48 @@ impl CurtailSearch<'_> {
     fn stage(&self, stage: &Stage, done: usize, total: usize, unit: &str) {
         let cpu = self.bench.cpu() - self.spent;
         self.observer.on(RunEvent::Stage(stage.counted(done, total, format!("{unit} ({cpu:.0} s of CPU)"))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the result of a search in which all solutions of the pool were run, with this many that pass and that
+    /// fail. The verdicts of the chosen setting agree with all full verdicts.
+    fn agreeing(passing: usize, failing: usize) -> CurtailedExperiment {
+        let case = |full: bool| SolutionCase { group: "f".to_owned(), full, curtailed: full };
+        let cases = [vec![case(true); passing], vec![case(false); failing]].concat();
+        let agreement = Agreement::from_cases(&cases);
+        let chosen = ChosenSetting {
+            setting: Setting::new(),
+            command: "run".to_owned(),
+            seconds: 1.0,
+            reached: agreement.meets(0.98),
+            agreement,
+            disagreements: Vec::new(),
+            verdicts: BTreeMap::new(),
+        };
+        let pool = passing + failing;
+        CurtailedExperiment { pool, full_seconds: 4.0, chosen: Some(chosen), ..CurtailedExperiment::default() }
+    }
+
+    #[test]
+    fn a_setting_is_evidence_only_if_all_solutions_were_run_and_enough_of_them_pass() {
+        let found = agreeing(FEWEST_PASSING, 9);
+        let (_, evidence) = found.evidence().unwrap();
+        assert_eq!((evidence.attempts, evidence.passing), (FEWEST_PASSING + 9, FEWEST_PASSING));
+        assert!((evidence.recall - 1.0).abs() < 1e-9 && (evidence.time - 0.25).abs() < 1e-9, "{evidence:?}");
+        let why = |found: &CurtailedExperiment| found.evidence().unwrap_err();
+        let few = why(&agreeing(FEWEST_PASSING - 1, 9));
+        assert!(few.starts_with("only 4 solutions pass"), "{few}");
+        assert!(why(&agreeing(0, 9)).starts_with("only 0 solutions pass"));
+        let stopped = CurtailedExperiment { pool: 99, ..found };
+        assert_eq!(why(&stopped), "only 14 of 99 solutions were run in full");
+        let mut missed = agreeing(FEWEST_PASSING, 9);
+        missed.chosen.as_mut().unwrap().reached = false;
+        assert_eq!(why(&missed), "no setting reaches the goal");
+        let note = Some("not begun".to_owned());
+        assert_eq!(why(&CurtailedExperiment { note, ..CurtailedExperiment::default() }), "not begun");
     }
 }

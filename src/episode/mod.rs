@@ -328,14 +328,19 @@ impl EpisodeHost {
         self.stop.cancel();
     }
 
+    /// Waits until all episodes have ended and are stored. Meanwhile, no other episode can start.
+    pub async fn all_ended(&self) {
+        let all = u32::try_from(self.jobs).unwrap_or(u32::MAX);
+        // This fails only if the semaphore is closed, which never happens.
+        let _all = self.slots.acquire_many(all).await;
+    }
+
     /// Waits until all episodes have ended and are stored, after the host was stopped.
     ///
     /// # Errors
     /// The first error that stopped the host, such as kind `Store`.
     pub async fn finish(&self) -> Result<()> {
-        let all = u32::try_from(self.jobs).unwrap_or(u32::MAX);
-        // This fails only if the semaphore is closed, which never happens.
-        let _all = self.slots.acquire_many(all).await;
+        self.all_ended().await;
         for left in self.context.machine.backend.removals().await {
             self.observer.on(RunEvent::Warning(left));
         }

@@ -120,12 +120,16 @@ impl RemoteAgent {
         let reply = Reply { text, tool_calls: vec![called], ..Reply::default() };
         context.trajectory.push(&Event::reply(step, &reply, None, waited, None));
         if answering == AnswerMethod::Printed && call.tool == SUBMIT {
-            return match answer_of(&call.arguments) {
-                Ok(raw) => {
+            return match (answer_of(&call.arguments), last) {
+                (Ok(raw), _) => {
                     answer_raw(raw, context);
                     AfterStep::End(End::Answered.into())
                 }
-                Err(what) => {
+                (Err(what), Some(why)) => {
+                    context.count_format_error(&what);
+                    AfterStep::End(why.because(what))
+                }
+                (Err(what), None) => {
                     context.count_format_error(&what);
                     let content = dynamic::format_error(&what, &self.tool_calling);
                     let call_id = Some(format!("call_{step}"));
@@ -153,7 +157,8 @@ impl RemoteAgent {
                     return End::GaveUp.because(what);
                 }
             };
-            if let Some(end) = context.budget.exceeded() {
+            // If only the tool time is used up, the client may still answer: `act` accepts nothing else then.
+            if let Some(end) = context.budget.no_step_left() {
                 return end.into();
             }
             let next = self.act(&call, begun.elapsed(), &mut state, context).await;

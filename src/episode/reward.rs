@@ -18,9 +18,10 @@ pub fn reward(kind: Reward, record: &AttemptRecord) -> Option<f64> {
     })
 }
 
-/// Share of an attempt's checks that pass, from 0 to 1. A check passes if its verified result is right and, if the
-/// agent had to report it, the reported result, too. Without verification, only reported results count. For kinds of
-/// tasks with partial credit, the share is the verified score, but at most the reported one.
+/// Share of an attempt's checks that pass, from 0 to 1; less than 1 unless the attempt passes. A check passes if its
+/// verified result is right and, if the agent had to report it, the reported result, too. Without verification, only
+/// reported results count. For kinds of tasks with partial credit, the share of verified checks is multiplied by the
+/// verified score, or by the reported score if that is lower. If the report fails and has no score, the share is 0.
 #[must_use]
 pub fn share(record: &AttemptRecord) -> f64 {
     if record.pass {
@@ -28,12 +29,18 @@ pub fn share(record: &AttemptRecord) -> f64 {
     }
     let reported = record.reported.as_ref();
     let Some(verdict) = record.verified.as_ref().or(reported) else { return 0.0 };
-    if let Some(score) = verdict.score {
-        let limit = reported.and_then(|reported| reported.score).unwrap_or(1.0);
-        return score.min(limit).clamp(0.0, 1.0);
-    }
-    let (passed, checks) = counts(verdict, reported);
-    if checks == 0 { 0.0 } else { passed as f64 / checks as f64 }
+    let (score, (passed, checks)) = match verdict.score {
+        Some(_) if reported.is_some_and(|reported| !reported.pass && reported.score.is_none()) => return 0.0,
+        Some(score) => {
+            let limit = reported.and_then(|reported| reported.score).unwrap_or(1.0);
+            (score.min(limit).clamp(0.0, 1.0), counts(verdict, None))
+        }
+        None => (1.0, counts(verdict, reported)),
+    };
+    // All checks can pass although the attempt fails, for example by the published rule. The attempt's verdict then
+    // counts as one more check, which fails.
+    let checks = if passed == checks { checks + 1 } else { checks };
+    score * passed as f64 / checks as f64
 }
 
 /// Numbers of passed checks and of all checks.
@@ -127,6 +134,41 @@ mod tests {
         );
         assert_eq!(reward(Reward::Pass, &record(&[true; 4], Some(&[true, true, false, false]))), Some(0.0));
         assert_eq!(reward(Reward::Pass, &record(&[true], Some(&[true]))), Some(1.0));
+    }
+
+    #[test]
+    fn a_right_score_earns_only_the_share_of_passed_checks() {
+        let mut wrong_program = record(&[true], Some(&[true, false]));
+        wrong_program.verified.as_mut().unwrap().score = Some(1.0);
+        assert_eq!(reward(Reward::Share, &wrong_program), Some(0.5));
+        wrong_program.reported.as_mut().unwrap().score = Some(0.5);
+        assert_eq!(reward(Reward::Share, &wrong_program), Some(0.25));
+        let mut wrong_kind = record(&[], Some(&[true, true]));
+        wrong_kind.reported.as_mut().unwrap().pass = false;
+        wrong_kind.verified.as_mut().unwrap().score = Some(1.0);
+        wrong_kind.pass = false;
+        assert_eq!(reward(Reward::Share, &wrong_kind), Some(0.0), "the report fails and has no score");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn an_attempt_that_fails_never_earns_the_full_share(
+            reported in proptest::collection::vec(proptest::bool::ANY, 0..4),
+            verified in proptest::option::of(proptest::collection::vec(proptest::bool::ANY, 0..4)),
+            scores in proptest::array::uniform2(proptest::option::of(0.0..=1.0_f64)),
+            is_scored_fully in proptest::bool::ANY,
+        ) {
+            let mut record = record(&reported, verified.as_deref());
+            record.pass = false;
+            let scores = scores.map(|score| score.map(|score| if is_scored_fully { 1.0 } else { score }));
+            for (verdict, score) in [&mut record.reported, &mut record.verified].into_iter().zip(scores) {
+                if let Some(verdict) = verdict {
+                    verdict.score = score;
+                }
+            }
+            let share = share(&record);
+            proptest::prop_assert!((0.0..1.0).contains(&share), "{share}: {record:?}");
+        }
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! Some of each item's functions are held out, by a draw from the run's seed. Samples of the training split mask no
 //! held-out function, and samples of the test split mask only held-out functions. A sample that masks both kinds is in
-//! neither split. Where functions cannot be masked one by one, as in notebook tasks, whole samples are held out
-//! instead.
+//! neither split. A function is held out together with all functions nested in it. Where functions cannot be masked one
+//! by one, as in notebook tasks, whole samples are held out instead.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -292,12 +292,40 @@ impl Tasks {
         if units.len() < 2 || units.len() < largest {
             return Ok(HeldOut::Samples);
         }
-        let mut ranked: Vec<usize> = units.into_iter().collect();
-        ranked.sort_by(|a, b| rank(self.seed, item.id(), *a).total_cmp(&rank(self.seed, item.id(), *b)));
-        let count = (self.held_out * ranked.len() as f64).round() as usize;
-        let least = usize::from(self.held_out > 0.0);
-        Ok(HeldOut::Units(ranked.iter().copied().take(count.clamp(least, ranked.len() - 1)).collect()))
+        let outermost = |unit: usize| {
+            let containers = std::iter::successors(item.container(unit), |outer| item.container(*outer));
+            containers.filter(|outer| units.contains(outer)).last().unwrap_or(unit)
+        };
+        let rank = |unit: usize| rank(self.seed, item.id(), unit);
+        Ok(HeldOut::Units(held_out_units(&units, outermost, rank, self.held_out)))
     }
+}
+
+/// Chooses the units to hold out: those of the lowest rank, until this share of the units is reached. A unit and all
+/// units nested in it form a group, which is held out as a whole and ranked by its outermost unit. The group of the
+/// highest rank is never held out, so a single group leaves nothing for the test split.
+fn held_out_units(
+    units: &BTreeSet<usize>,
+    outermost: impl Fn(usize) -> usize,
+    rank: impl Fn(usize) -> f64,
+    share: f64,
+) -> BTreeSet<usize> {
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for &unit in units {
+        groups.entry(outermost(unit)).or_default().push(unit);
+    }
+    let mut groups: Vec<(f64, Vec<usize>)> = groups.into_iter().map(|(outer, group)| (rank(outer), group)).collect();
+    groups.sort_by(|a, b| a.0.total_cmp(&b.0));
+    groups.pop();
+    let wanted = ((share * units.len() as f64).round() as usize).max(usize::from(share > 0.0));
+    let mut held_out = BTreeSet::new();
+    for (_, group) in groups {
+        if held_out.len() >= wanted {
+            break;
+        }
+        held_out.extend(group);
+    }
+    held_out
 }
 
 impl DrawnSamples {
@@ -334,4 +362,42 @@ pub(super) fn number(parts: &[&[u8]]) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&hash.finalize()[..8]);
     u64::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Nesting;
+
+    /// Returns the units of a nesting that are held out, and each unit's outermost containing unit.
+    fn split(nesting: &Nesting, seed: u64, share: f64) -> (BTreeSet<usize>, Vec<usize>) {
+        let outermost = |unit: usize| {
+            let around = std::iter::successors(nesting.parent(unit), |outer| nesting.parent(*outer));
+            around.last().unwrap_or(unit)
+        };
+        let units = (0..nesting.len()).collect();
+        let held_out = held_out_units(&units, outermost, |unit| rank(seed, "paper", unit), share);
+        (held_out, units.into_iter().map(outermost).collect())
+    }
+
+    #[test]
+    fn functions_nested_in_each_other_are_in_the_same_split() {
+        let nesting = Nesting::new(vec![None, Some(0), Some(1), None, Some(3), None, None]);
+        for seed in 0..50 {
+            let (held_out, outermost) = split(&nesting, seed, 0.3);
+            assert!((2..7).contains(&held_out.len()), "{held_out:?}");
+            for (unit, outer) in outermost.iter().enumerate() {
+                assert_eq!(held_out.contains(&unit), held_out.contains(outer), "{unit}: {held_out:?}");
+            }
+        }
+        let (held_out, _) = split(&Nesting::new(vec![None, Some(0), Some(0)]), 0, 0.5);
+        assert!(held_out.is_empty(), "a single group of functions is for training: {held_out:?}");
+    }
+
+    #[test]
+    fn of_functions_that_are_not_nested_exactly_the_share_is_held_out() {
+        for (share, count) in [(0.0, 0), (0.01, 1), (0.25, 3), (0.99, 9)] {
+            assert_eq!(split(&Nesting::flat(10), 7, share).0.len(), count, "{share}");
+        }
+    }
 }

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use super::hex;
 use crate::error::{Error, Result};
 
-/// Returns the digest of the running program's executable: sha256, hex. With it in a cache key, an outcome is not used
-/// again after any change of the code that led to it, whichever files and libraries the code is in.
+/// Returns the digest of the running program's executable: sha256, hex. It is part of the keys of caches of outcomes, so
+/// that no outcome is used again after any change of this program or of the libraries in it.
 ///
 /// # Errors
 /// Kind `Machine` if the executable cannot be read.

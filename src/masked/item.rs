@@ -98,6 +98,10 @@ impl Item for PaperItem {
         self.loaded.drawn(UnitChoice::default(), |_| true).1.count(n)
     }
 
+    fn container(&self, unit: usize) -> Option<usize> {
+        self.loaded.units.parent(unit)
+    }
+
     fn draw(&self, asked: &SampleDraw, seed: u64) -> Result<Vec<Sample>> {
         let is_young = |unit: usize| asked.is_young(self.loaded.paper.units_since(&[unit]));
         let (places, nesting) = self.loaded.drawn(asked.units, is_young);

@@ -297,9 +297,14 @@ impl ServerHandler for McpServer {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResponse, ErrorData> {
-        let answer = self.call(&request.name, request.arguments.unwrap_or_default()).await;
+        // The library cancels calls when the client leaves. Calls that went on would keep their attempts open.
+        let answer = tokio::select! {
+            biased;
+            () = context.ct.cancelled() => Err("the call was cancelled: see `result`".to_owned()),
+            answer = self.call(&request.name, request.arguments.unwrap_or_default()) => answer,
+        };
         let result = match answer {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Err(what) => CallToolResult::error(vec![ContentBlock::text(what)]),

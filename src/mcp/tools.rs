@@ -75,7 +75,9 @@ pub fn all(host: &EpisodeHost) -> Vec<Tool> {
             &["attempt", "answer"],
         ),
     ];
-    for own in host.tools().filter(|own| own.name != SUBMIT && own.name != "final_answer") {
+    // The tool set's own tool for the answer is listed, too, because the task's text asks for it by its name, such as
+    // `final_answer`.
+    for own in host.tools().filter(|own| own.name != SUBMIT) {
         let mut schema = own.parameters.clone();
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             properties.insert("attempt".to_owned(), attempt.clone());

@@ -22,8 +22,10 @@ use crate::run::ClientName;
 /// Default time after which a client that waits for a result gets the answer that it is still pending. OpenEnv's
 /// clients give up after 60 s.
 pub const PATIENCE: Duration = Duration::from_secs(20);
-/// Time between pings.
+/// Time between pings, which is shorter if sessions may be idle only for a shorter time.
 const PING: Duration = Duration::from_secs(20);
+/// Shortest time between pings.
+const SHORTEST_PING: Duration = Duration::from_secs(1);
 /// Time within which a client must receive an answer.
 const SEND: Duration = Duration::from_secs(30);
 
@@ -76,7 +78,8 @@ impl Session {
         let gone = CancellationToken::new();
         let (sender, mut messages) = mpsc::channel(1);
         let reader = tokio::spawn(read(stream, sender, gone.clone()));
-        let mut pings = interval_at(Instant::now() + PING, PING);
+        let pause = self.idle.clamp(SHORTEST_PING, PING);
+        let mut pings = interval_at(Instant::now() + pause, pause);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last = Instant::now();
         loop {
@@ -85,7 +88,8 @@ impl Session {
                 () = stop.cancelled() => break,
                 message = messages.recv() => message,
                 _ = pings.tick() => {
-                    let is_idle = self.episode.is_none() && last.elapsed() > self.idle;
+                    let is_running = self.episode.as_ref().is_some_and(|episode| episode.outcome().is_none());
+                    let is_idle = !is_running && last.elapsed() > self.idle;
                     if is_idle || !send(&mut sink, Message::Ping(Vec::new().into())).await {
                         break;
                     }

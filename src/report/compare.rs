@@ -263,19 +263,37 @@ pub fn compare_console(rows: &[ContenderComparison], how: Intervals) -> String {
     if rows.iter().any(|row| row.interval.is_none() && row.samples > 0) {
         below.push(wrap(&too_few_legend(FEWEST_PAIRS, how), ""));
     }
-    let unmatched: usize = overall().map(|row| row.unmatched).sum();
-    if unmatched > 0 {
-        below.push(format!("Samples that only one has, left out: {unmatched}."));
-    }
+    below.extend(unmatched_note(&overall().collect::<Vec<_>>()).map(|note| wrap(&note, "  ")));
     below.extend(overall().filter_map(|row| Some(wrap(&row.lost_note()?, "  "))));
     format!("{}\n\n{}\n", trimmed(table, &[0]), below.join("\n"))
 }
 
-fn legend(how: Intervals) -> String {
-    let flips = match how.population {
+/// Says for each comparison how many samples only one contender has; `None` if there are no such samples. The numbers
+/// are not added up, because the same sample may be left out of several comparisons.
+fn unmatched_note(rows: &[&ContenderComparison]) -> Option<String> {
+    let told = match rows {
+        [row] if row.unmatched > 0 => row.unmatched.to_string(),
+        rows => {
+            let unmatched = rows.iter().filter(|row| row.unmatched > 0);
+            let of_row = |row: &&ContenderComparison| {
+                format!("{} of `{}` and `{}`", row.unmatched, clean(&row.first), clean(&row.second))
+            };
+            unmatched.map(of_row).collect::<Vec<_>>().join("; ")
+        }
+    };
+    (!told.is_empty()).then(|| format!("Samples that only one has, left out: {told}."))
+}
+
+/// Names the values whose signs the permutation test flips, in the plural.
+pub(super) fn flipped_units(how: Intervals) -> String {
+    match how.population {
         Population::Suite => "samples".to_owned(),
         Population::Papers => format!("whole {}s", how.group),
-    };
+    }
+}
+
+fn legend(how: Intervals) -> String {
+    let flips = flipped_units(how);
     format!(
         "difference: second minus first, in points, with its {:.0}% interval ({}). flipped: samples whose first attempt \
          only the first / only the second passes. p: sign-flip permutation test over {flips}, all attempts included, which also \
@@ -418,6 +436,22 @@ mod tests {
         // A contender whose attempts were all lost also gets a row when it is compared with only one other.
         let alone = compare(&contenders(&records[..2]), false, false, how);
         assert_eq!((alone.len(), alone[0].samples), (1, 0));
+    }
+
+    #[test]
+    fn a_sample_that_several_comparisons_leave_out_is_not_counted_several_times() {
+        let mut records = Vec::new();
+        for (agent, samples) in [("a", 9), ("b", 4), ("c", 4), ("d", 9)] {
+            records.extend((0..samples).map(|i| record(agent, &format!("x_{i}"), 0, true)));
+        }
+        let how = Intervals::default();
+        let rows = compare(&contenders(&records), false, false, how);
+        let text = compare_console(&rows, how).replace("\n  ", " ");
+        assert!(text.contains("only one has, left out: 5 of `a` and `b`; 5 of `a` and `c`."), "{text}");
+        // If there is only one comparison, its contenders are not named.
+        let text = compare_console(&rows[..1], how);
+        assert!(text.contains("only one has, left out: 5.\n"), "{text}");
+        assert!(!compare_console(&rows[2..], how).contains("left out:"));
     }
 
     #[test]

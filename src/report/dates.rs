@@ -70,24 +70,25 @@ pub struct ByDate {
     pub interval: Option<Interval>,
 }
 
-/// Computes one row for each agent and model and each non-empty group of samples. `cutoff` looks up a model's cutoff by
-/// name, `since` the publication date of a record's item.
+/// Computes one row for each agent and model and each non-empty group of samples. `cutoff` looks up the cutoff of a
+/// model by the labels of an agent and its model, `since` the publication date of a record's item.
 pub fn by_date(
     records: &[Outcome],
     options: &SummaryOptions,
-    cutoff: impl Fn(&str) -> Option<PartialDate>,
+    cutoff: impl Fn(&str, &str) -> Option<PartialDate>,
     since: impl Fn(&Outcome) -> Option<PartialDate>,
 ) -> Vec<ByDate> {
-    let ends = |model: Option<&str>| model.and_then(&cutoff);
+    let ends = |agent: &str, model: Option<&str>| cutoff(agent, model?);
     let mut rows = Vec::new();
     for public in PublicationTiming::ALL {
         let is = |record: &&Outcome| {
-            PublicationTiming::relative_to_cutoff(since(record), ends(record.model.as_deref())) == public
+            let ends = ends(&record.agent, record.model.as_deref());
+            PublicationTiming::relative_to_cutoff(since(record), ends) == public
         };
         let some: Vec<Outcome> = records.iter().filter(is).cloned().collect();
         for place in leaderboard(&summarise(&some, options), &[]) {
             rows.push(ByDate {
-                cutoff: ends(place.model.as_deref()).map(|when| when.to_string()),
+                cutoff: ends(&place.agent, place.model.as_deref()).map(|when| when.to_string()),
                 agent: place.agent,
                 model: place.model,
                 public,
@@ -155,9 +156,9 @@ mod tests {
             })
             .collect();
         let date = |text: &str| text.parse::<PartialDate>().ok();
-        let cutoff = |model: &str| match model {
-            "new" => date("2025-06"),
-            "old" => date("2023-10"),
+        let cutoff = |agent: &str, model: &str| match (agent, model) {
+            ("react", "new") => date("2025-06"),
+            ("react", "old") => date("2023-10"),
             _ => None,
         };
         let since = |record: &Outcome| match &*record.paper {

@@ -15,8 +15,8 @@ use crate::run::{Outcome, counting};
 use crate::stats::{Interval, Intervals, SampleValue, rate_interval};
 
 /// Statistics on the attempts of one agent and model, with one number of masked functions or with all numbers together.
-/// Attempts that were lost or stopped are counted only in `lost` and `lost_ends`; lost ones also affect the two bounds
-/// of pass@1.
+/// Attempts that were lost or stopped are counted only in `lost`, `lost_ends` and `stopped`; lost ones also affect the
+/// two bounds of pass@1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HowRow {
     /// The agent's label.
@@ -57,10 +57,12 @@ pub struct HowRow {
     pub unsupported: usize,
     /// Number of attempts by the reason why they ended, without lost and stopped ones.
     pub ends: BTreeMap<End, usize>,
-    /// Number of lost and stopped attempts by the reason why they ended.
+    /// Number of lost attempts by the reason why they ended.
     pub lost_ends: BTreeMap<End, usize>,
-    /// Attempts lost to infrastructure, or stopped with the run.
+    /// Attempts lost to infrastructure.
     pub lost: usize,
+    /// Attempts that were under way when the run was stopped, and have not been made again.
+    pub stopped: usize,
     /// pass@1, lost attempts left out.
     pub pass: Option<f64>,
     /// pass@1 if every lost attempt had failed.
@@ -124,11 +126,11 @@ fn row(n: Option<usize>, attempts: &[AttemptWithCourse<'_>], options: Intervals)
     let scored: Vec<&AttemptWithCourse<'_>> =
         attempts.iter().filter(|(record, _)| !record.is_infrastructure()).collect();
     let mut passes: HashMap<&str, [usize; 3]> = HashMap::new();
-    let (mut ends, mut lost_ends) = (BTreeMap::new(), BTreeMap::new());
+    let (mut ends, mut lost_ends, mut stopped) = (BTreeMap::new(), BTreeMap::new(), 0);
     for (record, _) in attempts {
         let [passed, failed, lost] = passes.entry(&record.sample).or_default();
         if record.is_stopped() {
-            *lost_ends.entry(record.end).or_default() += 1;
+            stopped += 1;
         } else if record.is_infrastructure() {
             *lost += 1;
             *lost_ends.entry(record.end).or_default() += 1;
@@ -182,6 +184,7 @@ fn row(n: Option<usize>, attempts: &[AttemptWithCourse<'_>], options: Intervals)
         ends,
         lost: lost_ends.values().sum(),
         lost_ends,
+        stopped,
         pass: mean(&|[passed, failed, _]| of(passed, passed + failed)),
         pass_at_worst: mean(&|[passed, failed, lost]| of(passed, passed + failed + lost)),
         pass_at_best: mean(&|[passed, failed, lost]| of(passed + lost, passed + failed + lost)),
@@ -249,18 +252,27 @@ pub fn how_console(rows: &[HowRow]) -> String {
     let legend = "tokens, cost, seconds: mean a sample, over all its attempts. unsupported: attempts reported rightly but \
                   not verified. ends: why attempts stopped.";
     let took = format!("What samples took\n{took}\n{}\n", wrap(legend, ""));
-    let lost = render(rows, &heading(&["lost", "at worst", "pass@1", "at best", "ends"]), key, |row| {
-        vec![
+    let has_stopped = rows.iter().any(|row| row.stopped > 0);
+    let mut columns = heading(&["lost", "at worst", "pass@1", "at best", "ends"]);
+    columns.extend(has_stopped.then(|| "stopped".to_owned()));
+    let lost = render(rows, &columns, key, |row| {
+        let mut cells = vec![
             row.lost.to_string(),
             percent(row.pass_at_worst),
             percent(row.pass),
             percent(row.pass_at_best),
             ends(&row.lost_ends),
-        ]
+        ];
+        cells.extend(has_stopped.then(|| row.stopped.to_string()));
+        cells
     });
-    let legend = "pass@1 in percent: as reported, lost attempts left out; at worst, had every lost attempt failed; at \
-                  best, had every one passed.";
-    format!("{runs}\n{took}\nLost to infrastructure\n{lost}\n{}\n", wrap(legend, ""))
+    let stopped = " stopped: attempts that ended because the run was stopped; they are not lost.";
+    let legend = format!(
+        "pass@1 in percent: as reported, lost attempts left out; at worst, had every lost attempt failed; at best, had \
+         every one passed.{}",
+        if has_stopped { stopped } else { "" }
+    );
+    format!("{runs}\n{took}\nLost to infrastructure\n{lost}\n{}\n", wrap(&legend, ""))
 }
 
 /// Formats a share in percent with its interval, as `69.4 [60, 78]`.
@@ -329,6 +341,20 @@ mod tests {
         let text = how_console(&rows());
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         assert!(text.contains("model error 1, sandbox lost 1"), "{text}");
+    }
+
+    #[test]
+    fn attempts_that_were_stopped_with_the_run_are_not_lost() {
+        let ended = |number: u32, end: End| Outcome { end, ..attempt("x_0", number, false) };
+        let records = [attempt("x_0", 0, true), ended(1, End::Cancelled), ended(2, End::ModelError)];
+        let rows = how(&records, Intervals::default(), |_| Ok(None)).unwrap();
+        let [row] = rows.as_slice() else { panic!("{rows:?}") };
+        assert_eq!((row.attempts, row.lost, row.stopped), (1, 1, 1));
+        assert_eq!(row.lost_ends, [(End::ModelError, 1)].into());
+        assert_eq!((row.pass_at_worst, row.pass_at_best), (Some(0.5), Some(1.0)));
+        let text = how_console(&rows);
+        assert!(text.contains("stopped: ") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(!how_console(&how(&records[..1], Intervals::default(), |_| Ok(None)).unwrap()).contains("stopped: "));
     }
 
     #[test]

@@ -99,6 +99,16 @@ fn place(row: &SummaryRow) -> LeaderboardRow {
     }
 }
 
+/// Returns the largest k among the rates that `of` selects; `None` if no row has such a rate.
+pub(super) fn largest_k(places: &[LeaderboardRow], of: fn(&LeaderboardRow) -> Option<PassAt>) -> Option<usize> {
+    places.iter().filter_map(of).map(|at| at.k).max()
+}
+
+/// Returns the rate for a column of pass@k or pass^k; `None` if the rate is for another k.
+pub(super) fn rate_at(at: Option<PassAt>, k: usize) -> Option<f64> {
+    at.filter(|at| at.k == k)?.rate
+}
+
 /// Formats dollars with enough digits to distinguish small amounts.
 #[must_use]
 pub(super) fn money(dollars: f64) -> String {
@@ -115,8 +125,7 @@ pub(super) fn money(dollars: f64) -> String {
 #[must_use]
 pub fn leaderboard_console(places: &[LeaderboardRow], summary: &Summary) -> String {
     let mut table = plain_table();
-    let k_of = |of: fn(&LeaderboardRow) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max();
-    let (any, all) = (k_of(|place| place.any), k_of(|place| place.all));
+    let (any, all) = (largest_k(places, |place| place.any), largest_k(places, |place| place.all));
     let mut heading: Vec<String> = ["rank", "agent", "pass@1"].map(str::to_owned).to_vec();
     heading.extend(any.map(|k| format!("pass@{k}")));
     heading.extend(all.map(|k| format!("pass^{k}")));
@@ -130,9 +139,8 @@ pub fn leaderboard_console(places: &[LeaderboardRow], summary: &Summary) -> Stri
             short_name(&place.agent, place.model.as_deref()),
             format!("{} {}", percent(place.pass), bounds.as_deref().unwrap_or(TOO_FEW)),
         ];
-        let rate = |at: Option<PassAt>| percent(at.and_then(|at| at.rate));
-        cells.extend(any.map(|_| rate(place.any)));
-        cells.extend(all.map(|_| rate(place.all)));
+        cells.extend(any.map(|k| percent(rate_at(place.any, k))));
+        cells.extend(all.map(|k| percent(rate_at(place.all, k))));
         cells.extend([dollars(place.cost), dollars(place.cost_per_pass), place.lost.to_string()]);
         cells.push(if place.is_front { "yes" } else { "" }.to_owned());
         table.add_row(cells);
@@ -201,5 +209,31 @@ mod tests {
         assert_eq!(places[1].any.map(|at| at.k), Some(2));
         let text = leaderboard_console(&places, &summary);
         assert!(text.contains("pass@2") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn a_contender_with_too_few_attempts_for_the_columns_k_has_a_dash_there() {
+        let attempts = |agent: &str, k: u32| {
+            let record = |i: u32| Outcome {
+                pass: true,
+                end: End::Answered,
+                ..Outcome::blank(agent, &masked(&format!("x_{}", i / k)), i % k)
+            };
+            (0..4 * k).map(record).collect::<Vec<_>>()
+        };
+        let all = [attempts("five", 5), attempts("two", 2)].concat();
+        let summary = summarise(&all, &SummaryOptions { ks: vec![1, 2, 5], ..SummaryOptions::default() });
+        let places = leaderboard(&summary, &[]);
+        let mut ks = places.iter().map(|it| (it.agent.as_str(), it.any.map(|at| at.k))).collect::<Vec<_>>();
+        ks.sort_unstable();
+        assert_eq!(ks, [("five", Some(5)), ("two", Some(2))]);
+        let text = leaderboard_console(&places, &summary);
+        assert!(text.contains("pass@5") && text.contains("pass^5"), "{text}");
+        for (agent, shown) in [("five", "100.0"), ("two", "-")] {
+            let line = text.lines().find(|line| line.starts_with('-') && line.contains(agent)).unwrap();
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            // The last cells of the line: pass@5, pass^5, the two costs, and lost attempts.
+            assert_eq!(cells[cells.len() - 5..], [shown, shown, "-", "-", "0"], "{text}");
+        }
     }
 }

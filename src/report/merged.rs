@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use itertools::Itertools as _;
 
+use super::comparability::Incomparable;
 use super::curriculum::CurriculumRun;
 use super::labels::{Labelled, Labels};
 use super::summary::SummaryOptions;
@@ -38,8 +39,8 @@ pub struct MergedRun {
     prefix: String,
     /// User-chosen labels of the run's agents and models.
     labels: Labels,
-    /// The original name of each agent, under the name that the report shows for it and its model.
-    own: BTreeMap<AgentAndModel, Arc<str>>,
+    /// The original names of each agent and its model, under the names that the report shows for them.
+    own: BTreeMap<AgentAndModel, AgentAndModel>,
     /// The largest number of attempts at any sample.
     most: usize,
     /// The run's folder.
@@ -80,7 +81,15 @@ impl MergedRun {
     /// Returns the original name of a record's agent; `None` for a record of another run.
     #[must_use]
     pub fn own(&self, record: &Outcome) -> Option<&Arc<str>> {
-        self.own.get(&(record.agent.clone(), record.model.clone()))
+        self.own.get(&(record.agent.clone(), record.model.clone())).map(|(agent, _)| agent)
+    }
+
+    /// Returns the original name of an agent's model. Both are given by their labels.
+    fn own_model(&self, agent: &str, model: &str) -> Option<&str> {
+        let mut labels = self.own.iter();
+        let (_, own) =
+            labels.find(|((its_agent, its_model), _)| **its_agent == *agent && its_model.as_deref() == Some(model))?;
+        own.1.as_deref()
     }
 
     /// Reads the records added to the run since the last read. Afterwards, `records` contains only the new records.
@@ -116,7 +125,7 @@ impl MergedRun {
                     let (agent, model) = &names;
                     let model = model.as_deref().map(|model| self.labels.renamed(model).into());
                     let labels = (self.label(agent).into(), model);
-                    self.own.entry(labels.clone()).or_insert_with(|| agent.clone());
+                    self.own.entry(labels.clone()).or_insert_with(|| names.clone());
                     labelled.insert(names, labels.clone());
                     labels
                 }
@@ -237,14 +246,17 @@ impl Merged {
     }
 
     /// Options for summarising the runs together. The values of k in pass@k are those in `asked`. If `asked` is empty,
-    /// they are 1 and each run's number of attempts per sample.
+    /// they are 1 and each run's number of attempts per sample. The notes begin with a warning if the runs scored their
+    /// attempts under different conditions.
     #[must_use]
     pub fn options(&self, asked: &[usize]) -> SummaryOptions {
         let notes = self.runs.iter().flat_map(|run| run.notes.iter().map(|note| run.note(note)));
+        let runs: Vec<_> = self.runs.iter().map(|run| (run.name.as_str(), run.run.as_ref())).collect();
+        let warning = Incomparable::new(&runs).warning();
         SummaryOptions {
             ks: ks(asked, self.runs.iter().map(MergedRun::attempts)),
             planned: self.runs.iter().flat_map(MergedRun::planned).collect(),
-            notes: self.unread.iter().cloned().chain(notes).collect(),
+            notes: warning.into_iter().chain(self.unread.iter().cloned()).chain(notes).collect(),
             choices: self.runs.iter().flat_map(|run| run.choices.iter().cloned()).collect(),
             curricula: self.runs.iter().filter_map(MergedRun::curriculum).collect(),
             ..SummaryOptions::default()
@@ -254,6 +266,12 @@ impl Merged {
     /// Removes and returns the records of all runs, one run after another.
     pub fn take_records(&mut self) -> Vec<Outcome> {
         self.runs.iter_mut().flat_map(|run| std::mem::take(&mut run.records)).collect()
+    }
+
+    /// Returns the original name of an agent's model. Both are given by their labels. `None` if no run has them.
+    #[must_use]
+    pub fn own_model(&self, agent: &str, model: &str) -> Option<&str> {
+        self.runs.iter().find_map(|run| run.own_model(agent, model))
     }
 
     /// Returns a record's run, and the agent's original name in it.
@@ -333,6 +351,29 @@ mod tests {
         assert!(unknown.to_string().contains("`nobody`"), "{unknown}");
         let same = read(&[("a/react", "x"), ("b/react", "x")]).unwrap_err();
         assert!(same.to_string().contains("the same name, `x`"), "{same}");
+    }
+
+    #[test]
+    fn a_renamed_models_original_name_is_known() {
+        let place = tempfile::tempdir().unwrap();
+        let record = Outcome { model: Some("gpt-4o".into()), ..Outcome::blank("react", &masked("x_0"), 0) };
+        std::fs::write(place.path().join("attempts.jsonl"), serde_json::to_string(&record).unwrap() + "\n").unwrap();
+        let labels = Labels::new(&["gpt-4o=Mine".parse().unwrap()]);
+        let mut merged = Merged::read(&[place.path().to_owned()], &labels).unwrap();
+        assert_eq!(merged.take_records()[0].model.as_deref(), Some("Mine"));
+        assert_eq!(merged.own_model("react", "Mine"), Some("gpt-4o"));
+        assert_eq!((merged.own_model("react", "gpt-4o"), merged.own_model("other", "Mine")), (None, None));
+    }
+
+    #[test]
+    fn runs_without_run_files_have_a_warning_only_if_there_are_several() {
+        let place = tempfile::tempdir().unwrap();
+        let folders = [run(&place.path().join("a")), run(&place.path().join("b"))];
+        let warned = |folders: &[PathBuf]| {
+            let options = Merged::read(folders, &Labels::default()).unwrap().options(&[]);
+            options.notes.iter().any(|note| note.starts_with("WARNING ") && note.contains("`a` and `b`"))
+        };
+        assert!(warned(&folders) && !warned(&folders[..1]));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! before it reaches a terminal.
 
 mod clean;
+mod comparability;
 mod compare;
 mod console;
 mod course;
@@ -35,6 +36,7 @@ mod verifiers;
 
 pub(crate) use clean::cell;
 pub use clean::{clean, safe_json};
+pub(crate) use comparability::differing_conditions;
 pub(crate) use compare::{Contender, ContenderComparison, compare, compare_console, contenders};
 pub(crate) use console::lines_console;
 pub use console::{brief_console, console};

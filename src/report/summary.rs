@@ -222,8 +222,9 @@ pub fn summarise(records: &[Outcome], options: &SummaryOptions) -> Summary {
         .collect();
     rows.sort_by_key(|(place, _)| *place);
     let rows: Vec<SummaryRow> = rows.into_iter().map(|(_, row)| row).collect();
-    let notes = notes(&rows, records, &flags, options);
     let verifiers = verifier_rows(records, &options.choices, options.intervals);
+    let mut notes = notes(&rows, records, &flags, options);
+    notes.extend(partly_chosen(&rows, &verifiers));
     let Intervals { level, population, group } = options.intervals;
     let curricula = options.curricula.iter().filter_map(|run| run.course(records)).collect();
     Summary { rows, level, population, group, notes, verifiers, curricula }
@@ -525,6 +526,24 @@ fn notes(rows: &[SummaryRow], records: &[Outcome], flags: &[bool], options: &Sum
             "superseded by later tries of the same attempt: {}, of which nothing counts but the cost",
             plural(superseded, "record")
         ));
+    }
+    notes
+}
+
+/// Notes on verifiers that chose at only some samples of an agent and model.
+fn partly_chosen(rows: &[SummaryRow], verifiers: &[VerifierRow]) -> Vec<String> {
+    let mut chosen: BTreeMap<(&str, Option<&str>, &str), usize> = BTreeMap::new();
+    for row in verifiers.iter().filter(|row| row.n.is_some()) {
+        *chosen.entry((&row.agent, row.model.as_deref(), &row.verifier)).or_default() += row.samples;
+    }
+    let mut notes = Vec::new();
+    for ((agent, model, verifier), some) in chosen {
+        let own = rows.iter().filter(|row| row.n.is_some() && row.agent == agent && row.model.as_deref() == model);
+        let all = own.map(|row| row.samples).sum::<usize>();
+        if some < all {
+            let name = full_name(agent, model);
+            notes.push(format!("{name}: verifier `{verifier}` chose at {some} of {}", plural(all, "sample")));
+        }
     }
     notes
 }

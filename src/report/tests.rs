@@ -548,6 +548,44 @@ fn csv_has_one_row_for_each_agent_and_n_and_its_columns_are_those_of_the_console
 }
 
 #[test]
+fn a_verifier_that_chose_at_only_some_samples_is_noted_and_left_out_of_the_figure() {
+    let records: Vec<Outcome> =
+        (0..4).map(|i| record("react", 1 + i / 2, i % 2, 0, true)).chain([record("react", 1, 0, 1, false)]).collect();
+    let choice = |verifier: &str, of: &Outcome| crate::verifier::stored::ChoiceRecord {
+        verifier: verifier.to_owned(),
+        agent: of.agent.to_string(),
+        model: of.model.as_deref().map(str::to_owned),
+        sample: of.sample.to_string(),
+        attempts: if of.sample.ends_with("_1_0") { vec![0, 1] } else { vec![0] },
+        chosen: Some(0),
+        reason: String::new(),
+        usage: Usage::default(),
+        cost: 0.0,
+        unknown: 0,
+        unreadable: 0,
+    };
+    let mut options = options(&[1, 2]);
+    options.choices.extend(records[..4].iter().map(|of| choice("whole", of)));
+    options.choices.extend(records[..3].iter().map(|of| choice("begun", of)));
+    let summary = summarise(&records, &options);
+    let notes: Vec<&String> = summary.notes.iter().filter(|note| note.contains("chose at")).collect();
+    assert_eq!(notes, ["react gpt-x: verifier `begun` chose at 3 of 4 samples"]);
+    let source = figures::FigureInput {
+        records: &records,
+        summary: &summary,
+        conditions: &std::collections::BTreeMap::new(),
+        intervals: Intervals::default(),
+        axis: "masked functions",
+    };
+    let all = figures::figures(&source);
+    let figure = all.iter().find(|figure| figure.id == "pass-at-k").unwrap();
+    let names: Vec<&str> = figure.chart.as_ref().unwrap().series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["pass@1", "chosen by whole", "pass@2"]);
+    assert!(figure.caption.contains("chose at only some samples are left out"), "{}", figure.caption);
+    assert!(figure.caption.contains("From 5 attempts at 4 samples."), "{}", figure.caption);
+}
+
+#[test]
 fn unequal_numbers_of_lost_attempts_give_a_warning_and_bounds_of_the_rate() {
     let records = [record("react", 1, 0, 0, true), lost("react", 1, 1, 0), record("fixed", 1, 0, 0, true)];
     let summary = summarise(&records, &options(&[1]));

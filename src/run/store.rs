@@ -392,6 +392,14 @@ impl Store {
             return Err(Error::store(format!("shards are working on run `{}`", self.folder.display()))
                 .hint("wait for them to end, or stop them; a killed shard counts as running for a minute"));
         }
+        self.lock_beside_shards()
+    }
+
+    /// Same as [`Store::lock`], but also locks a run on which shards are working.
+    ///
+    /// # Errors
+    /// Kind `Store` if another process holds the lock.
+    pub fn lock_beside_shards(&self) -> Result<File> {
         let lock_path = self.folder.join("lock");
         let lock = File::create(&lock_path).map_err(|error| write_failed(&lock_path, error))?;
         lock.try_lock().map_err(|error| match error {

@@ -261,9 +261,14 @@ impl Run {
         let chosen = match (&outcome, chooser) {
             (RunOutcome::Interrupted, _) | (_, None) => Ok(()),
             (_, Some(ledger)) => {
-                let is_alone = own_part.is_none();
-                let _lock = if is_alone && !verifiers.is_empty() { Some(store.lock()?) } else { None };
-                choose(&store, &ledger, &options.families, &configuration, &verifiers, observer, cancel).await
+                // `autoexperiment pick` holds the same lock while its verifiers choose.
+                let lock = || if own_part.is_none() { store.lock() } else { store.lock_beside_shards() };
+                match (!verifiers.is_empty()).then(lock).transpose() {
+                    Ok(_lock) => {
+                        choose(&store, &ledger, &options.families, &configuration, &verifiers, observer, cancel).await
+                    }
+                    Err(error) => Err(error),
+                }
             }
         };
         // Record the end of this process only after its verifiers have chosen among the attempts. Afterwards, another

@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use super::{GatheredRuns, RunReader};
 use crate::error::{Error, Result};
 use crate::report::html::{Details, Index, index, live_page, overview, papers_text, policy};
+use crate::run::{Outcome, counting};
 
 /// A bound server that doesn't answer yet.
 pub struct ViewServer {
@@ -198,13 +199,19 @@ async fn whole(State(shared): State<Arc<ViewState>>) -> PageResponse {
     Ok((HeaderMap::from_iter([(header::CONTENT_TYPE, html_type)]), html).into_response())
 }
 
+/// Returns the number of attempts that are done. Attempts that ended because the run was stopped are not done: they are
+/// made again on resume.
+fn done(records: &[Outcome]) -> usize {
+    records.iter().zip(counting(records)).filter(|(record, counts)| *counts && !record.is_stopped()).count()
+}
+
 /// Reports whether anything has changed, and the run's progress.
 async fn state(State(shared): State<Arc<ViewState>>) -> PageResponse {
     let state = apart(move || {
         shared.answer(|latest| {
             let material = &latest.gathered.material;
             let planned: usize = material.options.planned.iter().map(|planned| planned.attempts).sum();
-            let done = crate::run::counting(&material.records).into_iter().filter(|counts| *counts).count();
+            let done = done(&material.records);
             let changed = latest.gathered.changed().map(|age| age.as_secs());
             Ok(json!({ "stamp": latest.stamp, "planned": planned, "done": done, "changed": changed }).to_string())
         })
@@ -252,4 +259,24 @@ async fn details(State(shared): State<Arc<ViewState>>, Path(name): Path<String>)
     })
     .await?;
     found.map(|value| as_json(value.to_string())).ok_or(StatusCode::NOT_FOUND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::End;
+    use crate::sample::masked;
+
+    #[test]
+    fn attempts_that_were_stopped_with_the_run_are_not_done() {
+        let ended = |attempt: u32, end: End| Outcome { end, ..Outcome::blank("a", &masked("x_0"), attempt) };
+        let records = [
+            ended(0, End::Answered),
+            ended(1, End::ModelError),
+            ended(2, End::Cancelled),
+            // The third attempt was stopped again after the run was resumed.
+            ended(2, End::Cancelled),
+        ];
+        assert_eq!((done(&records), done(&records[2..])), (2, 0));
+    }
 }

@@ -354,6 +354,17 @@ fn rates_are_split_where_a_models_knowledge_ends() {
             "{shown:#}"
         );
     }
+    // A model that is shown under another name has its own cutoff, which may also be given for the new name.
+    let label = format!("{model}=gpt-4o");
+    for (named, cutoff) in [(model.as_str(), "2025-03-30"), ("gpt-4o", "2025-03-30"), ("another", "2025-01")] {
+        let given = format!("{named}={cutoff}");
+        let arguments = ["report", "dates", "r", "--json", "--label", &label, "--cutoff", &given];
+        let shown: Value = serde_json::from_str(&lab.ok(&arguments).stdout).unwrap();
+        let row = &shown["rows"][0];
+        // Without a cutoff of its own, the model does not get that of the real `gpt-4o`.
+        let public = if named == "another" { "unknown" } else { "after" };
+        assert_eq!((&row["model"], &row["public"]), (&json!("gpt-4o"), &json!(public)), "{shown:#}");
+    }
     let shown = lab.ok(&["report", "dates", "r"]).stdout;
     assert!(shown.contains("unknown") && shown.contains("--cutoff MODEL=DATE"), "{shown}");
     lab.edit("commands/adder.toml", "2025-03-31", "soon");

@@ -24,6 +24,17 @@ fn runs_are_compared_on_the_samples_that_both_have() {
     let said = lab.fails(2, &["compare", "all", "other-budget"]);
     assert!(said.contains("differ in the budget of an attempt"), "{said}");
     lab.ok(&["compare", "all", "other-budget", "--force"]);
+    // The leaderboard ranks such runs, with a warning.
+    let notes =
+        |other: &str| json(&lab.ok(&["report", "leaderboard", "all", other, "--json"]).stdout)["notes"].to_string();
+    let warned = notes("other-budget");
+    assert!(warned.contains("WARNING "), "{warned}");
+    assert!(warned.contains("`all` and `other-budget` differ in the budget of an attempt"), "{warned}");
+    assert!(!notes("some").contains("WARNING "), "{}", notes("some"));
+    lab.ok(&["report", "all", "other-budget", "--html", "page.html"]);
+    let page = lab.read("page.html");
+    let alert = page.split_once("aria-label=\"What to distrust\"").unwrap().1.split_once("</div>").unwrap().0;
+    assert!(alert.contains("differ in the budget of an attempt"), "{alert}");
     lab.fails(2, &["compare", "some"]);
 }
 

@@ -3,11 +3,13 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::support::Lab;
-use crate::support::episodes::{Served, answers, gold};
+use crate::support::episodes::{Served, answers, descendants, gold};
 
 /// Returns the metadata that each request carries in the revision of the protocol without sessions.
 fn modern() -> Value {
@@ -107,13 +109,13 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
     let tools = assistant.ask("tools/list", json!({}))["tools"].clone();
     let tools = tools.as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    for name in
-        ["list_papers", "draw_samples", "start_attempt", "command_line", "write_file", "submit", "result", "report"]
-    {
+    for name in ["list_papers", "draw_samples", "start_attempt", "write_file", "submit", "result", "report"] {
         assert!(names.contains(&name), "{name}: {names:?}");
     }
-    let shell = tools.iter().find(|tool| tool["name"] == "command_line").unwrap();
-    assert!(shell["inputSchema"]["required"].to_string().contains("attempt"), "{shell:#}");
+    for name in ["command_line", "final_answer"] {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("{name}: {names:?}"));
+        assert!(tool["inputSchema"]["required"].to_string().contains("attempt"), "{tool:#}");
+    }
     let papers = assistant.called("list_papers", &json!({}));
     assert_eq!(papers["papers"][0]["paper"], "tiny", "{papers:#}");
     let resources = assistant.ask("resources/list", json!({}));
@@ -156,13 +158,45 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
         let (text, is_error) = assistant.call(tool, &arguments);
         assert!(is_error && text.contains(what), "{tool}: {text}");
     }
-    // An attempt that is still open ends when the server ends.
+    // An attempt that is still open when the assistant leaves is given up, so it counts as failed.
     let open = assistant.called("start_attempt", &json!({ "sample": "tiny_1" }));
     assistant.called("command_line", &json!({ "attempt": open["attempt"], "command": "echo begun" }));
     drop(assistant);
     let records = lab.records("s");
     let of = |key: &str| records.iter().map(|record| record[key].clone()).collect::<Vec<_>>();
     assert_eq!((of("agent"), of("pass")), (vec![json!("serve:helper"); 2], vec![json!(true), json!(false)]));
+    assert_eq!(of("end"), ["answered", "gave_up"]);
+}
+
+#[test]
+fn an_attempt_is_given_up_if_its_assistant_leaves_during_a_call() {
+    let lab = Lab::new();
+    let mut assistant = Assistant::start(&lab, true);
+    let begun = assistant.called("start_attempt", &json!({ "sample": "tiny_0" }));
+    let arguments = json!({ "attempt": begun["attempt"], "command": "sleep 300" });
+    let params = json!({ "name": "command_line", "arguments": arguments, "_meta": modern() });
+    assistant.write(&json!({ "jsonrpc": "2.0", "id": 1000, "method": "tools/call", "params": params }));
+    let until = Instant::now() + Duration::from_secs(30);
+    while descendants(assistant.process.id()).is_empty() {
+        assert!(Instant::now() < until, "the command does not run");
+        sleep(Duration::from_millis(50));
+    }
+    sleep(Duration::from_millis(500));
+    let left = Instant::now();
+    drop(assistant);
+    assert!(left.elapsed() < Duration::from_secs(30), "the call went on");
+    let records = lab.records("s");
+    assert_eq!((records.len(), &records[0]["end"]), (1, &json!("gave_up")), "{records:#?}");
+}
+
+#[test]
+fn an_attempt_may_be_answered_with_the_tool_that_its_task_mentions() {
+    let lab = Lab::new();
+    let mut assistant = Assistant::start(&lab, true);
+    let begun = assistant.called("start_attempt", &json!({ "sample": "tiny_0" }));
+    assert!(begun.to_string().contains("final_answer"), "{begun:#}");
+    let ended = assistant.called("final_answer", &json!({ "attempt": begun["attempt"], "answer": "{}" }));
+    assert_eq!((&ended["end"], &ended["reward"]), (&json!("answered"), &json!(0.0)), "{ended:#}");
 }
 
 #[test]

@@ -185,6 +185,66 @@ fn a_limit_truncates_an_episode() {
 }
 
 #[test]
+fn a_right_answer_still_counts_after_the_tool_time_is_used_up() {
+    let lab = Lab::new();
+    let served = Served::start(&lab, &["--time", "3"]);
+    let mut client = served.client();
+    client.reset(&json!({ "sample": "tiny_0" }));
+    let original = lab.read("repos/tiny/tiny/means.py");
+    client.step("write_file", &json!({ "path": "tiny/means.py", "content": original }));
+    let use_up_time = |client: &mut Client| {
+        for _ in 0..5 {
+            if client.shell("sleep 30").contains("The tool time is used up") {
+                return;
+            }
+        }
+        panic!("the tool time is not used up");
+    };
+    use_up_time(&mut client);
+    let last = client.submit(&answers(&lab));
+    assert_eq!((&last["reward"], &last["metadata"]["end"]), (&json!(1.0), &json!("answered")), "{last:#}");
+    // Any other call then ends the episode.
+    client.reset(&json!({ "sample": "tiny_0" }));
+    use_up_time(&mut client);
+    let last = client.step("command_line", &json!({ "command": "echo late" }));
+    assert_eq!((&last["reward"], &last["metadata"]["end"]), (&json!(0.0), &json!("time_limit")), "{last:#}");
+}
+
+#[test]
+fn with_the_tool_bash_an_unreadable_answer_after_the_time_is_used_up_ends_the_episode() {
+    let lab = Lab::new();
+    let served = Served::start(&lab, &["--time", "2", "--tools", "bash"]);
+    let mut client = served.client();
+    client.reset(&json!({ "sample": "tiny_0" }));
+    for round in 0.. {
+        assert!(round < 5, "the tool time is not used up");
+        let shown = client.step("bash", &json!({ "command": "sleep 30" }));
+        if shown["observation"]["text"].as_str().unwrap().contains("The tool time is used up") {
+            break;
+        }
+    }
+    let last = client.step("submit", &json!({ "answer": "no JSON" }));
+    assert_eq!((&last["done"], &last["metadata"]["end"]), (&json!(true), &json!("time_limit")), "{last:#}");
+}
+
+#[test]
+fn a_session_whose_episode_is_over_is_closed_after_the_idle_time() {
+    let lab = Lab::new();
+    let served = Served::start(&lab, &["--idle", "3"]);
+    let mut client = served.client();
+    client.reset(&json!({ "sample": "tiny_2" }));
+    client.submit(&json!({}));
+    let begun = Instant::now();
+    loop {
+        match client.socket.read() {
+            Ok(Message::Ping(_)) => assert!(begun.elapsed() < Duration::from_secs(30), "the session is still open"),
+            Ok(Message::Close(_)) | Err(_) => break,
+            Ok(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 #[ignore = "needs Docker"]
 fn docker_runs_an_episode_that_is_judged_like_any_attempt() {
     let lab = Lab::new();

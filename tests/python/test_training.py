@@ -3,6 +3,7 @@
 Each library needs an environment of its own: gymnasium 1.4, openenv 0.10, verifiers 0.4, mcp 2.3. `.ci/run training` makes
 them. The class for TRL is tried as the source of TRL 1.16 uses it, without TRL, whose trainer needs gigabytes."""
 
+import asyncio
 import importlib.util
 import inspect
 import json
@@ -12,11 +13,15 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import types
 import unittest
 import urllib.request
 from pathlib import Path
 
-import autoexperiment as ae
+sys.path.insert(0, str(Path(__file__).parent))
+
+import autoexperiment as ae  # noqa: E402
+from scripted_server import ScriptedServer, observation, refusal  # noqa: E402
 
 DOCS = Path(__file__).parents[2] / "docs" / "training.md"
 ENVIRONMENT = Path(ae.__file__).parent / "openenv"
@@ -86,7 +91,7 @@ class Training(unittest.TestCase):
         # As GRPOTrainer of TRL 1.16 does: functions of the class, those without an underscore are tools.
         found = dict(inspect.getmembers(type(environment), predicate=inspect.isfunction))
         tools = {name for name in found if not name.startswith("_")} - {"reset", "get_reward"}
-        self.assertEqual(tools, {"command_line", "read_file", "write_file", "submit"})
+        self.assertEqual(tools, {"command_line", "read_file", "write_file", "submit", "final_answer"})
         for name in tools:
             documented = inspect.getdoc(found[name]) or ""
             arguments = [it for it in inspect.signature(found[name]).parameters if it != "self"]
@@ -124,6 +129,50 @@ class Training(unittest.TestCase):
             _, rewards, terminated, _, _ = several.step([action("submit", answer="{}")] * 3)
             self.assertEqual((list(rewards), list(terminated)), ([0.0] * 3, [True] * 3))
             several.close()
+
+    @unittest.skipIf(is_missing("gymnasium"), "gymnasium is not installed")
+    def test_a_lost_episode_is_truncated_for_gymnasium(self) -> None:
+        from autoexperiment.gym import AutoExperimentEnv, action
+
+        answer = None
+        server = ScriptedServer(lambda message: observation("begun") if message["type"] == "reset" else answer)
+        self.addCleanup(server.close)
+        environment = AutoExperimentEnv(server.url)
+        for answer in (observation("lost", None, True, lost=True), None):
+            environment.reset()
+            _, reward, terminated, truncated, info = environment.step(action("submit", answer="{}"))
+            self.assertEqual((reward, terminated, truncated, info["lost"]), (0.0, False, True, True), answer)
+        answer = observation("over", 1.0, True)
+        environment.reset()
+        self.assertEqual(environment.step(action("submit", answer="{}"))[1:4], (1.0, True, False))
+
+    @unittest.skipIf(is_missing("verifiers"), "verifiers is not installed")
+    def test_a_lost_episode_is_an_error_for_verifiers_and_a_refused_call_is_not(self) -> None:
+        from autoexperiment_verifiers import AutoExperimentTask, ServerConfig, State, Tools
+
+        answer = None
+
+        async def play(first) -> Tools:
+            server = ScriptedServer(lambda message: first if message["type"] == "reset" else answer)
+            self.addCleanup(server.close)
+            tools = Tools(ServerConfig(url=server.url))
+            await tools.setup_task(types.SimpleNamespace(sample="example_3"))
+            await asyncio.gather(tools.command_line("ls"), tools.final_answer("{}"))
+            return tools
+
+        begun = observation("begun")
+        for first, answer, reward, lost in (
+            (begun, observation("over", 1.0, True), 1.0, False),
+            (begun, refusal("EXECUTION_ERROR"), None, False),
+            (begun, observation("lost", None, True, lost=True), None, True),
+            (begun, None, None, True),
+            (refusal("VALIDATION_ERROR"), None, None, True),
+            (observation("lost", None, True, lost=True), None, None, True),
+        ):
+            state = asyncio.run(play(first)).state
+            self.assertEqual((state.played, state.reward, state.lost), (True, reward, lost), (first, answer))
+        with self.assertRaises(RuntimeError):
+            asyncio.run(AutoExperimentTask.verified(None, types.SimpleNamespace(state=State(lost=True)), None))
 
     @unittest.skipIf(is_missing("openenv"), "openenv is not installed")
     def test_openenvs_client_plays_and_its_validation_passes(self) -> None:

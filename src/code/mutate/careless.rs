@@ -46,7 +46,8 @@ impl<'source> MutationWalk<'source> {
             ("searchsorted", [last]) if numpy.is_none() && !has("side") => {
                 self.push(MutantKind::Side, last.end_byte()..last.end_byte(), ", side=\"right\"");
             }
-            // A method has at most the axis as an argument, a function of another library has the values.
+            // `std` and `var` of other libraries are left alone, because they may have no `ddof`. They are recognised by an
+            // argument with the values; methods of arrays have at most the number of an axis.
             ("std" | "var", axis) if !has("ddof") && (numpy.is_some() || axis.iter().all(|it| is_number(*it))) => {
                 self.sample_deviation(node, arguments);
             }

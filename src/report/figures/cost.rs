@@ -29,7 +29,7 @@ pub(super) fn cost(source: &FigureInput<'_>) -> Figure {
     let caption = format!(
         "Each agent and model by the cost of its attempts and their pass rate. The dashed line joins those that no other \
          contender beats at the same cost (Pareto front). {}",
-        whiskers(source)
+        whiskers(source, |record| record.model.is_some())
     );
     figure(COST, "Cost against accuracy", caption, table, drawn(&known))
 }

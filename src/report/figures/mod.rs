@@ -22,7 +22,7 @@ use super::summary::{Summary, SummaryRow};
 use super::verifiers::VerifierRow;
 use crate::agent::{AgentSpec, Settings, written};
 use crate::error::{Error, Result};
-use crate::run::Outcome;
+use crate::run::{Outcome, scored};
 use crate::stats::{Interval, Intervals};
 use chart::{Chart, ChartPoint, HorizontalAxis, Series};
 pub use cost::COST;
@@ -155,10 +155,11 @@ pub fn figures(source: &FigureInput<'_>) -> Vec<Figure> {
     all
 }
 
-/// Returns the end of a caption, which gives the number of samples and says what the whiskers show.
-fn whiskers(source: &FigureInput<'_>) -> String {
+/// Returns the end of a caption, which gives the number of samples and says what the whiskers show. Counts only the
+/// attempts that the figure shows, according to `is_shown`.
+fn whiskers(source: &FigureInput<'_>, is_shown: impl Fn(&Outcome) -> bool) -> String {
     let (level, over) = (100.0 * source.summary.level, source.summary.intervals().legend());
-    let counting = source.records.iter().filter(|record| !record.is_infrastructure());
+    let counting = scored(source.records).filter(|record| is_shown(record));
     let (samples, attempts) = counting.fold((BTreeSet::new(), 0_usize), |(mut samples, attempts), record| {
         samples.insert(&*record.sample);
         (samples, attempts + 1)
@@ -186,7 +187,7 @@ fn by_n(source: &FigureInput<'_>) -> Figure {
     let caption = format!(
         "Share of attempts that pass, by the number of {}, averaged over samples. {}",
         source.axis,
-        whiskers(source)
+        whiskers(source, |_| true)
     );
     let axis = quantity(&format!("{} (n)", source.axis));
     figure("pass-by-n", "Pass rate by n", caption, table, drawn(axis, "pass@1, %", series))
@@ -202,6 +203,7 @@ fn pass_at_k(source: &FigureInput<'_>) -> Figure {
         rows: Vec::new(),
     };
     table.columns.extend(headings(&["gap low %", "gap high %"]));
+    let mut is_partial = false;
     for row in overall(source.summary) {
         let place = names.len() as f64;
         names.push(full_name(&row.agent, row.model.as_deref()));
@@ -220,7 +222,11 @@ fn pass_at_k(source: &FigureInput<'_>) -> Figure {
             }
         }
         let mine = source.summary.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
-        for verifier in widest(mine) {
+        // Leave out a verifier that chose at only some samples: its rate is not comparable with those beside it.
+        let (whole, partial): (Vec<_>, Vec<_>) =
+            widest(mine).into_iter().partition(|verifier| verifier.samples == row.samples);
+        is_partial |= !partial.is_empty();
+        for verifier in whole {
             let what = format!("chosen by {}", super::clean::clean(&verifier.verifier));
             let interval = verifier.intervals.map(|intervals| intervals[1]);
             let gap = verifier.gap_closed.map_or_else(no_gap, |share| percents(share, verifier.gap_interval));
@@ -234,13 +240,15 @@ fn pass_at_k(source: &FigureInput<'_>) -> Figure {
     }
     let unchosen = if source.summary.verifiers.is_empty() {
         " No verifier has chosen among these attempts (`autoexperiment pick`)."
+    } else if is_partial {
+        " Verifiers that chose at only some samples are left out (`autoexperiment pick` continues)."
     } else {
         ""
     };
     let caption = format!(
         "A single attempt, the attempt that a verifier chooses, and the best of k; over all n. Gap closed: how far the \
          chosen attempt gets from pass@1 to pass@k. {}{unchosen}",
-        whiskers(source)
+        whiskers(source, |_| true)
     );
     let drawn = drawn(HorizontalAxis::Names(names), "samples solved, %", series);
     figure("pass-at-k", "One attempt, a chosen one, the best of k", caption, table, drawn)
@@ -265,8 +273,12 @@ fn contexts(source: &FigureInput<'_>) -> Figure {
         table.rows.push(cells);
         kinds.insert(context);
     }
-    let caption =
-        format!("Pass rate by n, for each kind of paper and code context that agents got. {}", whiskers(source));
+    let has_context =
+        |record: &Outcome| source.conditions.get(&*record.agent).is_some_and(|condition| condition.context.is_some());
+    let caption = format!(
+        "Pass rate by n, for each kind of paper and code context that agents got. {}",
+        whiskers(source, has_context)
+    );
     let drawn = match kinds.len() {
         0 => Err("no agent in these runs has configurable context".to_owned()),
         1 => Err(format!(

@@ -69,14 +69,15 @@ struct Scaling {
 impl Scaling {
     fn figure(&self, source: &FigureInput<'_>) -> Figure {
         if let Some((series, table)) = self.by_limit(source) {
-            let caption = format!("pass@1 over all n, by the {} an attempt. {}", self.allowed, whiskers(source));
+            let shown = whiskers(source, |record| record.model.is_some());
+            let caption = format!("pass@1 over all n, by the {} an attempt. {shown}", self.allowed);
             return figure(self.id, self.title, caption, table, drawn(quantity(self.allowed), "pass@1, %", series));
         }
         let caption = format!(
             "Share of attempts that pass with at most this many {}, averaged over samples; an attempt under a lower limit \
              might have gone otherwise. {}",
             self.what,
-            whiskers(source)
+            whiskers(source, |record| record.model.is_some())
         );
         if !scored(source).any(|record| (self.spent)(record) > 0) {
             return figure(self.id, self.title, caption, NumberTable::default(), Err(self.nothing.to_owned()));

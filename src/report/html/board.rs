@@ -9,7 +9,7 @@ use super::material::Material;
 use super::words::{percent, with_interval};
 use crate::report::figures::NumberTable;
 use crate::report::full_name;
-use crate::report::leaderboard::{LeaderboardRow, money};
+use crate::report::leaderboard::{LeaderboardRow, largest_k, money, rate_at};
 use crate::report::summary::PassAt;
 use crate::run::{Outcome, scored};
 use crate::stats::{Intervals, Population, SampleValue, rate_interval};
@@ -37,14 +37,14 @@ impl LinkedTable {
 
 /// Returns the leaderboard, with one row for each agent and model.
 pub(super) fn board(places: &[LeaderboardRow]) -> NumberTable {
-    let k_of =
-        |of: fn(&LeaderboardRow) -> Option<PassAt>| places.iter().filter_map(of).map(|at| at.k).max().unwrap_or(1);
+    // A column is removed if none of its cells has a rate, so its k does not matter then.
+    let any = largest_k(places, |place| place.any).unwrap_or(1);
+    let all = largest_k(places, |place| place.all).unwrap_or(1);
     let mut columns = vec!["agent".to_owned(), "model".to_owned(), "rank".to_owned(), "pass@1 %".to_owned()];
-    columns.push(format!("pass@{} %", k_of(|place| place.any)));
-    columns.push(format!("pass^{} %", k_of(|place| place.all)));
+    columns.extend([format!("pass@{any} %"), format!("pass^{all} %")]);
     columns.extend(["$ an attempt", "$ a pass", "front", "steps", "samples", "attempts", "lost %"].map(str::to_owned));
     let dollars = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), money);
-    let rate = |at: Option<PassAt>| at.and_then(|at| at.rate).map_or_else(|| "–".to_owned(), percent);
+    let rate = |at: Option<PassAt>, k: usize| rate_at(at, k).map_or_else(|| "–".to_owned(), percent);
     let row = |place: &LeaderboardRow| {
         let lost = place.lost as f64 / (place.lost + place.attempts).max(1) as f64;
         vec![
@@ -52,8 +52,8 @@ pub(super) fn board(places: &[LeaderboardRow]) -> NumberTable {
             place.model.clone().unwrap_or_else(|| "–".to_owned()),
             place.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string()),
             with_interval(place.pass, place.interval),
-            rate(place.any),
-            rate(place.all),
+            rate(place.any, any),
+            rate(place.all, all),
             dollars(place.cost),
             dollars(place.cost_per_pass),
             if place.is_front { "★" } else { "" }.to_owned(),

@@ -72,7 +72,7 @@ pub(super) fn headline(
         came_out: came_out(pairs, &rows),
         contenders: places.iter().take(NAMED).map(headline_row).collect(),
         others: places.len().saturating_sub(NAMED),
-        distrust: distrust(&rows, summary),
+        distrust: distrust(&rows, summary, &material.notes),
     }
 }
 
@@ -121,7 +121,9 @@ fn came_out(pairs: &[ContenderComparison], rows: &[&SummaryRow]) -> String {
     }
 }
 
-fn distrust(rows: &[&SummaryRow], summary: &Summary) -> Vec<String> {
+/// Lists reasons to distrust the results, one sentence each. `notes` are those about the runs; reasons in them and in
+/// the summary's notes begin with `WARNING`.
+fn distrust(rows: &[&SummaryRow], summary: &Summary, notes: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let (lost, all) = rows.iter().fold((0, 0), |(lost, all), row| (lost + row.lost, all + row.lost + row.attempts));
     let share = |lost: usize, all: usize| lost as f64 / all.max(1) as f64;
@@ -141,7 +143,8 @@ fn distrust(rows: &[&SummaryRow], summary: &Summary) -> Vec<String> {
             of_each.collect::<Vec<_>>().join("; ")
         ));
     }
-    found.extend(summary.notes.iter().filter_map(|note| Some(note.strip_prefix("WARNING ")?.to_owned())));
+    let notes = notes.iter().chain(&summary.notes);
+    found.extend(notes.filter_map(|note| Some(note.strip_prefix("WARNING ")?.to_owned())));
     let unsupported: usize = rows.iter().map(|row| row.unsupported).sum();
     if unsupported > 0 {
         found.push(format!("{} reported results that their code does not reproduce.", plural(unsupported, "attempt")));

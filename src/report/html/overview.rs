@@ -13,7 +13,7 @@ use super::measures::{meanings_of_n, measures};
 use super::template::render;
 use super::words::{percent, with_interval};
 use crate::error::Result;
-use crate::report::compare::{contender_name, p_value};
+use crate::report::compare::{contender_name, flipped_units, p_value};
 use crate::report::curriculum::{COLUMNS, CurriculumCourse};
 use crate::report::figures::chart::{Canvas, INK, draw};
 use crate::report::figures::{COST, FigureInput, NumberTable, figures};
@@ -63,7 +63,7 @@ pub fn overview(material: &Material) -> Result<String> {
     let further = drawn.split_off(drawn.len().min(1));
     let pairs = compare(&contenders(&material.records), true, false, material.options.intervals);
     let places = leaderboard(&summary, &pairs);
-    let (comparisons, comparison_legend) = comparisons(material, &places);
+    let (comparisons, comparison_legend) = comparisons(material, &places, &pairs);
     let board = if places.len() > 1 { board(&places).without_empty_columns() } else { NumberTable::default() };
     let (cross, papers) = (agents_by_models(material, &places), by_paper(material, &places));
     let measures = measures(material, &summary, &places);
@@ -208,8 +208,13 @@ fn ends(rows: &[&SummaryRow]) -> NumberTable {
 /// Compares contenders on the samples they share; returns the table and its legend.
 ///
 /// The contenders come in the order of the leaderboard, so that the first of each pair is the one that passes more
-/// often.
-fn comparisons(material: &Material, places: &[LeaderboardRow]) -> (NumberTable, String) {
+/// often. `pairs` has all comparisons of two contenders. The table may have fewer rows, but shows the adjusted p-values
+/// of `pairs`, from which the ranks and the first lines follow.
+pub(super) fn comparisons(
+    material: &Material,
+    places: &[LeaderboardRow],
+    pairs: &[ContenderComparison],
+) -> (NumberTable, String) {
     let mut found = contenders(&material.records);
     let names: Vec<String> = places.iter().map(|place| contender_name(&place.agent, place.model.as_deref())).collect();
     found.sort_by_key(|contender| names.iter().position(|name| *name == contender.name));
@@ -217,7 +222,17 @@ fn comparisons(material: &Material, places: &[LeaderboardRow]) -> (NumberTable, 
         found.into_iter().partition(|contender| contender.all_lost_note().is_none());
     let how = material.options.intervals;
     let every_pair = all.len() <= EVERY_PAIR;
-    let found = compare(&all, every_pair, false, how);
+    let mut found = compare(&all, every_pair, false, how);
+    for row in &mut found {
+        let is_same = |pair: &&ContenderComparison| {
+            (pair.first == row.first && pair.second == row.second)
+                || (pair.first == row.second && pair.second == row.first)
+        };
+        let same = pairs.iter().find(is_same);
+        if let Some(pair) = same {
+            row.adjusted_p = pair.adjusted_p;
+        }
+    }
     let columns = cells([
         "first",
         "second",
@@ -252,12 +267,13 @@ fn comparisons(material: &Material, places: &[LeaderboardRow]) -> (NumberTable, 
     let which = if every_pair { "Every pair" } else { "The best contender with each of the others" };
     let mut legend = format!(
         "{which}, on the samples that both attempted: pass@1 of the second minus that of the first, with its {:.0}% interval ({}). p: \
-         sign-flip permutation test over samples, which also decides whether the interval contains 0; Holm p: adjusted for all \
-         rows, decides the ranks and the first lines, and can be above 0.05 beside an interval without 0; only first, only second: samples whose \
-         first attempt passes for that contender only; McNemar p: the exact test on these. It is not checked here whether the runs \
-         had the same suite, gold and budgets; `autoexperiment compare` does so.",
+         sign-flip permutation test over {}, which also decides whether the interval contains 0; Holm p: adjusted for all \
+         pairs, decides the ranks and the first lines, and can be above 0.05 beside an interval without 0; only first, only second: samples whose \
+         first attempt passes for that contender only; McNemar p: the exact test on these. If the runs' \
+         suites, gold or budgets differ, a warning at the top says so.",
         100.0 * how.level,
-        how.legend()
+        how.legend(),
+        flipped_units(how)
     );
     let lost = found.iter().filter_map(ContenderComparison::lost_note);
     let absent = absent.iter().filter_map(Contender::all_lost_note);

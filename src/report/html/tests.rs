@@ -353,6 +353,57 @@ fn tables_begin_with_the_best_contender_and_show_failures_before_costs() {
 }
 
 #[test]
+fn the_table_of_differences_shows_the_p_values_that_decide_the_ranks() {
+    let mut records = Vec::new();
+    for (agent, passes) in [("a", 20), ("b", 12), ("c", 11), ("d", 10), ("e", 9), ("f", 8)] {
+        records.extend((0..20).map(|i| record(agent, &format!("x_{i}"), 0, i < passes)));
+    }
+    let mut material = material(records);
+    material.options.intervals.population = crate::stats::Population::Papers;
+    let how = material.options.intervals;
+    let pairs = crate::report::compare(&crate::report::contenders(&material.records), true, false, how);
+    let summary = crate::report::summarise(&material.records, &material.options);
+    let places = crate::report::leaderboard(&summary, &pairs);
+    let (table, legend) = overview::comparisons(&material, &places, &pairs);
+    // With more than five contenders, the table has only the comparisons with the best one.
+    assert_eq!((pairs.len(), table.rows.len()), (15, 5));
+    let column = table.columns.iter().position(|name| name == "Holm p").unwrap();
+    for row in &table.rows {
+        let is_same = |first: &String, second: &String| (first, second) == (&row[0], &row[1]);
+        let pair = pairs.iter().find(|it| is_same(&it.first, &it.second) || is_same(&it.second, &it.first)).unwrap();
+        assert_eq!(row[column], crate::report::compare::p_value(pair.adjusted_p), "{row:?}");
+    }
+    assert!(legend.contains("adjusted for all pairs") && legend.contains("test over whole papers"), "{legend}");
+}
+
+#[test]
+fn the_leaderboard_has_a_dash_for_a_contender_with_too_few_attempts_for_the_columns_k() {
+    let mut records = Vec::new();
+    for (agent, attempts) in [("five", 5), ("two", 2)] {
+        for i in 0..4 {
+            records.extend((0..attempts).map(|attempt| record(agent, &format!("x_{i}"), attempt, true)));
+        }
+    }
+    let options = SummaryOptions { ks: vec![1, 2, 5], ..SummaryOptions::default() };
+    let summary = crate::report::summarise(&records, &options);
+    let table = board::board(&crate::report::leaderboard(&summary, &[]));
+    let place = |name: &str| table.columns.iter().position(|column| column == name).unwrap();
+    let row = |agent: &str| table.rows.iter().find(|row| row[0] == agent).unwrap();
+    for column in ["pass@5 %", "pass^5 %"] {
+        assert_eq!((&*row("five")[place(column)], &*row("two")[place(column)]), ("100.0", "–"), "{table:?}");
+    }
+}
+
+#[test]
+fn a_warning_in_the_notes_of_the_runs_is_among_the_first_lines() {
+    let mut material = material(vec![record("a", "x_0", 0, true)]);
+    material.notes.push("WARNING the runs differ in <something>".to_owned());
+    let html = overview(&material).unwrap();
+    let alert = html.split_once("class=\"alert\"").unwrap().1.split_once("</div>").unwrap().0;
+    assert!(alert.contains("<li>the runs differ in &lt;something&gt;</li>"), "{alert}");
+}
+
+#[test]
 fn the_page_has_no_literal_backticks_and_writes_small_p_values_in_digits() {
     let mut records = Vec::new();
     for (agent, passes) in [("good", true), ("bad", false)] {

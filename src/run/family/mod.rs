@@ -150,6 +150,11 @@ pub trait Item: Send + Sync {
     /// Number of the item's samples with this n (such as the number of masked functions); `None` if there are too many
     /// to count.
     fn count(&self, n: usize) -> Option<u128>;
+    /// The nearest unit (such as a function) in which this unit is nested, if any. Both contain the same code, so they
+    /// are never in different splits.
+    fn container(&self, _unit: usize) -> Option<usize> {
+        None
+    }
     /// Date at which the oldest part of the code or text that a sample withholds became public.
     fn since(&self, _sample: &Sample) -> Option<PartialDate> {
         self.facts().public_since

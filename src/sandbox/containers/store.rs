@@ -238,8 +238,8 @@ mod tests {
     use super::*;
     use crate::sandbox::containers::engine::EngineKind;
 
-    /// An engine that gives each request the status and the body that `answer` returns. A real engine cannot be made to
-    /// fail like those below.
+    /// An engine that gives each request the status and the body that `answer` returns. The tests need answers
+    /// that a real engine cannot be made to give.
     async fn engine_that(mut answer: impl FnMut(&str) -> (&'static str, String) + Send + 'static) -> Engine {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("tcp://{}", listener.local_addr().unwrap());

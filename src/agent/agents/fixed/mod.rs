@@ -150,7 +150,7 @@ impl Fixed {
             }
         }
         let mut outcome = ReplicationOutcome::default();
-        // Without any code that was written, all experiments would fail.
+        // If no code was written, all experiments would fail, so do not run them.
         if work.changed || work.task.functions.is_empty() {
             outcome = run_experiments(work, context).await;
         }
