@@ -31,8 +31,8 @@ const CHUNK: usize = 8;
 /// is tried.
 const FEWEST: usize = 10;
 
-/// If fewer solutions than this pass with the full parameters, recall is not known well enough: the result has a note
-/// that says so, and is no evidence for the manifest.
+/// If fewer solutions than this pass with the full parameters, recall is not known well enough. Then the result has a
+/// note about it, and nothing is written into the manifest.
 const FEWEST_PASSING: usize = 5;
 
 /// The time limit of a solution is this multiple of the unmasked repo's time, plus [`MORE_SECONDS`].

@@ -7,7 +7,6 @@ use regex::Regex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::source::SourceRecord;
 use super::version::{Version, VersionRange};
 use crate::env::{PipIndexes, pip_indexes};
 use crate::error::{Error, FailureKind, Result};
@@ -76,8 +75,8 @@ impl IndexClient {
     }
 
     /// Downloads the source archive of a package: of this version, or of the newest one that is neither yanked nor a
-    /// preview. If a version has several archives, the one whose name is in `expected` is downloaded. Only an archive
-    /// with the digest in `expected` is accepted.
+    /// preview. If a version has several archives, the one with the name `file` is downloaded. If `sha256` (hex) is
+    /// given, only an archive with this digest is accepted.
     ///
     /// # Errors
     /// Kind `Suite` if there is no such package, version or archive; `Machine` if the index does not answer or sends
@@ -86,13 +85,14 @@ impl IndexClient {
         &self,
         name: &str,
         version: Option<&str>,
-        expected: Option<&SourceRecord>,
+        file: Option<&str>,
+        sha256: Option<&str>,
     ) -> Result<Download> {
         let listed = self.all_listed(name).await?;
-        let chosen = choose(name, &listed, version, expected.map(|record| record.file.as_str()))?;
+        let chosen = choose(name, &listed, version, file)?;
         let bytes = self.bytes(&chosen.address).await?;
         let found = hex(&Sha256::digest(&bytes));
-        let expected = [chosen.sha256.as_deref(), expected.map(|record| record.sha256.as_str())].into_iter().flatten();
+        let expected = [chosen.sha256.as_deref(), sha256].into_iter().flatten();
         if let Some(other) = expected.into_iter().find(|expected| !expected.eq_ignore_ascii_case(&found)) {
             return Err(Error::machine(format!(
                 "`{}` has the digest {found}, but {other} is expected: the index sent another file",

@@ -306,12 +306,10 @@ pub(super) fn differing(one: &BTreeMap<String, String>, other: &BTreeMap<String,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_suite_is_continued_only_by_the_version_that_made_it() {
-        let settings = FactorySettings {
+impl FactorySettings {
+    /// Settings for tests.
+    pub(super) fn small() -> Self {
+        Self {
             most: 1,
             seed: 0,
             test_seconds: 5.0,
@@ -322,8 +320,17 @@ mod tests {
             keep_examples: false,
             documented: false,
             examples: 8,
-        };
-        let mut list = FactoryList::new(settings);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_is_continued_only_by_the_version_that_made_it() {
+        let mut list = FactoryList::new(FactorySettings::small());
         list.program = "0.0.1".to_owned();
         list.require_this_program().unwrap();
         list.packages.push(PackageEntry::default());

@@ -82,19 +82,7 @@ mod tests {
 
     #[test]
     fn texts_of_packages_are_escaped_on_the_page() {
-        let settings = FactorySettings {
-            most: 5,
-            seed: 0,
-            test_seconds: 5.0,
-            visible_tests: false,
-            least_score: 0.8,
-            mutants: 10,
-            doctests: false,
-            keep_examples: false,
-            documented: false,
-            examples: 8,
-        };
-        let mut list = FactoryList::new(settings);
+        let mut list = FactoryList::new(FactorySettings::small());
         let mut entry =
             PackageEntry { package: "<b>x".into(), refused: Some("why & <i>".into()), ..PackageEntry::default() };
         entry.funnel.dropped.insert("trivial".into(), vec!["a".into(), "b".into()]);

@@ -169,7 +169,8 @@ impl Fetcher {
         let found = match source {
             PackageSource::Index(name, version) => {
                 let index = self.index.get_or_try_init(IndexClient::open).await?;
-                let download = index.sdist(name, version.as_deref(), expected).await?;
+                let file = expected.map(|record| record.file.as_str());
+                let download = index.sdist(name, version.as_deref(), file, digest).await?;
                 let folder = unpack(&download.file, &download.bytes, into)?;
                 let stem = download.file.trim_end_matches(".tar.gz").trim_end_matches(".zip");
                 let version = stem.rsplit('-').next().unwrap_or_default();

@@ -28,7 +28,8 @@ pub fn readable_text(bytes: &[u8]) -> Option<Cow<'_, str>> {
     })
 }
 
-/// Whether bytes are no text: they contain NUL bytes, are not UTF-8, and one in a hundred is another control character.
+/// Whether the bytes are binary data: they contain NUL bytes, are not UTF-8, and more than one in a hundred is another
+/// control character.
 /// Archives of texts (tar) and logs that were cut off contain NUL bytes, too, but hardly any other control characters.
 fn is_binary(bytes: &[u8]) -> bool {
     let is_control = |byte: &&u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\n' | b'\r');

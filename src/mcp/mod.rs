@@ -299,7 +299,8 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResponse, ErrorData> {
-        // The library cancels calls when the client leaves. Calls that went on would keep their attempts open.
+        // When the client leaves, the library cancels its calls. They must end, because a running call keeps its
+        // attempt open.
         let answer = tokio::select! {
             biased;
             () = context.ct.cancelled() => Err("the call was cancelled: see `result`".to_owned()),

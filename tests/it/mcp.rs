@@ -124,8 +124,8 @@ fn an_assistant_attempts_a_sample(is_modern: bool) {
     assert!(text["contents"][0]["text"].as_str().unwrap().len() > 100, "{text:#}");
     let missing = assistant.answer_to("resources/read", json!({ "uri": "paper://../gold" }));
     assert!(missing["error"]["code"].is_i64(), "{missing:#}");
-    let drawn = assistant.called("draw_samples", &json!({ "n": 1, "count": 3, "seed": 4 }));
-    assert_eq!(drawn["samples"].as_array().unwrap().len(), 3, "{drawn:#}");
+    let drawn = assistant.called("draw_samples", &json!({ "n": 1, "count": 2, "seed": 4 }));
+    assert_eq!(drawn["samples"].as_array().unwrap().len(), 2, "{drawn:#}");
     let begun = assistant.called("start_attempt", &json!({ "sample": "tiny_0" }));
     let attempt = begun["attempt"].as_str().unwrap().to_owned();
     assert!(begun["task"].as_str().unwrap().contains("arithmetic"), "{begun:#}");

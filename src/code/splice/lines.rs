@@ -72,11 +72,3 @@ pub(super) fn lines<'a>(
     }
     found
 }
-
-/// Removes a line's indentation and comment. If a line contains quotes, its comment is kept, because `#` may be part of
-/// a string.
-pub(super) fn plain(line: &str) -> &str {
-    let line = line.trim();
-    let end = line.find('#').filter(|&at| !line[..at].contains(['"', '\'']));
-    end.map_or(line, |end| line[..end].trim_end())
-}

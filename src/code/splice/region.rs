@@ -9,10 +9,11 @@ use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
 use super::additions::NeededNames;
-use super::lines::{CodeLine, body_lines, plain};
+use super::lines::{CodeLine, body_lines};
 use super::names::{self, bound_in, is_definition, mentioned, needed};
+use super::reply::{self, plain};
 use super::taken::{FunctionFromReply, ReplyCode, bare_body, parameter_names, with_header};
-use super::{SplicedFile, line_before, methods, reply};
+use super::{SplicedFile, line_before, methods};
 use crate::code::function::{Function, last_part};
 use crate::code::module::Module;
 use crate::code::walk;

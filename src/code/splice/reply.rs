@@ -259,6 +259,14 @@ fn defines(line: &str, name: &str) -> bool {
         .is_some_and(|rest| rest.trim_start().starts_with('('))
 }
 
+/// Removes a line's indentation and comment. If a line contains quotes, its comment is kept, because `#` may be part of
+/// a string.
+pub(super) fn plain(line: &str) -> &str {
+    let line = line.trim();
+    let end = line.find('#').filter(|&at| !line[..at].contains(['"', '\'']));
+    end.map_or(line, |end| line[..end].trim_end())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

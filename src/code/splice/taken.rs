@@ -5,9 +5,8 @@ use std::path::Path;
 
 use tree_sitter::{Node, Tree};
 
-use super::lines::plain;
 use super::names::{bound_in, is_definition, needed, parameters};
-use super::reply;
+use super::reply::{self, plain};
 use crate::code::function::{Function, last_part};
 use crate::code::module::Module;
 use crate::code::walk;
