@@ -32,6 +32,11 @@ class EpisodeError(Error):
         super().__init__(message, None, code=2)
         self.kind = kind
 
+    @property
+    def refuses_call(self) -> bool:
+        """Whether only the call was refused, as a wrong one, so that the episode goes on."""
+        return self.kind in ("EXECUTION_ERROR", "VALIDATION_ERROR")
+
 
 @dataclasses.dataclass(frozen=True)
 class Step:

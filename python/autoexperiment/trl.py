@@ -18,8 +18,6 @@ from ._errors import Error
 __all__ = ["AutoExperimentEnvironment", "rows"]
 
 _ASKED = ("sample", "paper", "n", "seed", "split", "index")
-# Refusals of a call that are no failure of the server.
-_REFUSALS = ("EXECUTION_ERROR", "VALIDATION_ERROR")
 
 
 def rows(count: int, *, seed: int = 0, **asked: Any) -> list[dict[str, Any]]:
@@ -119,6 +117,6 @@ class AutoExperimentEnvironment:
         try:
             self._last = self._episodes.step(tool, arguments)
         except (Error, OSError) as error:
-            self._lost = not (isinstance(error, EpisodeError) and error.kind in _REFUSALS)
+            self._lost = not (isinstance(error, EpisodeError) and error.refuses_call)
             raise
         return self._last.text

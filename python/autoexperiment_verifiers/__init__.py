@@ -20,8 +20,6 @@ __all__ = ["AutoExperimentTaskset"]
 
 # Tasks per request.
 _PART = 50
-# Refusals of a call that are no failure of the server.
-_REFUSALS = ("EXECUTION_ERROR", "VALIDATION_ERROR")
 _LOST = "the episode was lost to a failure of the machine"
 
 
@@ -85,7 +83,7 @@ class Tools(vf.Toolset[ServerConfig, State]):
         try:
             step = self._step(tool, arguments)
         except (ae.Error, OSError) as error:
-            if self._episodes is not None and isinstance(error, ae.EpisodeError) and error.kind in _REFUSALS:
+            if self._episodes is not None and isinstance(error, ae.EpisodeError) and error.refuses_call:
                 return f"error: {error.message}"
             self._lost = True
             return f"error: {_LOST}: {error}"
