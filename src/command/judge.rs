@@ -636,7 +636,7 @@ mod tests {
         for (n, direct) in [(json!({ "object": "object" }), true), (json!([3]), true), (json!([3]), false)] {
             let verdict = judged(call(n, direct), None);
             let mut reasons = verdict.experiments.iter().filter_map(|check| check.reason.as_deref());
-            // What the repo's own code passes is not the program's doing.
+            // Only what the program itself passes counts, not what the repo's code passes.
             assert_eq!(reasons.any(|reason| reason.contains("cannot be changed")), direct);
             assert!(!direct || !verdict.pass);
         }

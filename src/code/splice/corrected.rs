@@ -9,9 +9,9 @@ use crate::code::function::{Function, last_part};
 use crate::code::module::Module;
 
 impl Module {
-    /// Removes the functions and methods called `names` that the reply defines, too: an earlier reply has added them,
-    /// and this one corrects them. `function` is the function that the reply is about. Returns the file without them,
-    /// and their names; `None` if there are none.
+    /// Removes helpers that an earlier reply has added and that this reply defines again. `names` are the names that the
+    /// earlier reply has added; `function` is the function that the replies are about. Returns the file without the
+    /// helpers, and their names; `None` if no helper is removed.
     #[must_use]
     pub fn without_corrected(
         &self,
@@ -39,6 +39,9 @@ impl Module {
             let end = end_of_line(self.source(), it.body.end);
             start_of_line(self.source(), it.whole.start)..(end + it.line_ending.len()).min(self.source().len())
         };
+        if corrected.is_empty() {
+            return None;
+        }
         let removed = SplicedFile {
             bytes: Vec::new(),
             added: Vec::new(),
@@ -47,7 +50,6 @@ impl Module {
         };
         let names = corrected.iter().map(|it| last_part(&it.name).to_owned()).collect();
         let label = function.map(|index| self.functions()[index].label());
-        let removed = if corrected.is_empty() { None } else { self.proved(removed, label.as_deref()).ok() };
-        Some((removed?, names))
+        Some((self.proved(removed, label.as_deref()).ok()?, names))
     }
 }

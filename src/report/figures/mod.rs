@@ -222,7 +222,7 @@ fn pass_at_k(source: &FigureInput<'_>) -> Figure {
             }
         }
         let mine = source.summary.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
-        // Leave out a verifier that chose at only some samples: its rate is not comparable with those beside it.
+        // Leave out a verifier that chose at only some samples: its rate is of other samples than the rates beside it.
         let (whole, partial): (Vec<_>, Vec<_>) =
             widest(mine).into_iter().partition(|verifier| verifier.samples == row.samples);
         is_partial |= !partial.is_empty();
