@@ -218,7 +218,7 @@ class EpisodeServer:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait()
-        for stream in (self._process.stdout, self._process.stderr):
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 stream.close()
 
@@ -248,6 +248,8 @@ def serve(
     """
     numbers = [n] if isinstance(n, int) else list(n)
     arguments: list[str] = ["serve", *papers, "-n", ",".join(map(str, numbers)), "--reward", reward]
+    # Even if this process is killed, the server notices that its standard input ends.
+    arguments.append("--until-eof")
     if not any(option.split("=")[0] in ("--socket", "--listen", "--port") for option in options):
         arguments += ["--port", "0"]
     for option, value in (("--suite", suite), ("--runs", runs), ("--name", name), ("--jobs", jobs), ("--curriculum", curriculum)):
@@ -255,14 +257,14 @@ def serve(
             arguments += [option, os.fspath(value) if isinstance(value, (str, Path)) else str(value)]
     secret = _option("--token", options) or token or os.environ.get("AUTOEXPERIMENT_TOKEN")
     process = subprocess.Popen(
-        command([*arguments, *options]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        command([*arguments, *options]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE,
         text=True, encoding="utf-8",
         # Unlike its options, a process's environment is not shown to other users.
         env={**environment(), **({} if secret is None else {"AUTOEXPERIMENT_TOKEN": secret})},
         # Ctrl-C reaches only this process, which then stops the server once: a second signal would end it at once.
         start_new_session=True,
     )
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     try:
         url = process.stdout.readline().strip()
     except BaseException:
@@ -270,8 +272,8 @@ def serve(
         raise
     if not url:
         said = process.stderr.read()
-        process.stdout.close()
-        process.stderr.close()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
         raise failure(process.wait(), said)
     # What the server says later must not fill the pipe.
     _drain(process)

@@ -1,6 +1,6 @@
 //! A masked repo into which a model's replies are put, one masked part of the code after another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -15,8 +15,9 @@ pub(super) struct FilledCode {
     /// Current position of each masked region (a group of statements) in its file, by the region's index in the task's
     /// list of functions. A region is removed from this map when the whole function around it is replaced.
     regions: BTreeMap<usize, Range<usize>>,
-    /// Names of imports and helpers that were added with a function or region, by its index in the same list.
-    added: BTreeMap<usize, Vec<String>>,
+    /// Qualified names of the helpers that the file got with a function or region, by its index in the same list. Helpers
+    /// inside of the function are not included, because a later reply replaces the whole function.
+    added: BTreeMap<usize, BTreeSet<String>>,
 }
 
 impl FilledCode {
@@ -89,10 +90,17 @@ impl FilledCode {
             .into_iter()
             .filter_map(|(place, at)| Some((place, if is_here(place) { moved(at)? } else { at })))
             .collect();
-        self.added.entry(place).or_default().extend(spliced.added);
+        let before = outer_functions(self.code.modules.get(&file).ok_or("its file is gone")?);
+        let added = self.added.entry(place).or_default();
+        added.extend(outer_functions(&module).difference(&before).cloned());
         self.code.modules.insert(file.clone(), module);
         Ok((file, spliced.bytes))
     }
+}
+
+/// Returns the qualified names of the functions and methods that are not inside of other functions.
+fn outer_functions(module: &Module) -> BTreeSet<String> {
+    module.functions().iter().filter(|it| it.parent.is_none()).map(|it| it.name.clone()).collect()
 }
 
 #[cfg(test)]
@@ -128,6 +136,51 @@ mod tests {
         // A reply without the helpers keeps them.
         let third = put("class A:\n    def f(self, x):\n        return helper(x) - self._h(x)\n");
         assert!(third.contains("return 2 * x") && third.contains("return helper(x) - self._h(x)"), "{third}");
+    }
+
+    /// Puts these replies, each for the function `f` or `g` of the file, into the masked file one after another.
+    fn after_replies(masked: &str, replies: &[(usize, &str)]) -> String {
+        let function = |name: &str| TaskFunction {
+            at: format!("m.py::{name}"),
+            description: String::new(),
+            passages: Vec::new(),
+            region: None,
+        };
+        let functions = ["f", "g"].map(function);
+        let code = Code::new([(PathBuf::from("m.py"), masked.as_bytes().to_vec())]);
+        let mut filled = FilledCode::new(code, &functions);
+        let mut text = String::new();
+        for (place, reply) in replies {
+            text = String::from_utf8(filled.put(&functions, *place, reply).unwrap().1).unwrap();
+        }
+        text
+    }
+
+    #[test]
+    fn a_repair_removes_no_function_of_the_file_and_no_helper_that_other_code_calls_otherwise() {
+        let g = "def g(x):\n    raise NotImplementedError\n";
+        let f = "def f(x):\n    raise NotImplementedError\n";
+        // The reply's helper is put into the function, because the file has a function of that name.
+        let masked =
+            format!("def core(x, size):\n    return size\n\n\ndef user(x):\n    return core(x, 1)\n\n\n{f}\n\n{g}");
+        let reply = |result: &str| format!("def core(x):\n    return x\n\n\ndef f(x):\n    return {result}core(x)\n");
+        let text = after_replies(&masked, &[(0, &reply("1 / 0 * ")), (0, &reply(""))]);
+        assert!(text.contains("def core(x, size):\n    return size\n"), "{text}");
+        assert!(text.contains("    def core(x):\n"), "{text}");
+        // Another function calls the helper with its first parameters.
+        let masked = format!("{f}\n\n{g}");
+        let with_helper = |parameters: &str, call: &str| {
+            format!("def _h({parameters}):\n    return x\n\n\ndef f(x):\n    return {call}\n")
+        };
+        let replies = [
+            (0, with_helper("x", "_h(x)")),
+            (1, "def g(x):\n    return _h(x)\n".to_owned()),
+            (0, with_helper("x, eps", "_h(x, 1)")),
+        ];
+        let replies = replies.each_ref().map(|(place, reply)| (*place, reply.as_str()));
+        let text = after_replies(&masked, &replies);
+        assert!(text.contains("\ndef _h(x):\n") || text.starts_with("def _h(x):\n"), "{text}");
+        assert!(text.contains("    def _h(x, eps):\n") && text.contains("return _h(x, 1)"), "{text}");
     }
 
     #[test]

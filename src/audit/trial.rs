@@ -21,7 +21,7 @@ use crate::run::machine::Machine;
 use crate::sandbox::{EntryKind, Exit, Fault, Sandbox};
 use crate::suite::{Dependencies, Experiment, GoldResult, LoadedPaper};
 
-/// Maximum tries of a trial whose sandbox is lost.
+/// Maximum tries of a trial whose sandbox is lost, or whose failure may be due to a busy machine.
 const TRIES: usize = 3;
 
 /// Maximum bytes of a file that is read after a trial.
@@ -155,7 +155,8 @@ impl Bench {
     }
 
     /// Returns the result of this trial, from the cache or by running it. Waits for a free slot. Runs a stochastic
-    /// experiment as many times as verification does.
+    /// experiment as many times as verification does. If the failure of changed code may be due to a busy machine, tries
+    /// again.
     ///
     /// # Errors
     /// Kind `Infrastructure` if sandboxes are lost repeatedly, or the errors of the workspace.
@@ -168,7 +169,14 @@ impl Bench {
         {
             return Ok(known);
         }
-        let outcome = self.run_again(trial).await?;
+        let mut outcome = self.run_again(trial).await?;
+        for _ in 1..TRIES {
+            // Code that fails in the same way in every try is itself the cause, such as code that fills the memory.
+            if trial.files.is_empty() || is_by_the_code(trial, &outcome) {
+                break;
+            }
+            outcome = self.run_again(trial).await?;
+        }
         if self.keeps && is_by_the_code(trial, &outcome) {
             self.journal.put(key, &outcome)?;
         }

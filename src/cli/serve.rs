@@ -68,6 +68,9 @@ pub struct Arguments {
     /// result is there. OpenEnv's clients give up after 60 s.
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Connections")]
     patience: Option<f64>,
+    /// End when standard input ends, as it does when the process that writes to it has ended.
+    #[arg(long, help_heading = "Connections")]
+    until_eof: bool,
 }
 
 pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
@@ -89,6 +92,14 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     let curriculum = arguments.curriculum.map(|target| CurriculumSettings { target, window });
     let known = known_difficulty(&arguments.difficulty, arguments.episodes.runs())?;
     let stop = stop_on_signals();
+    if arguments.until_eof {
+        let stop = stop.clone();
+        std::thread::spawn(move || {
+            // An error also means that there is nothing more to wait for.
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            stop.cancel();
+        });
+    }
     let opened = arguments.episodes.open(curriculum, known, &stop).await?;
     let Some(host) = opened else { return Ok(ProgramExit::Interrupted) };
     let patience = arguments.patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -11,11 +11,12 @@ use crate::error::{Error, Result};
 use crate::run::reading::read_outcomes;
 use crate::run::shared::last_chooser;
 use crate::run::{Outcome, RunFile, Store, counting};
+use crate::verifier::stored::written;
 
 /// Interval between polls.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Watching fails after this number of resubmissions in a row without a newly finished attempt.
+/// Watching fails after this number of resubmissions in a row without a newly finished attempt or a verifier's choice.
 const MOST_IN_VAIN: u32 = 10;
 
 /// Progress of a run and its job.
@@ -60,7 +61,7 @@ pub async fn watch(
     tell: &mut dyn FnMut(WatchEvent<'_>),
     cancel: &CancellationToken,
 ) -> Result<WatchEnd> {
-    let (mut last, mut in_vain, mut finished_then) = (JobProgress::default(), 0, None);
+    let (mut last, mut in_vain, mut done_then) = (JobProgress::default(), 0, None);
     let mut missing_before: Vec<u32> = Vec::new();
     loop {
         match tokio::task::block_in_place(|| array.queue().tasks()) {
@@ -85,12 +86,13 @@ pub async fn watch(
                 // in two polls.
                 let twice: Vec<u32> = missing.iter().copied().filter(|task| missing_before.contains(task)).collect();
                 if !twice.is_empty() {
-                    in_vain = if finished_then == Some(seen.finished) { in_vain + 1 } else { 0 };
+                    let done = (seen.finished, run.chosen);
+                    in_vain = if done_then == Some(done) { in_vain + 1 } else { 0 };
                     if in_vain >= MOST_IN_VAIN {
-                        return Err(Error::machine("tasks keep ending without finishing an attempt")
+                        return Err(Error::machine("tasks keep ending without finishing an attempt or a choice")
                             .hint(format!("see their output in `{}`", array.run.join("slurm").display())));
                     }
-                    finished_then = Some(seen.finished);
+                    done_then = Some(done);
                     tell(WatchEvent::Submitted(&tokio::task::block_in_place(|| array.submit(&twice))?));
                 }
                 missing_before = missing.into_iter().filter(|task| !twice.contains(task)).collect();
@@ -111,13 +113,16 @@ struct RunProgress {
     names: Vec<String>,
     /// Name of the process that last began to run the verifiers.
     chooser: Option<String>,
+    /// Bytes that the verifiers have written.
+    chosen: u64,
 }
 
 fn look(array: &JobArray) -> Result<RunProgress> {
     let reading = read_outcomes(&array.run)?;
     let chooser = last_chooser(&array.run).map_err(|error| Error::io("read", &array.run, error))?;
-    let names = Store::at(&array.run).shard_names()?;
-    Ok(RunProgress { run: reading.run, records: reading.records, names, chooser })
+    let store = Store::at(&array.run);
+    let (names, chosen) = (store.shard_names()?, written(&store));
+    Ok(RunProgress { run: reading.run, records: reading.records, names, chooser, chosen })
 }
 
 impl RunProgress {
@@ -184,7 +189,8 @@ mod tests {
         let ended =
             |end: End, attempt: u32| Outcome { end, ..Outcome::blank("a", &crate::sample::masked("x_0"), attempt) };
         let records = vec![ended(End::Answered, 0), ended(End::Cancelled, 1), ended(End::SandboxLost, 2)];
-        let progress = RunProgress { run: None, records, names: Vec::new(), chooser: None }.job_progress(&Tasks::new());
+        let progress =
+            RunProgress { run: None, records, names: Vec::new(), chooser: None, chosen: 0 }.job_progress(&Tasks::new());
         assert_eq!((progress.finished, progress.lost), (1, 1));
     }
 

@@ -12,6 +12,7 @@ use super::constants::{ConstantChange, changes};
 use super::gold::GoldRun;
 use super::judge::{InstructionJudge, RUN};
 use super::manifest::Instruction;
+use super::observe::{ProgramRecord, RecordingPlan};
 use super::program::Program;
 use super::ready::ReadyCommands;
 use crate::error::{Error, Result};
@@ -21,6 +22,9 @@ use crate::run::machine::Machine;
 use crate::run::soundness::ConstantChanges;
 use crate::sandbox::Exit;
 use crate::score::Rule;
+
+/// Maximum runs of a program that is stopped from outside.
+const TRIES: usize = 3;
 
 /// Results of changing the constants of a repo's gold programs.
 #[derive(Debug, Default)]
@@ -71,7 +75,7 @@ pub async fn search(
                 for part in [executable, ready.snapshot.content(), &ready.env.digest, &change.code] {
                     key.add(part);
                 }
-                for part in [json!(instruction), json!(gold), json!(machine.backend.name())] {
+                for part in [json!(instruction), json!(gold), json!(machine.backend.name()), json!(machine.limits)] {
                     key.add(part.to_string());
                 }
                 let key = key.finish();
@@ -145,7 +149,7 @@ pub(super) async fn noticed_by(
     let plan = gold.plan(&ready.loaded.set);
     if let [_] = gold.calls[..] {
         // First stop the program after it has parsed its arguments. If they are wrong, it need not run to its end.
-        let parsed = ready.run(program, instruction, &plan.stopping(), machine).await?;
+        let parsed = run(ready, program, instruction, &plan.stopping(), machine).await?;
         if parsed.calls.is_empty() {
             return Ok(Some("failure"));
         }
@@ -153,7 +157,7 @@ pub(super) async fn noticed_by(
             return Ok(Some("arguments"));
         }
     }
-    let observed = ready.run(program, instruction, &plan, machine).await?;
+    let observed = run(ready, program, instruction, &plan, machine).await?;
     if observed.exit != Exit::Code(0) {
         return Ok(Some("failure"));
     }
@@ -167,6 +171,25 @@ pub(super) async fn noticed_by(
         Some(name) if name.starts_with("arguments") => "arguments",
         _ => "outcome",
     }))
+}
+
+/// Runs a program. A run that was stopped from outside, as at its time limit, is repeated, because the cause may be a busy
+/// machine. A program that is stopped in all tries is itself the cause.
+async fn run(
+    ready: &ReadyCommands,
+    program: &Program,
+    instruction: &Instruction,
+    plan: &RecordingPlan<'_>,
+    machine: &Machine,
+) -> Result<ProgramRecord> {
+    let mut record = ready.run(program, instruction, plan, machine).await?;
+    for _ in 1..TRIES {
+        if matches!(record.exit, Exit::Code(_)) {
+            break;
+        }
+        record = ready.run(program, instruction, plan, machine).await?;
+    }
+    Ok(record)
 }
 
 /// Returns variants of a text that is the path of a file: the paths of other files in the same folder, at most three.

@@ -23,7 +23,7 @@ pub fn dependencies(repo: &Path) -> Option<PackageDependencies> {
         packages.map(|packages| PackageDependencies { packages, file })
     };
     found("pyproject.toml", pyproject(repo).and_then(|table| declared(&table)))
-        .or_else(|| found("PKG-INFO", text(repo, "PKG-INFO").and_then(|said| metadata(&said))))
+        .or_else(|| found("PKG-INFO", metadata_fields(repo).and_then(|fields| required(&fields))))
         .or_else(|| {
             found("setup.cfg", text(repo, "setup.cfg").and_then(|said| section(&said, "options", "install_requires")))
         })
@@ -47,8 +47,8 @@ pub struct PackageFacts {
 /// The year is read from the licence.
 #[must_use]
 pub fn facts(repo: &Path) -> PackageFacts {
-    let mut found = match (text(repo, "PKG-INFO"), pyproject(repo)) {
-        (Some(said), _) => facts_of_sdist(&said),
+    let mut found = match (metadata_fields(repo), pyproject(repo)) {
+        (Some(fields), _) => facts_of_sdist(&fields),
         (None, Some(table)) => facts_of_project(&table),
         (None, None) => PackageFacts::default(),
     };
@@ -60,11 +60,10 @@ pub fn facts(repo: &Path) -> PackageFacts {
     found
 }
 
-fn facts_of_sdist(said: &str) -> PackageFacts {
-    let head = said.split("\n\n").next().unwrap_or_default();
+fn facts_of_sdist(fields: &str) -> PackageFacts {
     let all = |field: &str| {
         let prefix = format!("{field}:");
-        let lines = head.lines().filter_map(|line| line.strip_prefix(&prefix).map(|value| value.trim().to_owned()));
+        let lines = fields.lines().filter_map(|line| line.strip_prefix(&prefix).map(|value| value.trim().to_owned()));
         lines.filter(|value| !value.is_empty() && value != "UNKNOWN").collect::<Vec<_>>()
     };
     let first = |field: &str| all(field).into_iter().next();
@@ -151,9 +150,8 @@ pub fn scripts(repo: &Path) -> BTreeMap<String, String> {
 pub fn requires_python(repo: &Path) -> Option<(String, &'static str)> {
     let project = || pyproject(repo)?.get("project")?.get("requires-python")?.as_str().map(str::to_owned);
     let sdist = || {
-        let text = text(repo, "PKG-INFO")?;
-        let head = text.split("\n\n").next().unwrap_or_default().to_owned();
-        head.lines().find_map(|line| line.strip_prefix("Requires-Python:")).map(|range| range.trim().to_owned())
+        let fields = metadata_fields(repo)?;
+        fields.lines().find_map(|line| line.strip_prefix("Requires-Python:")).map(|range| range.trim().to_owned())
     };
     let cfg = || section(&text(repo, "setup.cfg")?, "options", "python_requires")?.into_iter().next();
     let setup = || {
@@ -187,6 +185,29 @@ pub fn text(repo: &Path, file: &str) -> Option<String> {
     std::fs::read_to_string(repo.join(file)).ok()
 }
 
+/// Returns the fields in an sdist's `PKG-INFO`, without the text below them, and without the field `Description`, which
+/// contains this text in older sdists. The text may show outputs of examples.
+#[must_use]
+pub fn metadata_fields(repo: &Path) -> Option<String> {
+    let said = text(repo, "PKG-INFO")?;
+    let mut fields: Vec<&str> = Vec::new();
+    let mut in_description = false;
+    for line in said.lines() {
+        let name = line.split_once(':').map_or("", |(name, _)| name);
+        if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+            in_description = name.eq_ignore_ascii_case("description");
+        }
+        // In a description, blank lines consist of spaces, because its lines are indented.
+        if line.is_empty() || (line.trim().is_empty() && !in_description) {
+            break;
+        }
+        if !in_description {
+            fields.push(line);
+        }
+    }
+    Some(fields.join("\n"))
+}
+
 fn pyproject(repo: &Path) -> Option<Table> {
     text(repo, "pyproject.toml")?.parse().ok()
 }
@@ -204,10 +225,10 @@ fn declared(table: &Table) -> Option<Vec<String>> {
 }
 
 /// Returns the `Requires-Dist` entries in a package's core metadata, except those that belong to extras.
-fn metadata(text: &str) -> Option<Vec<String>> {
-    let head = text.split("\n\n").next().unwrap_or_default();
-    let needed = head.lines().filter_map(|line| line.strip_prefix("Requires-Dist:"));
-    let needed = needed.map(str::trim).filter(|line| !line.contains("extra ==")).map(str::to_owned).collect::<Vec<_>>();
+fn required(fields: &str) -> Option<Vec<String>> {
+    let needed = fields.lines().filter_map(|line| line.strip_prefix("Requires-Dist:"));
+    let of_an_extra = |line: &str| line.split_once(';').is_some_and(|(_, marker)| marker.contains("extra"));
+    let needed = needed.map(str::trim).filter(|line| !of_an_extra(line)).map(str::to_owned).collect::<Vec<_>>();
     (!needed.is_empty()).then_some(needed)
 }
 
@@ -265,7 +286,8 @@ mod tests {
         let setup = "setup(\n  name='x',\n  install_requires=[\n    'numpy>=1.20',  # arrays\n    \"requests[socks]\",\n  ],\n)";
         let cfg =
             "[options]\npackages = find:\ninstall_requires =\n    numpy\n    # why\n    scipy>=1\n\n[other]\nx = 1\n";
-        let sdist = "Metadata-Version: 2.1\nRequires-Dist: numpy\nRequires-Dist: pytest; extra == \"dev\"\n\nRequires-Dist: x\n";
+        let sdist =
+            "Metadata-Version: 2.1\nRequires-Dist: numpy\nRequires-Dist: pytest; extra==\"dev\"\n\nRequires-Dist: x\n";
         assert_eq!(
             depends(&[("pyproject.toml", project), ("setup.py", setup)]).unwrap(),
             ("pyproject.toml", "numpy>=1.20 scipy; python_version > \"3.8\"".to_owned())
@@ -331,5 +353,23 @@ mod tests {
         let found = scripts(repo(&[("pyproject.toml", project), ("setup.py", setup), ("setup.cfg", cfg)]).path());
         let all: Vec<String> = found.into_iter().map(|(name, target)| format!("{name}={target}")).collect();
         assert_eq!(all, ["draw=pkg.draw:run", "fit=pkg.cli:main", "old=pkg.old:main", "x=pkg:go"]);
+    }
+
+    #[test]
+    fn the_readme_is_removed_from_metadata_in_its_older_and_newer_forms() {
+        let older = "Metadata-Version: 1.1\nName: p\nVersion: 2.0\nDescription: P\n        =\n        \n        \
+                     >>> p.f(1)\n        2\n        \nKeywords: x\nRequires-Dist: six\n";
+        let unindented = "Name: p\nDescription: P\n>>> p.f(1)\n2\nKeywords: x\n";
+        let windows = "Name: p\r\nVersion: 2.0\r\n\r\n>>> p.f(1)\r\n2\r\n";
+        let spaces = "Name: p\n  \n>>> p.f(1)\n2\n";
+        for (info, expected) in [
+            (older, "Metadata-Version: 1.1\nName: p\nVersion: 2.0\nKeywords: x\nRequires-Dist: six"),
+            (unindented, "Name: p\nKeywords: x"),
+            (windows, "Name: p\nVersion: 2.0"),
+            (spaces, "Name: p"),
+        ] {
+            let folder = repo(&[("PKG-INFO", info)]);
+            assert_eq!(metadata_fields(folder.path()).as_deref(), Some(expected));
+        }
     }
 }

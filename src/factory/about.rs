@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::layout::metadata_fields;
-use crate::draft::{environment, metadata};
+use crate::draft::environment;
+use crate::draft::metadata::{self, metadata_fields};
 use crate::env;
 use crate::error::Result;
 

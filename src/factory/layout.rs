@@ -12,7 +12,7 @@ use walkdir::WalkDir;
 use super::VENDORED;
 use super::index::{is_package_name, normalised};
 use super::version::has_version_characters;
-use crate::draft::metadata::{scripts, text};
+use crate::draft::metadata::{metadata_fields, scripts, text};
 use crate::error::{Error, Result};
 use crate::workspace::is_left_out;
 
@@ -221,28 +221,6 @@ impl Layout {
             inside.starts_with(&place) || inside == place.with_extension("py")
         })
     }
-}
-
-/// Returns the fields in an sdist's `PKG-INFO`, without the text below them, and without the field `Description`, which
-/// contains this text in older sdists. The text may show outputs of examples.
-pub(super) fn metadata_fields(sources: &Path) -> Option<String> {
-    let said = text(sources, "PKG-INFO")?;
-    let mut fields: Vec<&str> = Vec::new();
-    let mut in_description = false;
-    for line in said.lines() {
-        let name = line.split_once(':').map_or("", |(name, _)| name);
-        if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
-            in_description = name.eq_ignore_ascii_case("description");
-        }
-        // In a description, blank lines consist of spaces, because its lines are indented.
-        if line.is_empty() || (line.trim().is_empty() && !in_description) {
-            break;
-        }
-        if !in_description {
-            fields.push(line);
-        }
-    }
-    Some(fields.join("\n"))
 }
 
 /// Returns the top-level modules and packages of a folder, including packages in namespaces, which are folders without
@@ -486,24 +464,6 @@ mod tests {
         assert_eq!(layout.clone().with_name_and_version("q", "2.1").unwrap().version, "2.1");
         for (name, version) in [("q", "1/../x"), ("q", ""), ("../q", "1"), ("", "1")] {
             assert!(layout.clone().with_name_and_version(name, version).is_err(), "{name} {version}");
-        }
-    }
-
-    #[test]
-    fn the_readme_is_removed_from_metadata_in_its_older_and_newer_forms() {
-        let older = "Metadata-Version: 1.1\nName: p\nVersion: 2.0\nDescription: P\n        =\n        \n        \
-                     >>> p.f(1)\n        2\n        \nKeywords: x\nRequires-Dist: six\n";
-        let unindented = "Name: p\nDescription: P\n>>> p.f(1)\n2\nKeywords: x\n";
-        let windows = "Name: p\r\nVersion: 2.0\r\n\r\n>>> p.f(1)\r\n2\r\n";
-        let spaces = "Name: p\n  \n>>> p.f(1)\n2\n";
-        for (info, expected) in [
-            (older, "Metadata-Version: 1.1\nName: p\nVersion: 2.0\nKeywords: x\nRequires-Dist: six"),
-            (unindented, "Name: p\nKeywords: x"),
-            (windows, "Name: p\nVersion: 2.0"),
-            (spaces, "Name: p"),
-        ] {
-            let folder = sources(&[("PKG-INFO", info)]);
-            assert_eq!(metadata_fields(folder.path()).as_deref(), Some(expected));
         }
     }
 }

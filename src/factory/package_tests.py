@@ -3,7 +3,7 @@
     python -B -I autoexperiment_package_tests.py survey [--seconds 5] [--doctests] [--added] [--other-draws] [--output FILE]
     python -B -I autoexperiment_package_tests.py inputs FILE [--output FILE]
     python -B -I autoexperiment_package_tests.py check FILE [--hash-seed N] [--output FILE]
-    python -B -I autoexperiment_package_tests.py run GROUP [--ids FILE] [--unguarded] [--keep] [--output FILE]
+    python -B -I autoexperiment_package_tests.py run GROUP [--ids FILE] [--unguarded] [--keep] [--drawing N] [--output FILE]
     python -B -I autoexperiment_package_tests.py trials FILE [--output FILE]
 
 `survey` finds all tests of the original code and reports each one's outcome, time, values and entered functions. With
@@ -17,11 +17,16 @@ then read here.
 
 The code under test runs in the process of the tests and could make them pass. So a pass is not taken from one process.
 Each test file runs in several processes, one after the other, each in a fresh copy of the repo. In each process, each
-test function is in one of three variants, drawn at random for each run:
+test function is in one of three variants, which are drawn at random:
 
 - `plain`: the test as its authors wrote it;
 - `expectation`: every value that the test expects is another one, so the test must fail;
 - `ending`: one more assertion at the end of the test is false, so the test must fail.
+
+A test may depend on what earlier tests leave behind, and an altered test ends early. So right code could fail where the
+altered tests are others than in the runs of the original code. Therefore, the plan holds a few `drawings`, random texts from
+which all variants follow. When gold is recorded, each run uses one of them (`--drawing N`). Each later run draws one of them
+for each file. So all of its processes have run on the original code before. Agents never see the plan.
 
 The variants differ only in the source of the test files, written to the copy before the process starts. The process
 isn't told which variant a test is in, and holds no secret. Code that swallows failures, patches the test framework,
@@ -2946,16 +2951,33 @@ def read_plan(folder, needed=True):
         sys.exit(f"`{PLAN}` cannot be read: {error}")
 
 
-def draw(units, chance):
-    """Draws the variant of each test function in each process: all three the same number of times. Fewer test functions
-    need more processes, so that outcomes cannot be guessed."""
-    rounds = 3 if len(units) == 1 else 2 if len(units) < 5 else 1
-    drawn = {}
-    for unit in units:
-        variants = [PLAIN, EXPECTATION, ENDING] * rounds
+class Draw:
+    """The variants of all tests of one process.
+
+    They follow from a drawing of the plan, from the number of the process, and from the names of the file and of each test
+    function. So they stay the same when other tests are left out. The processes with numbers below `count` run whole files:
+    together, they run each test function in each variant the same number of times. The process with the number `count` runs
+    a part of a file."""
+
+    def __init__(self, drawing, number, count):
+        self.drawing, self.number, self.count = drawing, number, count
+
+    def variant(self, unit):
+        """The variant of a test function, which is given by its file and its name."""
+        chance, all_variants = random.Random(f"{self.drawing} {unit}"), [PLAIN, EXPECTATION, ENDING]
+        variants = all_variants * (self.count // 3)
         chance.shuffle(variants)
-        drawn[unit] = variants
-    return drawn, 3 * rounds
+        return [*variants, chance.choice(all_variants)][self.number]
+
+    def chance(self, file):
+        """Decides how the tests of a file are altered."""
+        return random.Random(f"{self.drawing} {self.number} {file}")
+
+
+def processes_of_file(units):
+    """Number of processes that run each whole file of a group with these test functions. Fewer test functions need more
+    processes, so that outcomes cannot be guessed."""
+    return 9 if len(units) == 1 else 6 if len(units) < 5 else 3
 
 
 class Verdicts:
@@ -3016,8 +3038,9 @@ class Verdicts:
         return {**{key: part for key, part in result.items() if part}, "passed": passed, "changed": len(self.odd)}
 
 
-# Limits in seconds of a run with `--altered`, after which no further process is started: of the whole run, which must
-# end before the factory's time limit for a run; of running parts of files; and of running tests after altered ones.
+# Limits in seconds of a run of the original code, after which no further process is started: of the whole run with
+# `--altered`, which must end before the factory's time limit for a run; of running parts of files; and of running tests
+# after altered ones.
 SECONDS_FOR_ALTERED, SECONDS_FOR_PARTS, SECONDS_FOR_SHARED_STATE = 480, 240, 120
 # Maximum number of parts of one test file, and number of parts of all files of a group that are split.
 PARTS_OF_FILE, PARTS_OF_GROUP = 4, 16
@@ -3027,8 +3050,8 @@ def parts_of(ids, units, order):
     """Splits the tests of a group into parts, each with tests of one file. A guarded run repeats some of the parts,
     each in a process of its own.
 
-    The parts depend only on the ids of the group and on the test files. So a guarded run repeats no other sets of tests
-    than those that were run when gold was recorded. `units` are the file and the function of each test, `order` the
+    The parts depend only on the ids of the group and on the test files, so that all of them can be run when gold is
+    recorded. `units` are the file and the function of each test, `order` the
     place of each function in its file. Functions that follow each other often share state, so they are in different
     parts. In a group with many files, files have fewer parts, and some files are not split."""
     files = by_file(ids)
@@ -3062,7 +3085,9 @@ def alike(one, other):
     return all(abs(a - b) <= max(1e-6 * max(abs(a), abs(b)), 1e-9) for a, b in zip(one["numbers"], other["numbers"]))
 
 
-def run(folder, group, only, keep, guarded, altered):
+def run(folder, group, only, keep, guarded, altered, recorded=None):
+    """Runs a group of tests. `recorded` is the number of the plan's drawing with which to run everything that guarded runs may
+    run; if it is `None`, a guarded run draws."""
     began = time.monotonic()
     plan = read_plan(folder)
     groups = plan.get("groups", {})
@@ -3077,6 +3102,11 @@ def run(folder, group, only, keep, guarded, altered):
         ids = [name for name in ids if name in wanted]
         if not ids:
             sys.exit(f"no test of `{only}` is in the group `{group}`")
+    drawings = plan.get("drawings") or [os.urandom(16).hex()]
+    if recorded is not None:
+        if not 0 <= recorded < len(drawings):
+            sys.exit(f"`{PLAN}` has no drawing {recorded}: it has {len(drawings)}, numbered from 0")
+        drawings = [drawings[recorded]]
     protect()
     layout = Layout(folder, plan)
     surveyed = plan.get("seconds") or {}
@@ -3099,20 +3129,22 @@ def run(folder, group, only, keep, guarded, altered):
         found = set(found)
         units.update({name: (file, unit_of(name, found, classes)) for name in names})
     every = sorted({unit for unit in units.values() if unit[1]})
-    drawn, rounds = draw(every, chance)
+    count = processes_of_file(every)
     verdicts, ran = Verdicts(ids, plan.get("without_values", ())), []
 
-    def once(chosen, variant, way=None, compares_values=True, guarded=guarded, end=None):
-        """Runs these tests, with the variants that `variant` returns for their functions. Starts no process after the
-        time `end`, and returns whether it has started all."""
+    def once(chosen, draws=None, variant=lambda unit: PLAIN, way=None, compares_values=True, guarded=guarded, end=None):
+        """Runs these tests, with the variants of the draw of their file or, without draws, with those that `variant` returns
+        for their functions. Starts no process after the time `end`, and returns whether it has started all."""
         for group, names in runner.processes(chosen, guarded):
             if end is not None and time.monotonic() > end:
                 return False
-            variants = {units[name]: variant(units[name]) for name in names if units[name][1]}
+            drawn = lambda unit: draws[unit[0]].variant(unit) if draws else variant(unit)
+            variants = {units[name]: drawn(units[name]) for name in names if units[name][1]}
             replaced = {}
             for file in group:
                 own = {unit: one for (place, unit), one in variants.items() if place == file}
-                text = variant_of(runner.texts[file], own, chance, way)[0] if file in runner.texts else None
+                chance_of_file = draws[file].chance(file) if draws else chance
+                text = variant_of(runner.texts[file], own, chance_of_file, way)[0] if file in runner.texts else None
                 replaced.update({file: text} if text else {})
             is_doctest = group[0] not in runner.texts
             outcome = runner.run(group, names, replaced, is_doctest, 3)
@@ -3123,19 +3155,31 @@ def run(folder, group, only, keep, guarded, altered):
             ran.extend(outcome.tests)
         return True
 
-    if not guarded:
-        drawn, rounds, every = {unit: [PLAIN] for unit in every}, 1, []
+    def draws_of_files():
+        """Draws each file's variants in all of its processes that run the whole file, in any order, so that the place of a
+        process in the order doesn't show what it is."""
+        found = {}
+        for file in files:
+            drawing, numbers = chance.choice(drawings), list(range(count))
+            chance.shuffle(numbers)
+            found[file] = [Draw(drawing, number, count) for number in numbers]
+        return [{file: draws[place] for file, draws in found.items()} for place in range(count)]
+
     try:
-        for place in range(rounds):
-            once(ids, lambda unit: drawn[unit][place])
+        for draws in draws_of_files() if guarded else [None]:
+            once(ids, draws)
             if verdicts.failed():
                 # A test has failed as its authors wrote it, so the code does not pass, whatever it does to the altered
                 # tests. Run only those tests that have not been run as their authors wrote them.
-                once(verdicts.not_run(), lambda unit: PLAIN)
+                once(verdicts.not_run())
                 return verdicts.result()
-        for way in range(ALTERATIONS if altered else 0):
-            once([name for name in ids if units[name][1]], lambda unit: EXPECTATION, way)
+        whole = [set(names) for names in files.values()]
+        parts = parts_of(ids, units, order)
         if altered:
+            for way in range(ALTERATIONS):
+                once([name for name in ids if units[name][1]], variant=lambda unit: EXPECTATION, way=way)
+            # Most tests that depend on earlier tests would also be found by the runs with the plan's drawings. The following
+            # processes find nearly all of them at once, so that gold need not be recorded again for each few of them.
             latest = began + SECONDS_FOR_ALTERED
             places = places_in_files(ran, units)
             # Guarded runs repeat some parts of files, see below. A part may lack all earlier tests of which a test
@@ -3143,11 +3187,10 @@ def run(folder, group, only, keep, guarded, altered):
             end = min(latest, time.monotonic() + SECONDS_FOR_PARTS)
             for names in groups.values():
                 names = [name for name in names if name in units]
-                whole = [set(one) for one in by_file(names).values()]
+                whole_files = [set(one) for one in by_file(names).values()]
                 for part in parts_of(names, units, order):
-                    # All other guarded runs of the group run whole files.
-                    if set(part) not in whole:
-                        is_done = once(part, lambda unit: PLAIN, compares_values=False, guarded=True, end=end)
+                    if set(part) not in whole_files:
+                        is_done = once(part, compares_values=False, guarded=True, end=end)
                         verdicts.unfinished |= set() if is_done else set(part)
             # In the other processes of guarded runs, all tests of a file run, but some are altered and end early. A
             # test may need what one such test leaves behind, or any one of several. So run tests as they were written
@@ -3163,21 +3206,29 @@ def run(folder, group, only, keep, guarded, altered):
                     # With the value 0, the tests at places below `base` have no altered test before them.
                     late_files = {file for file, unit in late if digit or places[file, unit] > base}
                     chosen = [name for name in ids if units[name][0] in late_files]
-                    once(chosen, lambda unit: PLAIN if unit in late else EXPECTATION, 0, guarded=True, end=end)
+                    late_plain = lambda unit: PLAIN if unit in late else EXPECTATION
+                    once(chosen, variant=late_plain, way=0, guarded=True, end=end)
                 base *= 4
         # Run some tests again in another process, without the others: their outcomes must not change. Their values may,
         # because the first test of a class or module also gets the values of fixtures, and caches are still empty. The
         # code under test may know all parts, but it can't know which are drawn, nor the variants of their tests.
-        if len(every) > 1:
-            most, count = max(1, min(len(every) // 4, 12)), 0
-            parts = parts_of(ids, units, order)
+        if recorded is not None:
+            end = began + SECONDS_FOR_PARTS
+            for part in parts:
+                # A part that is a whole file gets the variants of a process that has run the whole file.
+                if set(part) not in whole:
+                    draws = {file_of(part[0]): Draw(drawings[0], count, count)}
+                    is_done = once(part, draws, compares_values=False, end=end)
+                    verdicts.unfinished |= set() if is_done else set(part)
+        elif guarded and len(every) > 1:
+            most, repeated = max(1, min(len(every) // 4, 12)), 0
             chance.shuffle(parts)
             for part in parts:
-                if count < most:
-                    functions = {units[name] for name in part if units[name][1]}
-                    again = {unit: chance.choice((PLAIN, EXPECTATION, ENDING)) for unit in sorted(functions)}
-                    once(part, lambda unit: again[unit], compares_values=False)
-                    count += len(again)
+                if repeated < most:
+                    number = chance.randrange(count) if set(part) in whole else count
+                    draws = {file_of(part[0]): Draw(chance.choice(drawings), number, count)}
+                    once(part, draws, compares_values=False)
+                    repeated += len({units[name] for name in part if units[name][1]})
     finally:
         runner.server.stop()
     return verdicts.result()
@@ -3297,7 +3348,7 @@ def fix_addresses():
 USAGE = f"""usage: python -B -I {RUNNER} survey [--seconds S] [--doctests] [--added] [--output FILE]
        python -B -I {RUNNER} inputs FILE [--output FILE]
        python -B -I {RUNNER} check FILE [--hash-seed N] [--output FILE]
-       python -B -I {RUNNER} run GROUP [--ids FILE] [--unguarded] [--altered] [--keep] [--output FILE]
+       python -B -I {RUNNER} run GROUP [--ids FILE] [--unguarded] [--altered] [--keep] [--drawing N] [--output FILE]
        python -B -I {RUNNER} trials FILE [--output FILE]"""
 
 
@@ -3325,7 +3376,7 @@ def main(given):
     rest = iter(given[1:])
     places = []
     for word in rest:
-        if word in ("--seconds", "--ids", "--hash-seed", "--output"):
+        if word in ("--seconds", "--ids", "--hash-seed", "--drawing", "--output"):
             options[word] = next(rest, None)
         elif word in ("--doctests", "--added", "--other-draws", "--keep", "--unguarded", "--altered"):
             options[word] = True
@@ -3335,6 +3386,7 @@ def main(given):
             places.append(word)
     try:
         seconds = float(options.get("--seconds", 5))
+        recorded = int(options["--drawing"]) if "--drawing" in options else None
     except (TypeError, ValueError):
         sys.exit(USAGE)
     if given[:1] == ["survey"] and not places:
@@ -3345,7 +3397,7 @@ def main(given):
         result = check(HERE, json.loads(read_text(places[0])))
     elif given[:1] == ["run"] and len(places) == 1:
         keep, guarded = "--keep" in options, "--unguarded" not in options
-        result = run(HERE, places[0], options.get("--ids"), keep, guarded, "--altered" in options)
+        result = run(HERE, places[0], options.get("--ids"), keep, guarded, "--altered" in options, recorded)
     elif given[:1] == ["trials"] and len(places) == 1:
         result = Trials(HERE, read_request(places[0])).run()
     else:

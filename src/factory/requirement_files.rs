@@ -8,7 +8,7 @@ use regex::Regex;
 use toml::Value;
 
 use super::index::normalised;
-use super::layout::metadata_fields;
+use crate::draft::metadata::metadata_fields;
 
 /// Returns the requirements in an sdist's `PKG-INFO`, each with the extras that it belongs to; `None` if there is no
 /// such file.

@@ -13,6 +13,7 @@ use crate::kernel::{CellAuthor, CellRecord, CellState};
 use crate::run::family::ScoringInput;
 use crate::score::super_bench::{ExecutedCommand, landmarks_hit, shipped_accuracy, shipped_script};
 use crate::score::{ExperimentVerdict, Rule, ValueVerdict, Verdict, parse_answer};
+use crate::tolerance;
 
 /// Id of the check in which the harness itself runs the entry script, the command that gives the answer.
 pub const ENTRY: &str = "entry";
@@ -311,14 +312,21 @@ fn other_form(gold: &Value, got: &Value) -> Option<String> {
     }
 }
 
-/// Whether two values match. A number may differ from gold by the share `relative` unless gold is a whole number. Texts
-/// must be equal after trimming. If gold is an empty object, any object matches. All other values must be equal.
+/// Whether two values match. A number may differ from gold by the share `relative` unless gold is a whole number; if gold
+/// is 0.0, it may differ by the default absolute tolerance of experiments. Texts must be equal after trimming. If gold is
+/// an empty object, any object matches. All other values must be equal.
 fn is_near(gold: &Value, got: &Value, relative: f64) -> bool {
     match (gold, got) {
-        (Value::Number(number), Value::Number(_)) => {
-            let relative = if number.is_f64() { relative } else { 0.0 };
-            gold.as_f64().zip(got.as_f64()).is_some_and(|(gold, got)| (gold - got).abs() <= relative * gold.abs())
-        }
+        (Value::Number(number), Value::Number(_)) => gold.as_f64().zip(got.as_f64()).is_some_and(|(gold, got)| {
+            let most = if !number.is_f64() {
+                0.0
+            } else if gold == 0.0 {
+                tolerance::default_absolute()
+            } else {
+                relative * gold.abs()
+            };
+            (gold - got).abs() <= most
+        }),
         (Value::String(gold), Value::String(got)) => gold.trim() == got.trim(),
         // Objects may have more keys than gold's.
         (Value::Object(gold), Value::Object(_)) if gold.is_empty() => true,
@@ -357,6 +365,8 @@ mod tests {
         assert!(half.values[0].error.is_some_and(|error| (error - 2e-10).abs() < 1e-12), "errors are relative");
         assert!(!is_near(&json!(1), &json!("1"), 0.01) && !is_near(&json!(1.0), &json!(1.011), 0.01));
         assert!(!is_near(&json!(1000), &json!(1001), 0.01) && is_near(&json!(0.0), &json!(0), 1e-9));
+        assert!(is_near(&json!(0.0), &json!(-2.2e-16), 1e-9) && is_near(&json!(-0.0), &json!(1e-10), 1e-9));
+        assert!(!is_near(&json!(0.0), &json!(1e-6), 1e-2) && !is_near(&json!(0), &json!(1e-12), 1e-2));
     }
 
     #[test]

@@ -147,10 +147,11 @@ impl TrialPlan {
         super::ids::sample(&crate::sample::Withheld { item: self.task.id.clone(), units }).id().to_owned()
     }
 
-    /// Returns the key under which a solution's outcome is cached. `backend` is the kind of sandbox in which it runs.
+    /// Returns the key under which a solution's outcome is cached. `conditions` describes the sandbox and the env in which
+    /// it runs.
     #[must_use]
-    pub fn key(&self, trial: &TrialSolution, backend: &str) -> String {
-        hex(&Sha256::digest(format!("{}\n{backend}\n{:?}\n{:?}", self.digest, trial.cells, trial.answer)))
+    pub fn key(&self, trial: &TrialSolution, conditions: &str) -> String {
+        hex(&Sha256::digest(format!("{}\n{conditions}\n{:?}\n{:?}", self.digest, trial.cells, trial.answer)))
     }
 
     /// Adds the outcomes, in the order of [`Self::trials`], to `proof`, with a fault for each unexpected verdict.

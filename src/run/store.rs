@@ -15,6 +15,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use nix::libc;
+
 use super::run_file::{FORMAT, RunFile, SessionFacts};
 use super::{AttemptRecord, duplicates, shared};
 use crate::agent::{Event, TimedEvent, Trajectory};
@@ -392,26 +394,35 @@ impl Store {
             return Err(Error::store(format!("shards are working on run `{}`", self.folder.display()))
                 .hint("wait for them to end, or stop them; a killed shard counts as running for a minute"));
         }
-        self.lock_beside_shards()
+        self.try_lock()?.ok_or_else(|| {
+            Error::store(format!("the file system of `{}` has no locks", self.folder.display()))
+                .hint("keep runs on a file system with locks: `--runs DIR`")
+        })
     }
 
-    /// Same as [`Store::lock`], but also locks a run on which shards are working.
+    /// Same as [`Store::lock`], but also locks a run on which shards are working. Returns `None` if the file system has no
+    /// locks, as those of some clusters. Shards need none: their claims decide.
     ///
     /// # Errors
-    /// Kind `Store` if another process holds the lock.
-    pub fn lock_beside_shards(&self) -> Result<File> {
+    /// Kind `Store` if another process holds the lock, or the file cannot be locked for another reason.
+    pub fn lock_beside_shards(&self) -> Result<Option<File>> {
+        self.try_lock()
+    }
+
+    fn try_lock(&self) -> Result<Option<File>> {
         let lock_path = self.folder.join("lock");
         let lock = File::create(&lock_path).map_err(|error| write_failed(&lock_path, error))?;
-        lock.try_lock().map_err(|error| match error {
-            std::fs::TryLockError::WouldBlock => {
-                Error::store(format!("run `{}` is being written by another process", self.folder.display()))
-                    .hint("wait for it to end, or stop it")
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(lock)),
+            Err(std::fs::TryLockError::Error(error)) if has_no_locks(&error) => Ok(None),
+            Err(std::fs::TryLockError::WouldBlock) => {
+                Err(Error::store(format!("run `{}` is being written by another process", self.folder.display()))
+                    .hint("wait for it to end, or stop it"))
             }
-            std::fs::TryLockError::Error(error) => Error::store(format!("failed to lock `{}`", lock_path.display()))
-                .because(error)
-                .hint("keep runs on a file system with locks: `--runs DIR`"),
-        })?;
-        Ok(lock)
+            Err(std::fs::TryLockError::Error(error)) => {
+                Err(Error::store(format!("failed to lock `{}`", lock_path.display())).because(error))
+            }
+        }
     }
 
     /// Opens the store for appending, exclusively. Drops an incomplete last line first.
@@ -424,6 +435,11 @@ impl Store {
         let attempts = Appender::resume(&path).map_err(|error| write_failed(&path, error))?.durable();
         Ok(Writer { attempts, path, is_displaced: false, _lock: Some(lock) })
     }
+}
+
+/// Whether this error of locking a file says that its file system has no locks.
+fn has_no_locks(error: &std::io::Error) -> bool {
+    error.raw_os_error().is_some_and(|code| [libc::ENOSYS, libc::EOPNOTSUPP, libc::ENOLCK].contains(&code))
 }
 
 impl Writer {

@@ -262,7 +262,7 @@ impl Run {
             (RunOutcome::Interrupted, _) | (_, None) => Ok(()),
             (_, Some(ledger)) => {
                 // `autoexperiment pick` holds the same lock while its verifiers choose.
-                let lock = || if own_part.is_none() { store.lock() } else { store.lock_beside_shards() };
+                let lock = || if own_part.is_none() { store.lock().map(Some) } else { store.lock_beside_shards() };
                 match (!verifiers.is_empty()).then(lock).transpose() {
                     Ok(_lock) => {
                         choose(&store, &ledger, &options.families, &configuration, &verifiers, observer, cancel).await

@@ -179,10 +179,16 @@ impl ProofSetup {
     fn folder(&self, trials: &SoundnessAttempts) -> PathBuf {
         use sha2::{Digest, Sha256};
         let SoundnessAttempts { family, item, name, digest, .. } = trials;
-        let text =
-            format!("{}\n{}\n{digest}\n{:?}", env!("CARGO_PKG_VERSION"), self.suite.display(), self.machine.sandbox);
+        let suite = self.suite.display();
+        let text = format!("{}\n{suite}\n{digest}\n{}", env!("CARGO_PKG_VERSION"), self.conditions());
         let key = hex(&Sha256::digest(text));
         self.machine.cache.join("proofs").join(format!("{family}-{item}-{name}-{}", &key[..16]))
+    }
+
+    /// Describes the settings of this machine on which outcomes may depend.
+    fn conditions(&self) -> String {
+        let MachineOptions { sandbox, gpus, limits, .. } = &self.machine;
+        format!("{sandbox:?}\n{gpus:?}\n{limits:?}\n{:?}", self.env)
     }
 
     fn configuration(&self, trials: &SoundnessAttempts) -> Result<Configuration> {
@@ -240,8 +246,8 @@ impl ProofSetup {
     async fn try_all(&self, id: &str, plan: &TrialPlan, observer: &dyn Observer) -> Result<Vec<TrialOutcome>> {
         let folder = self.machine.cache.join("trials");
         std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
-        let backend = format!("{:?}", self.machine.sandbox);
-        let key = |trial: &TrialSolution| plan.key(trial, &backend);
+        let conditions = self.conditions();
+        let key = |trial: &TrialSolution| plan.key(trial, &conditions);
         let path = |trial: &TrialSolution| folder.join(format!("{}.json", key(trial)));
         let read = |trial: &TrialSolution| -> Option<TrialOutcome> {
             let outcome = serde_json::from_slice(&std::fs::read(path(trial)).ok()?).ok()?;

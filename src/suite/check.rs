@@ -41,6 +41,17 @@ pub fn contradictions(loaded: &LoadedPaper, protocol: Protocol) -> Vec<Problem> 
                 .hint(format!("measure again with `autoexperiment verify {}`", loaded.paper.id)),
         ));
     }
+    let unmeasured = loaded.dependencies.as_ref().map(|matrix| matrix.unmeasured(&loaded.paper)).unwrap_or_default();
+    if !unmeasured.is_empty() {
+        problems.push(Problem::warning(
+            Error::suite(format!(
+                "the dependency matrix has no experiment `{}`: every sample has it as a test",
+                unmeasured.join("`, `")
+            ))
+            .at(loaded.dir.join("dependencies.json"), None)
+            .hint(format!("measure again with `autoexperiment verify {}`", loaded.paper.id)),
+        ));
+    }
     if let Err(error) = loaded.refuse_results() {
         problems.push(Problem::error(error));
     }

@@ -55,15 +55,22 @@ impl Dependencies {
         Ok(Some(this))
     }
 
+    /// Returns the ids of the manifest's experiments that the matrix does not have.
+    #[must_use]
+    pub fn unmeasured<'paper>(&self, paper: &'paper Paper) -> Vec<&'paper str> {
+        let ids = paper.experiments.iter().map(|experiment| experiment.id.as_str());
+        ids.filter(|id| !self.needs.contains_key(*id)).collect()
+    }
+
     /// Returns a sample's tests, as indices into the manifest's experiments: the experiments that need any of these
-    /// functions or, if no function is masked, all experiments.
+    /// functions, and those that the matrix does not have; all experiments if no function is masked.
     #[must_use]
     pub fn tests(&self, paper: &Paper, functions: &[usize]) -> Vec<usize> {
         (0..paper.experiments.len())
             .filter(|&experiment| {
                 let id = &paper.experiments[experiment].id;
                 functions.is_empty()
-                    || self.needs.get(id).is_some_and(|needed| {
+                    || self.needs.get(id).is_none_or(|needed| {
                         functions.iter().any(|&function| needed.contains(&paper.units[function].at))
                     })
             })
@@ -97,5 +104,30 @@ mod tests {
         assert_eq!(matrix.gone, ["experiment `cut`", "function `a.py::struck`"]);
         assert_eq!(matrix.tests(&paper, &[0]), [0]);
         assert_eq!(matrix.needs.len(), 1);
+    }
+
+    #[test]
+    fn an_experiment_that_the_matrix_lacks_is_a_test_of_every_function() {
+        let folder = tempfile::tempdir().unwrap();
+        let experiment = |id: &str| {
+            format!(r#"{{ id = "{id}", description = "", command = "true", result = {{ json_line = "stdout" }} }}"#)
+        };
+        let manifest = format!(
+            "title = \"T\"\nauthors = []\nyear = 2000\nurl = \"\"\nrepo = \"r\"\nenv = \"e\"\n\
+             function = [{{ at = \"a.py::f\", description = \"\" }}]\nexperiment = [{}, {}, {}]\n",
+            experiment("one"),
+            experiment("needless"),
+            experiment("new")
+        );
+        let path = folder.path().join("paper.toml");
+        std::fs::write(&path, manifest).unwrap();
+        let paper = Paper::load(&path, "x").unwrap();
+        let needs = BTreeMap::from([
+            ("one".to_owned(), BTreeSet::from(["a.py::f".to_owned()])),
+            ("needless".to_owned(), BTreeSet::new()),
+        ]);
+        let matrix = Dependencies { format: 1, needs, ..Dependencies::default() };
+        assert_eq!(matrix.tests(&paper, &[0]), [0, 2]);
+        assert_eq!(matrix.unmeasured(&paper), ["new"]);
     }
 }

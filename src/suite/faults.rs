@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::paper::{Equivalent, Experiment, Paper, Parameters, Protocol, ResultRule, Unit};
+use super::paper::{Equivalent, Experiment, Paper, Parameters, Protocol, ResultRule, Unit, try_glob_set};
 use super::spans::{ManifestPart, line_of};
 use crate::error::{Error, Result};
 use crate::files::from_toml;
@@ -57,17 +57,26 @@ fn faults(paper: &Paper) -> Vec<ManifestFault> {
         }
         faults.extend(experiment(one).into_iter().map(|what| (part, format!("experiment `{id}`: {what}"))));
     }
-    for (place, glob) in paper.protected.iter().enumerate() {
-        if let Err(error) = globset::Glob::new(glob) {
-            faults.push((ManifestPart::Protected(place), format!("protected glob `{glob}`: {error}")));
-        }
-    }
-    for (place, glob) in paper.hidden.iter().enumerate() {
-        if let Err(error) = globset::Glob::new(glob) {
-            faults.push((ManifestPart::Hidden(place), format!("hidden glob `{glob}`: {error}")));
-        }
-    }
+    let faulty = unusable_globs("protected", &paper.protected).into_iter();
+    faults.extend(faulty.map(|(place, what)| (ManifestPart::Protected(place), what)));
+    let faulty = unusable_globs("hidden", &paper.hidden).into_iter();
+    faults.extend(faulty.map(|(place, what)| (ManifestPart::Hidden(place), what)));
     faults.extend(build(paper).into_iter().map(|what| (ManifestPart::Build, what)));
+    faults
+}
+
+/// Lists the faults of a list of globs, each with the glob's index and as the text of a message. `key` is the list's key
+/// in the manifest. Globs that are valid one by one may still be too large together.
+fn unusable_globs(key: &str, globs: &[String]) -> Vec<(usize, String)> {
+    let fault = |(place, glob): (usize, &String)| {
+        globset::Glob::new(glob).err().map(|error| (place, format!("`{key}` glob `{glob}`: {error}")))
+    };
+    let mut faults: Vec<(usize, String)> = globs.iter().enumerate().filter_map(fault).collect();
+    if faults.is_empty()
+        && let Err(error) = try_glob_set(globs)
+    {
+        faults.push((0, format!("the globs in `{key}` cannot be used together: {error}")));
+    }
     faults
 }
 
@@ -81,11 +90,7 @@ fn build(paper: &Paper) -> Vec<String> {
         faults.push("`products` without a `build` that makes them".to_owned());
     }
     for (name, globs) in [("products", &paper.products), ("compiled", &paper.compiled)] {
-        for glob in globs {
-            if let Err(error) = globset::Glob::new(glob) {
-                faults.push(format!("`{name}` glob `{glob}`: {error}"));
-            }
-        }
+        faults.extend(unusable_globs(name, globs).into_iter().map(|(_, what)| what));
     }
     if let Some(abi) = &paper.abi
         && !abi

@@ -337,12 +337,22 @@ impl Paper {
     }
 }
 
-pub(super) fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> globset::GlobSet {
+/// Returns a set of globs. Paths that match a manifest's globs are withheld from agents or protected from them, so if the
+/// globs cannot be used, which [`Paper::load`] refuses, the set matches every path.
+pub(super) fn glob_set(globs: &[String]) -> globset::GlobSet {
+    try_glob_set(globs).or_else(|_| try_glob_set(&["**".to_owned()])).unwrap_or_default()
+}
+
+/// Returns a set of globs.
+///
+/// # Errors
+/// If one of the globs is invalid, or all globs together are too large.
+pub(super) fn try_glob_set(globs: &[String]) -> Result<globset::GlobSet, globset::Error> {
     let mut set = globset::GlobSetBuilder::new();
-    for glob in globs.into_iter().filter_map(|glob| globset::Glob::new(glob).ok()) {
-        set.add(glob);
+    for glob in globs {
+        set.add(globset::Glob::new(glob)?);
     }
-    set.build().unwrap_or_default()
+    set.build()
 }
 
 impl ManifestRegion {
@@ -521,8 +531,8 @@ result = { json_line = "stdout" }
         insta::assert_snapshot!(region("first = 'x'\ntag = 't'"), @"paper.toml:21: region `a.py::f[r]`: `tag` and `first` or `last` exclude each other");
         insta::assert_snapshot!(region("first = 'x'\nnumber = 0"), @"paper.toml:21: region `a.py::f[r]`: `number` counts from 1");
         insta::assert_snapshot!(region("first = 'x'\n[[region]]\nname = 'r'\nat = 'a.py::f'\ndescription = 'd'\ntag = 't'"), @"paper.toml:26: region `a.py::f[r]` is listed twice");
-        insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nprotected = [\n  'data/*',\n  '[',\n]"), @"paper.toml:9: protected glob `[`: error parsing glob '[': unclosed character class; missing ']'");
-        insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nhidden = ['[']"), @"paper.toml:7: hidden glob `[`: error parsing glob '[': unclosed character class; missing ']'");
+        insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nprotected = [\n  'data/*',\n  '[',\n]"), @"paper.toml:9: `protected` glob `[`: error parsing glob '[': unclosed character class; missing ']'");
+        insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nhidden = ['[']"), @"paper.toml:7: `hidden` glob `[`: error parsing glob '[': unclosed character class; missing ']'");
         insta::assert_snapshot!(fault("id = \"one\"", "id = \"a b\""), @r#"paper.toml:13: experiment id `a b` must be of letters, digits, `-`, `_` and `.`"#);
     }
 }

@@ -18,6 +18,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+/// Names of the files, in a run's folder.
+const CHOICES: &str = "choices.jsonl";
+const VOTES: &str = "votes.jsonl";
+
 /// A verifier's choice among the attempts of one agent at one sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChoiceRecord {
@@ -200,13 +204,20 @@ pub struct StoredRecords<T> {
     pub notes: Vec<String>,
 }
 
+/// Returns the number of bytes that the verifiers of a run have written. It grows while they choose.
+#[must_use]
+pub fn written(store: &Store) -> u64 {
+    let length = |name| std::fs::metadata(store.folder().join(name)).map_or(0, |file| file.len());
+    [CHOICES, VOTES].into_iter().map(length).sum()
+}
+
 /// Reads all stored choices of a run. Unreadable lines, such as one torn by a kill, are left out and noted; their
 /// choices will be made again.
 ///
 /// # Errors
 /// Kind `Store` if the file cannot be read.
 pub fn choices(store: &Store) -> Result<StoredRecords<ChoiceRecord>> {
-    lines(store, "choices.jsonl")
+    lines(store, CHOICES)
 }
 
 /// The cost of a run's verifiers.
@@ -224,7 +235,7 @@ pub struct VerifierSpending {
 /// # Errors
 /// Kind `Store` if a file cannot be read.
 pub fn spent(store: &Store) -> Result<VerifierSpending> {
-    let StoredRecords { records: votes, mut notes } = lines::<VoteRecord>(store, "votes.jsonl")?;
+    let StoredRecords { records: votes, mut notes } = lines::<VoteRecord>(store, VOTES)?;
     let choices = choices(store)?;
     notes.extend(choices.notes);
     // Earlier versions of this program stored a verifier's choices, but not the votes for them. Add the cost of such
@@ -282,7 +293,7 @@ pub(super) async fn verify_run(
     told: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<ChoiceRecord>> {
     let known = choices(store)?.records;
-    let earlier: Vec<VoteRecord> = lines(store, "votes.jsonl")?.records;
+    let earlier: Vec<VoteRecord> = lines(store, VOTES)?.records;
     let total = groups.len();
     let mut made = Vec::with_capacity(total);
     for (done, group) in groups.iter().enumerate() {
@@ -305,7 +316,7 @@ pub(super) async fn verify_run(
         let question = item.question(&sample)?;
         let candidates: Vec<Candidate> =
             group.records.iter().map(|record| candidate(store, record, item, &sample)).collect::<Result<_>>()?;
-        let votes = StoredVotes { case: &case, path: store.folder().join("votes.jsonl"), earlier: &earlier, cost_cap };
+        let votes = StoredVotes { case: &case, path: store.folder().join(VOTES), earlier: &earlier, cost_cap };
         let choice = verifier.choose(&question, &candidates, &votes).await.map_err(|error| match error.kind {
             FailureKind::Model => Error { message: format!("sample `{}`: {}", first.sample, error.message), ..error },
             _ => error,
@@ -324,7 +335,7 @@ pub(super) async fn verify_run(
             unknown: choice.unknown,
             unreadable: choice.unreadable,
         };
-        append(&store.folder().join("choices.jsonl"), &record)?;
+        append(&store.folder().join(CHOICES), &record)?;
         made.push(record);
     }
     told(total, total);

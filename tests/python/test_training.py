@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 import types
 import unittest
 import urllib.request
@@ -83,6 +84,29 @@ class Training(unittest.TestCase):
         self.assertIn("autoexperiment serve", str(caught.exception.hint))
         with self.assertRaises(ae.UsageError):
             ae.serve(suite=self.suite, runs=self.folder / "runs", options=["--held-out", "2"])
+
+    def test_the_server_ends_with_a_killed_script(self) -> None:
+        code = (
+            "import sys, time; import autoexperiment as ae; "
+            "server = ae.serve(suite=sys.argv[1], runs=sys.argv[2], name='killed', options=['--no-baseline']); "
+            "print(server.url, flush=True); time.sleep(600)"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(self.suite), str(self.folder / "runs")], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        ae.Episodes(url).close()
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        for _ in range(300):
+            try:
+                ae.Episodes(url).close()
+            except ae.MachineError:
+                return
+            time.sleep(0.1)
+        self.fail("the server goes on")
 
     def test_trl_finds_tools_and_reward(self) -> None:
         from autoexperiment.trl import AutoExperimentEnvironment, rows

@@ -1,14 +1,21 @@
 //! Files that cannot be compared with masked bodies but may still reveal them: compiled code, archives, git objects.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek};
 use std::path::Path;
 
+use flate2::read::MultiGzDecoder;
+
 use super::{FindingKind, LARGEST, LeakFinding};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::suite::LoadedPaper;
 
-/// Bytes before each entry in the list of files of a zip archive.
-const ZIP_ENTRY: &[u8] = b"PK\x01\x02";
+/// First bytes of a gzip file.
+const GZIP: &[u8] = b"\x1f\x8b";
+/// First bytes of a zip archive with files.
+const ZIP: &[u8] = b"PK\x03\x04";
+/// Bytes of a header in a tar archive.
+const TAR_HEADER: usize = 512;
 
 /// First bytes of archives that we cannot read, with their names.
 const CLOSED: [(&[u8], &str); 5] = [
@@ -21,12 +28,12 @@ const CLOSED: [(&[u8], &str); 5] = [
 
 /// Returns the contents of a gzip file, at most [`LARGEST`] bytes; `None` for other files.
 pub fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
-    if !bytes.starts_with(b"\x1f\x8b") {
+    if !bytes.starts_with(GZIP) {
         return None;
     }
     let mut inside = Vec::new();
     // Ignore the error of a damaged file: its contents are searched up to the damage.
-    let _ = flate2::read::MultiGzDecoder::new(bytes).take(LARGEST).read_to_end(&mut inside);
+    let _ = MultiGzDecoder::new(bytes).take(LARGEST).read_to_end(&mut inside);
     Some(inside)
 }
 
@@ -50,13 +57,6 @@ pub(super) fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
             "remove the bundle or pack from the repo: every agent would be given it",
         );
     }
-    if let Some(code) = names(bytes).into_iter().find(|name| is_code(name)) {
-        return finding(
-            FindingKind::Archive,
-            format!("an archive that contains code, such as `{code}`"),
-            "remove it from the repo, or unpack it so that it can be searched",
-        );
-    }
     let (_, packer) = CLOSED.iter().find(|(magic, _)| bytes.starts_with(magic))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let of_files =
@@ -70,6 +70,23 @@ pub(super) fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
         format!("a packed file (`{packer}`) that cannot be searched for leaks"),
         "unpack it, or make sure that it holds data only",
     )
+}
+
+/// Reports an archive that contains code or further archives, whatever its size, and an archive that is damaged.
+///
+/// # Errors
+/// Kind `Machine` if the file cannot be read.
+pub(super) fn of_archive(path: &Path) -> Result<Option<LeakFinding>> {
+    let names = names(path).map_err(|error| Error::io("read", path, error))?;
+    let message = match names {
+        None => "a damaged archive, whose files cannot be listed".to_owned(),
+        Some(names) => match names.iter().find(|name| is_code(name) || is_archive(name)) {
+            Some(name) => format!("an archive that contains `{name}`"),
+            None => return Ok(None),
+        },
+    };
+    let hint = "remove it from the repo, or unpack it so that it can be searched";
+    Ok(Some(LeakFinding { kind: FindingKind::Archive, error: Error::suite(message).at(path, None).hint(hint) }))
 }
 
 /// Reports compiled code that the manifest lists as harmless, although it belongs to a Python file with maskable
@@ -121,32 +138,63 @@ fn is_git(bytes: &[u8]) -> bool {
 }
 
 fn is_code(name: &str) -> bool {
+    let name = name.to_lowercase();
     [".py", ".pyc", ".pyo", ".pyx", ".pyw", ".ipynb", ".so", ".pyd"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// Returns the names of the files in a zip or tar archive; empty for other files.
-fn names(bytes: &[u8]) -> Vec<String> {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let mut names = Vec::new();
-    if bytes.starts_with(b"PK") {
-        // APPNOTE.TXT 4.3.12: an entry of the central directory has its name's length at offset 28 and the name at 46.
-        let mut at = 0;
-        while let Some(next) = bytes[at..].windows(4).position(|part| part == ZIP_ENTRY) {
-            at += next;
-            let length = bytes.get(at + 28..at + 30).map_or(0, |it| usize::from(it[0]) | usize::from(it[1]) << 8);
-            names.extend(bytes.get(at + 46..at + 46 + length).map(text));
-            at += ZIP_ENTRY.len();
-        }
-    } else if bytes.get(257..262) == Some(b"ustar") {
-        // POSIX ustar: headers of 512 bytes, with the name in the first 100 and the size in octal at 124, each followed
-        // by the content.
-        let mut at = 0;
-        while let Some(header) = bytes.get(at..at + 512).filter(|header| header[0] != 0) {
-            names.push(text(header[..100].split(|&byte| byte == 0).next().unwrap_or_default()));
-            let size = String::from_utf8_lossy(&header[124..136]);
-            let size = usize::from_str_radix(size.trim_matches(['\0', ' ']), 8).unwrap_or(usize::MAX / 2);
-            at = at.saturating_add(512).saturating_add(size.div_ceil(512).saturating_mul(512));
-        }
+/// Whether a file is an archive of files, by its name.
+fn is_archive(name: &str) -> bool {
+    const ENDINGS: [&str; 10] = [".whl", ".egg", ".zip", ".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".7z", ".rar"];
+    let name = name.to_lowercase();
+    name.contains(".tar.") || ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Returns the names of the files in a zip or tar archive, which may be compressed by gzip; empty for other files. The
+/// list is read to its end, however large the archive is. Returns `None` for a damaged zip archive; of a damaged tar
+/// archive, the names up to the damage.
+fn names(path: &Path) -> io::Result<Option<Vec<String>>> {
+    let mut file = BufReader::new(File::open(path)?);
+    let start = beginning(&mut file)?;
+    file.rewind()?;
+    if start.starts_with(ZIP) {
+        let Ok(archive) = zip::ZipArchive::new(file) else { return Ok(None) };
+        let names: std::result::Result<Vec<String>, _> =
+            archive.file_names().map(|name| name.map(std::borrow::Cow::into_owned)).collect();
+        return Ok(names.ok());
     }
-    names
+    if !start.starts_with(GZIP) {
+        return Ok(Some(if is_tar(&start) { in_tar(file) } else { Vec::new() }));
+    }
+    let Ok(start) = beginning(&mut MultiGzDecoder::new(&mut file)) else { return Ok(Some(Vec::new())) };
+    file.rewind()?;
+    if is_tar(&start) {
+        return Ok(Some(in_tar(MultiGzDecoder::new(file))));
+    }
+    // Only the name tells what a compressed file was called before.
+    let inside = path.file_stem().filter(|_| start.starts_with(ZIP)).map(|name| name.to_string_lossy().into_owned());
+    Ok(Some(inside.into_iter().collect()))
+}
+
+/// Reads the first bytes of a file, as many as a header in a tar archive has.
+fn beginning(file: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(TAR_HEADER as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether the bytes are a header in a tar archive of any kind, which contains its own checksum.
+fn is_tar(start: &[u8]) -> bool {
+    let is_header = |header: &[u8]| {
+        let byte = |(at, byte): (usize, &u8)| u32::from(if (148..156).contains(&at) { b' ' } else { *byte });
+        let sum: u32 = header.iter().enumerate().map(byte).sum();
+        tar::Header::from_byte_slice(header).cksum().is_ok_and(|stored| stored == sum)
+    };
+    start.len() == TAR_HEADER && is_header(start)
+}
+
+fn in_tar(file: impl Read) -> Vec<String> {
+    let mut archive = tar::Archive::new(file);
+    let Ok(entries) = archive.entries() else { return Vec::new() };
+    let entries = entries.map_while(std::result::Result::ok);
+    entries.map(|entry| String::from_utf8_lossy(&entry.path_bytes()).into_owned()).collect()
 }

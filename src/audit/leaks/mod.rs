@@ -178,17 +178,20 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
     for (root, relative) in in_repo.chain(products) {
         let path = root.join(&relative);
         let length = path.metadata().map_err(|error| Error::io("read", &path, error))?.len();
+        let unread = |what: String| LeakFinding {
+            kind: FindingKind::Unread,
+            error: Error::suite(what).at(&path, None).hint("make sure that it holds data only"),
+        };
+        findings.extend(findings::of_archive(&path)?);
         if length > LARGEST {
-            findings.push(LeakFinding {
-                kind: FindingKind::Unread,
-                error: Error::suite(format!("a file of {} MB was not searched for leaks", length >> 20))
-                    .at(path, None)
-                    .hint("make sure that it holds data only"),
-            });
+            findings.push(unread(format!("a file of {} MB was not searched for leaks", length >> 20)));
             continue;
         }
         let mut bytes = std::fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
         if let Some(unpacked) = findings::unpacked(&bytes) {
+            if unpacked.len() as u64 >= LARGEST {
+                findings.push(unread(format!("only the first {} MB of its content were searched", LARGEST >> 20)));
+            }
             bytes = unpacked;
         }
         if let Cow::Owned(text) = without_utf16(&bytes) {

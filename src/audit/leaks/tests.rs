@@ -325,6 +325,29 @@ fn archives_with_code_are_found_and_archives_of_data_are_not() {
 }
 
 #[test]
+fn code_in_large_archives_under_long_names_and_in_archives_of_archives_is_found() {
+    let lab = LeakFixture::new();
+    lab.sh("python3 - <<'END'\n\
+         import gzip, io, tarfile, zipfile\n\
+         zeros = bytes(17 << 20)\n\
+         with zipfile.ZipFile('a-large.zip', 'w', zipfile.ZIP_STORED) as z: z.writestr('zeros', zeros); z.write('pkg/core.py')\n\
+         with tarfile.open('b-late.tar.gz', 'w:gz') as t:\n\
+         \x20 about = tarfile.TarInfo('zeros'); about.size = len(zeros); t.addfile(about, io.BytesIO(zeros)); t.add('pkg')\n\
+         with tarfile.open('c-long.tar', 'w', format=tarfile.GNU_FORMAT) as t: t.add('pkg/core.py', 'd' * 120 + '/core.py')\n\
+         with tarfile.open('d-old', 'w', format=tarfile.USTAR_FORMAT) as t: t.add('pkg/core.py', 'CORE.PY')\n\
+         with zipfile.ZipFile('e-nested.zip', 'w') as z: z.writestr('dist/pkg-1.0-py3-none-any.whl', b'PK')\n\
+         open('f-damaged.zip', 'wb').write(open('e-nested.zip', 'rb').read()[:40])\n\
+         gzip.open('g.zip.gz', 'wb').write(open('e-nested.zip', 'rb').read())\n\
+         END");
+    let found = lab.findings();
+    let archives = ["a-large.zip", "b-late.tar.gz", "c-long.tar", "d-old", "e-nested.zip", "f-damaged.zip", "g.zip.gz"];
+    for name in archives {
+        assert!(found.contains(&(FindingKind::Archive, format!("repos/p/{name}"))), "{name}: {found:?}");
+    }
+    assert_eq!(found.iter().filter(|(kind, _)| *kind != FindingKind::Unread).count(), archives.len(), "{found:?}");
+}
+
+#[test]
 fn a_packed_copy_is_unpacked_and_compared() {
     let lab = LeakFixture::new();
     lab.sh("gzip -k pkg/core.py");

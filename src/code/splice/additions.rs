@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::path::Path;
 
 use tree_sitter::Tree;
 
@@ -104,7 +105,7 @@ impl Module {
             let is_new = !known.contains(binding.name.as_str());
             match &binding.kind {
                 BindingKind::Import(line) if is_new => imports.push(line.clone()),
-                BindingKind::Import(line) if takes_precedence(line, &binding.name, &in_file) => {
+                BindingKind::Import(line) if takes_precedence(line, &binding.name, self.path(), &in_file) => {
                     own_imports.push(line.clone());
                 }
                 BindingKind::Import(_) => continue,
@@ -180,7 +181,7 @@ impl Module {
         for (source, binding) in offers {
             match &binding.kind {
                 BindingKind::Import(line) => {
-                    if is_known(&binding.name) && takes_precedence(line, &binding.name, in_file) {
+                    if is_known(&binding.name) && takes_precedence(line, &binding.name, self.path(), in_file) {
                         imports.insert(&binding.name);
                     }
                 }
@@ -222,16 +223,21 @@ impl Module {
     }
 }
 
-/// Whether an import in a reply takes precedence over the file's bindings of the same `name`: these are imports of
-/// something else, and the file has an import from the same package. An import from another package may be a guess,
-/// such as `from utils import f` for `from .utils import f`. So may be another place in the same package, such as
-/// `from utils import f` for `from utils.math import f`.
-fn takes_precedence(line: &str, name: &str, in_file: &[Binding]) -> bool {
-    let is_from = |line: &str| line.starts_with("from ");
-    let is_other = |binding: &Binding| match &binding.kind {
-        BindingKind::Import(own) => {
-            imported(own) != imported(line) && !(is_from(own) && is_from(line) && package(own) == package(line))
+/// Whether an import in a reply takes precedence over the bindings of the same `name` in the file at `path`: these are
+/// imports of something else, and the file has an import from the same package. An import from another package may be a
+/// guess, such as `from utils import f` for `from .utils import f`. So may be another place in the file's own package, and
+/// a module that contains the file's one, such as `from utils import f` for `from utils.math import f`. Names of library
+/// modules beside each other are not guessed: `norm` of `scipy.stats` is another function than that of `scipy.linalg`.
+fn takes_precedence(line: &str, name: &str, path: &Path, in_file: &[Binding]) -> bool {
+    let is_inside = package(line).is_some_and(|package| path.iter().any(|part| part == package));
+    let is_guess = |own: &str| match (source_module(own), source_module(line)) {
+        (Some(own), Some(other)) => {
+            (is_inside && package_of(own) == package_of(other)) || contains(own, other) || contains(other, own)
         }
+        _ => false,
+    };
+    let is_other = |binding: &Binding| match &binding.kind {
+        BindingKind::Import(own) => imported(own) != imported(line) && !is_guess(own),
         BindingKind::Code(_) => false,
     };
     let package_in_file = |binding: &Binding| match &binding.kind {
@@ -241,6 +247,21 @@ fn takes_precedence(line: &str, name: &str, in_file: &[Binding]) -> bool {
     in_file.iter().filter(|binding| binding.name == name).all(is_other)
         && package(line).is_some()
         && in_file.iter().any(package_in_file)
+}
+
+/// Whether two modules, as dotted names, are the same or the second is inside of the first.
+fn contains(module: &str, other: &str) -> bool {
+    other.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Returns the module of a statement `from MODULE import NAME`; `None` for other statements.
+fn source_module(line: &str) -> Option<&str> {
+    line.strip_prefix("from ")?.split(' ').next()
+}
+
+/// Returns the first part of a module's dotted name.
+fn package_of(module: &str) -> &str {
+    module.split('.').next().unwrap_or(module)
 }
 
 /// Returns the dotted name of what an import statement of a single name imports: `a.b` for `from a import b as c` and

@@ -1,7 +1,10 @@
 //! Removes helpers that a later reply corrects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use regex::bytes::Regex;
+
+use super::names::{parameters, same_parameters};
 use super::taken::ReplyCode;
 use super::{SplicedFile, reply};
 use crate::code::extent::{end_of_line, start_of_line};
@@ -9,46 +12,59 @@ use crate::code::function::{Function, last_part};
 use crate::code::module::Module;
 
 impl Module {
-    /// Removes helpers that an earlier reply has added and that this reply defines again. `names` are the names that the
-    /// earlier reply has added; `function` is the function that the replies are about. Returns the file without the
-    /// helpers, and their names; `None` if no helper is removed.
+    /// Removes helpers that an earlier reply has added and that this reply defines again. `added` are the qualified names
+    /// of the functions that the earlier reply has added to the file; `function` is the function that the replies are
+    /// about. Returns the file without the helpers, and their names. Returns `None` if no helper is removed, which is
+    /// also so if a corrected helper has other parameters and other code uses it.
     #[must_use]
     pub fn without_corrected(
         &self,
         function: Option<usize>,
-        names: &[String],
+        added: &BTreeSet<String>,
         reply: &str,
     ) -> Option<(SplicedFile, Vec<String>)> {
-        let class = function.and_then(|index| self.functions()[index].class.as_deref());
-        let mut in_reply = BTreeSet::new();
+        let mut in_reply: BTreeMap<String, Vec<Option<Vec<String>>>> = BTreeMap::new();
         for code in reply::candidates(reply).iter().filter_map(|text| ReplyCode::parse(text).ok()) {
-            in_reply.extend(code.module.functions().iter().map(|it| last_part(&it.name).to_owned()));
+            for (at, it) in code.module.functions().iter().enumerate() {
+                let header = parameters(&code.module.header(at));
+                in_reply.entry(last_part(&it.name).to_owned()).or_default().push(header);
+            }
         }
-        let is_corrected = |at: usize| {
-            let (it, name) = (&self.functions()[at], last_part(&self.functions()[at].name));
+        let is_corrected = |&at: &usize| {
+            let it = &self.functions()[at];
             Some(at) != function
                 && it.parent.is_none()
                 && it.number.is_none()
-                && (it.class.is_none() || it.class.as_deref() == class)
-                && names.iter().any(|added| added == name)
-                && in_reply.contains(name)
+                && added.contains(&it.name)
+                && in_reply.contains_key(last_part(&it.name))
         };
-        let corrected: Vec<&Function> =
-            (0..self.functions().len()).filter(|&at| is_corrected(at)).map(|at| &self.functions()[at]).collect();
+        let corrected: Vec<usize> = (0..self.functions().len()).filter(is_corrected).collect();
+        if corrected.is_empty() {
+            return None;
+        }
+        let wholes = corrected.iter().copied().chain(function).map(|at| self.functions()[at].whole.clone());
+        let mut others = self.source().to_vec();
+        wholes.for_each(|whole| others[whole].fill(b' '));
+        for &at in &corrected {
+            let name = last_part(&self.functions()[at].name);
+            let own = parameters(&self.header(at));
+            let is_same = in_reply[name].iter().all(|theirs| same_parameters(own.as_deref(), theirs.as_deref()));
+            let word = Regex::new(&format!(r"\b{}\b", regex::escape(name))).ok()?;
+            if !is_same && word.is_match(&others) {
+                return None;
+            }
+        }
         let line = |it: &Function| {
             let end = end_of_line(self.source(), it.body.end);
             start_of_line(self.source(), it.whole.start)..(end + it.line_ending.len()).min(self.source().len())
         };
-        if corrected.is_empty() {
-            return None;
-        }
         let removed = SplicedFile {
             bytes: Vec::new(),
             added: Vec::new(),
             new_signature: false,
-            edits: corrected.iter().map(|it| (line(it), Vec::new())).collect(),
+            edits: corrected.iter().map(|&at| (line(&self.functions()[at]), Vec::new())).collect(),
         };
-        let names = corrected.iter().map(|it| last_part(&it.name).to_owned()).collect();
+        let names = corrected.iter().map(|&at| last_part(&self.functions()[at].name).to_owned()).collect();
         let label = function.map(|index| self.functions()[index].label());
         Some((self.proved(removed, label.as_deref()).ok()?, names))
     }

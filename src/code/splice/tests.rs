@@ -262,6 +262,14 @@ fn an_import_from_another_place_in_the_same_package_is_not_preferred_to_the_file
 }
 
 #[test]
+fn an_import_from_another_module_of_a_library_is_put_into_the_function() {
+    let source = "from scipy.linalg import norm\n\n\ndef f(x):\n    raise NotImplementedError\n";
+    let reply = "from scipy.stats import norm\n\ndef f(x):\n    return norm.cdf(x)\n";
+    let body = "from scipy.stats import norm\n    return norm.cdf(x)";
+    assert_eq!(with_f(source, reply), source.replace("raise NotImplementedError", body));
+}
+
+#[test]
 fn a_new_helper_is_put_into_the_function_if_it_needs_what_only_the_function_has() {
     let source = "import time\n\n\ndef scale(x):\n    return x\n\n\ndef f(x):\n    raise NotImplementedError\n";
     let reply = "from time import time\n\ndef scale(x, by):\n    return by * x\n\ndef now():\n    return time()\n\n\

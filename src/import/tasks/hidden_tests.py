@@ -5,17 +5,24 @@
     python hidden_tests.py [--remove] TEST [REFERENCE...]
 
 The code under test is imported by the tests, so it runs in their process and could make them pass. So this process never
-imports it. It starts a server, which imports the tests' libraries and forks two processes. Each of them gets the tests, as
-they were when this process began, and runs them once:
+imports it, and takes no verdict from the process of the tests. It starts a server, which imports the tests' libraries and
+forks several processes that run the tests, one after the other. Each of them gets the tests in one of three variants:
 
-- in one, the tests are as they are;
-- in the other, the canary, every assertion is given a wrong value, so that it must fail.
+- plain: the tests as they are;
+- first: the first operand of every assertion is wrong, so that every test must fail (a canary);
+- second: the same with the second operand.
 
-Which one is the canary is drawn at random and is not said in the process. Code that makes every assertion pass, ends the
-process early, or reports results of its own makes the canary pass, too, and is found out. Both processes also report which
-functions of the test framework, of the libraries and of the references differ from what they were before the code under
-test was imported, and which functions of references that code has called. With `--remove`, tests and references are removed
-from the disk once they have been read, together with this program: only for a copy of the repo.
+Which process gets which variant is drawn at random, and only this process knows it. The processes get compiled code, in
+which the alterations are constants of the assertions, and report nothing but the outcome of each test. Code that makes
+every assertion pass, ends the process early, or reports outcomes of its own makes a canary pass, too, and is found out.
+
+References (right solutions) must run in the process of the tests, which compare with them. Their source does not get there.
+A guard ends the process when the code under test calls a reference, reads the code of a reference or of a test, or inspects
+frames or all objects of the process. Each process also reports which functions of the test framework, of the libraries and
+of the references differ from what they were before the code under test was imported.
+
+With `--remove`, tests and references are removed from the disk once they have been read, together with this program: only for
+a copy of the repo.
 """
 
 import os
@@ -31,9 +38,22 @@ import marshal
 import random
 import signal
 import subprocess
+import warnings
 
+# Variants of the tests in a process.
+PLAIN, FIRST, SECOND = 0, 1, 2
+# Number of processes. A guess which of six are canaries is right once in 56 times, see `draw`.
+PROCESSES = 6
 # Calls that compare their first two arguments.
 COMPARISONS = {"allclose", "isclose", "equal", "array_equal", "array_equiv"}
+# Comparisons, with the kinds of wrong values that make them false on the left and on the right side.
+ORDERS = {
+    ast.Eq: ("value", "value"),
+    ast.Lt: ("high", "low"),
+    ast.LtE: ("high", "low"),
+    ast.Gt: ("low", "high"),
+    ast.GtE: ("low", "high"),
+}
 # Assertions of which no argument can be made wrong.
 OTHER = {"assertRaises", "assertRaisesRegex", "assertWarns", "assertWarnsRegex", "assertLogs", "assertNoLogs"}
 DIFFERENT = {"assertNotEqual", "assertNotAlmostEqual", "assertIsNot", "assertNotIn", "assertFalse", "assertNotIsInstance"}
@@ -42,29 +62,116 @@ DIFFERENT = {"assertNotEqual", "assertNotAlmostEqual", "assertIsNot", "assertNot
 WATCHED = ("builtins", "math", "numpy", "operator", "torch.testing", "unittest")
 CLASSES = ("torch.Tensor", "torch._C.TensorBase", "pandas.DataFrame", "pandas.Series")
 PROBE = "_probe_"
+# Constant that stands for the function which is called at the beginning of each reference function and test method.
+ENTERED = "autoexperiment: entered"
+# Audit events of operations that give access to the frames or to all objects of a process, or to its memory.
+INSPECTIONS = {
+    "sys._getframe",
+    "sys._current_frames",
+    "sys._current_exceptions",
+    "sys.settrace",
+    "sys.setprofile",
+    "sys.monitoring.register_callback",
+    "gc.get_objects",
+    "gc.get_referrers",
+    "gc.get_referents",
+    "code.__new__",
+    "marshal.loads",
+    "ctypes.PyObj_FromPtr",
+    "ctypes.cdata",
+    "ctypes.string_at",
+}
+# Attributes that give access to frames and their code.
+FRAMES = {"tb_frame", "gi_frame", "cr_frame", "ag_frame", "f_code", "gi_code", "cr_code", "ag_code"}
+
+
+# Alterations.
+
+
+def with_entry(node):
+    """Calls the function that `ENTERED` stands for at the beginning of a function, behind its docstring."""
+    place = int(ast.get_docstring(node, clean=False) is not None)
+    node.body.insert(place, ast.copy_location(ast.Expr(ast.Call(ast.Constant(ENTERED), [], [])), node))
+    return node
+
+
+class Entries(ast.NodeTransformer):
+    """Adds the call of `ENTERED` to every function of a reference."""
+
+    def visit_FunctionDef(self, node):
+        return with_entry(self.generic_visit(node))
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node):
+        self.generic_visit(node)
+        both = ast.Tuple([ast.Call(ast.Constant(ENTERED), [], []), node.body], ast.Load())
+        node.body = ast.copy_location(ast.Subscript(both, ast.Constant(1), ast.Load()), node.body)
+        return node
 
 
 class Probes(ast.NodeTransformer):
-    """Passes one argument of each assertion through the probe, which makes it wrong in the canary."""
+    """Passes operands of each assertion through the probe, which makes them wrong in a canary."""
 
-    def probe(self, node, kind, *more):
-        call = ast.Call(ast.Name(PROBE, ast.Load()), [node, ast.Constant(kind), *more], [])
+    def __init__(self, variant, chance):
+        self.variant, self.chance = variant, chance
+        # Names of the classes in the file that are test cases.
+        self.cases = set()
+
+    def probe(self, node, kind, side=None):
+        """The probe of an operand on this side, or on both sides if `side` is `None`."""
+        is_wrong = self.variant != PLAIN and side in (None, self.variant)
+        amount = ast.Constant(self.chance.uniform(1, 9) if is_wrong else 0.0)
+        call = ast.Call(ast.Name(PROBE, ast.Load()), [node, ast.Constant(kind), amount], [])
         return ast.copy_location(call, node)
+
+    def operands(self, arguments, left="value", right="value"):
+        """Makes one of the first two arguments wrong, or the only one."""
+        has_two = len(arguments) > 1 and not isinstance(arguments[1], ast.Starred)
+        arguments[0] = self.probe(arguments[0], left, FIRST if has_two else None)
+        if has_two:
+            arguments[1] = self.probe(arguments[1], right, SECOND)
+
+    def compared(self, node):
+        """Makes an operand of a comparison wrong if it decides about a condition. Returns whether there is one."""
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in ORDERS:
+            sides = [node.left, node.comparators[0]]
+            self.operands(sides, *ORDERS[type(node.ops[0])])
+            node.left, node.comparators[0] = sides
+            return True
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+            return any(map(self.compared, node.values))
+        if not isinstance(node, ast.Call):
+            return False
+        name = name_of(node)
+        if name in COMPARISONS and len(node.args) > 1 and not isinstance(node.args[0], ast.Starred):
+            self.operands(node.args)
+            return True
+        inner = node.args[0] if node.args else getattr(node.func, "value", None)
+        return name in ("all", "bool", "item") and self.compared(inner)
 
     def truth(self, node):
         """Makes a condition wrong: one of the values that it compares, or else its outcome."""
-        if isinstance(node, ast.Call) and name_of(node) in COMPARISONS and len(node.args) > 1:
-            node.args[0] = self.probe(node.args[0], "value")
-            return node
-        return self.probe(node, "truth")
+        return node if self.compared(node) else self.probe(node, "truth")
 
-    def visit_FunctionDef(self, node):
+    def visit_ClassDef(self, node):
         """Ends each test with one more assertion, for tests in which no other one can be made wrong."""
         self.generic_visit(node)
-        if node.name.startswith("test") and node.args.args:
-            check = ast.Attribute(ast.Name(node.args.args[0].arg, ast.Load()), "assertTrue", ast.Load())
-            call = ast.Call(check, [self.probe(ast.copy_location(ast.Constant(True), node), "truth")], [])
-            node.body.append(ast.copy_location(ast.Expr(call), node))
+        bases = [getattr(base, "attr", getattr(base, "id", "")) for base in node.bases]
+        if not any(base.endswith("TestCase") or base in self.cases for base in bases):
+            return node
+        self.cases.add(node.name)
+        for method in node.body:
+            is_function = isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef))
+            if not is_function or not method.name.startswith("test"):
+                continue
+            given = method.args.posonlyargs + method.args.args
+            static = any(getattr(one, "id", "") in ("staticmethod", "classmethod") for one in method.decorator_list)
+            if given and not static:
+                check = ast.Attribute(ast.Name(given[0].arg, ast.Load()), "assertTrue", ast.Load())
+                call = ast.Call(check, [self.probe(ast.copy_location(ast.Constant(True), method), "truth")], [])
+                method.body.append(ast.copy_location(ast.Expr(call), method))
+                with_entry(method)
         return node
 
     def visit_Assert(self, node):
@@ -83,18 +190,18 @@ class Probes(ast.NodeTransformer):
         elif name in ("assertFalse", "assertIsNone", "assertIsNotNone"):
             node.args[0] = self.probe(first, {"assertFalse": "truth", "assertIsNone": "some"}.get(name, "none"))
         elif name in DIFFERENT:
-            if len(node.args) > 1 and name in ("assertNotEqual", "assertNotAlmostEqual", "assertIsNot"):
+            comparing = name in ("assertNotEqual", "assertNotAlmostEqual", "assertIsNot") and len(node.args) > 1
+            if comparing and self.variant != PLAIN:
                 node.args[1] = ast.copy_location(ast.Name("_first_", ast.Load()), first)
                 node.args[0] = ast.copy_location(ast.NamedExpr(ast.Name("_first_", ast.Store()), first), first)
-                return node
         elif name.startswith("assertLess"):
-            node.args[0] = self.probe(first, "high")
+            self.operands(node.args, "high", "low")
         elif name.startswith("assertGreater"):
-            node.args[0] = self.probe(first, "low")
+            self.operands(node.args, "low", "high")
         elif name in ("assertIn", "assertIsInstance", "assertIs"):
             node.args[0] = self.probe(first, "some")
         else:
-            node.args[0] = self.probe(first, "value")
+            self.operands(node.args)
         return node
 
 
@@ -103,37 +210,34 @@ def name_of(call):
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
 
-def make_probe(shift):
-    """Returns the function that changes nothing if `shift` is 0, and makes values wrong otherwise."""
+def probe(value, kind, amount):
+    """Returns a value unchanged if the amount is 0, and otherwise a wrong one of similar magnitude."""
+    if not amount:
+        return value
+    if kind == "truth":
+        return not value
+    if kind in ("some", "none"):
+        return object() if kind == "some" else None
+    if kind in ("high", "low"):
+        return value + amount * (1e30 if kind == "high" else -1e30)
+    try:
+        return wrong(value, amount)
+    except Exception:
+        return object()
 
-    def wrong(value):
-        if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
-            return not value
-        if isinstance(value, str):
-            return value + str(shift)
-        if isinstance(value, (tuple, list)):
-            return type(value)([wrong(value[0]), *value[1:]] if value else [shift])
-        if isinstance(value, dict):
-            return {**value, str(shift): shift}
-        if value is None or isinstance(value, type):
-            return object()
-        try:
-            return ~value if "bool" in str(getattr(value, "dtype", "")) else value + shift
-        except Exception:
-            return object()
 
-    def probe(value, kind):
-        if not shift:
-            return value
-        if kind == "truth":
-            return not value
-        if kind in ("some", "none"):
-            return object() if kind == "some" else None
-        if kind in ("high", "low"):
-            return value + (1e30 if kind == "high" else -1e30)
-        return wrong(value)
-
-    return probe
+def wrong(value, amount):
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return not value
+    if isinstance(value, str):
+        return value + (value[-1:] or "a")
+    if isinstance(value, (tuple, list)):
+        return type(value)([wrong(value[0], amount), *value[1:]] if value else [amount])
+    if isinstance(value, dict):
+        return {**value, str(amount): amount}
+    if value is None or isinstance(value, type):
+        return object()
+    return ~value if "bool" in str(getattr(value, "dtype", "")) else value + amount * (abs(value) + 1)
 
 
 # In the forked processes.
@@ -201,22 +305,30 @@ def with_parts(module, parts):
 class References:
     """The reference modules, which only the tests and other references can import."""
 
-    def __init__(self, sources, folder):
-        self.folder, self.loaded, self.used, self.code = folder, {}, set(), {}
-        self.sources = {file[:-3].replace("/", "."): (file, text) for file, text in sources.items()}
+    def __init__(self, codes, folder):
+        # `codes`: the compiled code of each module by its file. Until a module runs, its code is the body of a function,
+        # because the guard notices when the code of a function is read.
+        self.loaded, self.waiting, self.folder = {}, {}, folder
+        for file, code in codes.items():
+            name = file[:-3].replace("/", ".")
+            module = self.module(name, file)
+            self.waiting[name] = module, type(code_of)(code, vars(module))
 
     def importer(self, imported=__import__):
         """The `__import__` of modules that can import references. No reference stays in `sys.modules` or in a package."""
 
         def find(name, globals=None, locals=None, fromlist=(), level=0):
-            if level == 0 and name in self.sources:
+            if level == 0 and self.has(name):
                 module = self.load(name)
                 return module if fromlist else self.package(name, module, imported)
             found = imported(name, globals, locals, fromlist, level)
-            inner = [one for one in fromlist or () if level == 0 and f"{name}.{one}" in self.sources]
+            inner = [one for one in fromlist or () if level == 0 and self.has(f"{name}.{one}")]
             return with_parts(found, {one: self.load(f"{name}.{one}") for one in inner}) if inner else found
 
         return find
+
+    def has(self, name):
+        return name in self.loaded or name in self.waiting
 
     def package(self, name, module, imported):
         """What `import a.b` binds: a copy of the package `a` with the reference `b` in it."""
@@ -226,15 +338,12 @@ class References:
         return module
 
     def load(self, name):
-        if name not in self.loaded:
-            file, text = self.sources[name]
-            code = compile(text, os.path.join(self.folder, file), "exec")
-            self.loaded[name] = module = self.module(name, file)
-            self.watch(code, name)
+        if name in self.waiting:
+            self.loaded[name], run = self.waiting.pop(name)
             # Decorators look for the module of a class while it is made.
-            sys.modules[name] = module
+            sys.modules[name] = self.loaded[name]
             try:
-                exec(code, vars(module))
+                run()
             finally:
                 sys.modules.pop(name, None)
         return self.loaded[name]
@@ -249,59 +358,129 @@ class References:
         vars(module)["__builtins__"] = {**vars(builtins), "__import__": self.importer()}
         return module
 
-    def watch(self, code, name):
-        """Notes when a function of a reference is entered from the code under test."""
-        monitoring = getattr(sys, "monitoring", None)
-        if monitoring is None:
-            # Python 3.11 and older: slower, since it sees every call.
-            sys.setprofile(lambda frame, event, _: event == "call" and self.entered(frame.f_code, 0))
-        elif not self.code:
-            monitoring.use_tool_id(4, "references")
-            monitoring.register_callback(4, monitoring.events.PY_START, self.entered)
-        for part in (part for part in code.co_consts if type(part) is type(code)):
-            # Equal functions of other files have equal code.
-            self.code[id(part)] = part, f"{name}.{getattr(part, 'co_qualname', part.co_name)}"
-            if monitoring is not None:
-                monitoring.set_local_events(4, part, monitoring.events.PY_START)
-            self.watch(part, name)
 
-    def entered(self, code, offset):
-        if id(code) not in self.code:
-            return
-        frame = sys._getframe(1)
+def armed(code, entered):
+    """The code with the function `entered` in the place of the constant `ENTERED`."""
+    is_mark = lambda part: type(part) is str and part == ENTERED
+    arm = lambda part: entered if is_mark(part) else armed(part, entered) if type(part) is type(code) else part
+    return code.replace(co_consts=tuple(map(arm, code.co_consts)))
+
+
+def parts_of(code):
+    """Yields a code object and all code objects in it."""
+    yield code
+    for part in code.co_consts:
+        if type(part) is type(code):
+            yield from parts_of(part)
+
+
+def prepare(request, folder, give):
+    """Installs the guard, and returns the references, the module of the tests, the function that fills it, and its imports.
+
+    The guard's functions use no global names, and keep what they need in defaults, because the code under test could change
+    anything else. They end the process at once, so that it cannot take back what they noticed.
+    """
+    import _thread
+
+    hidden = {os.path.join(folder, file) for file in (*request["references"], request["file"])}
+    hidden.add(os.path.abspath(__file__))
+
+    def is_own(names, folder=folder + os.sep, hidden=frozenset(hidden), kind=type, text=str):
+        """Whether these global names belong to the code under test."""
+        file = names.get("__file__")
+        if kind(file) is not text or not file.startswith("/"):
+            return True
+        return file.startswith(folder) and file not in hidden
+
+    def refuse(what, write=os.write, give=give, exit=os._exit):
+        try:
+            write(give, ('{"refused": "%s"}\n' % what).encode())
+        finally:
+            exit(1)
+
+    def entered(frame_of=sys._getframe, is_own=is_own, refuse=refuse):
+        frame = frame_of(1)
+        name = frame.f_code.co_name
         while frame is not None:
-            file = frame.f_code.co_filename
-            if file.startswith(self.folder + os.sep) and os.path.relpath(file, self.folder) not in self.files:
-                self.used.add(f"{self.code[id(code)][1]}, called by {os.path.relpath(file, self.folder)}")
-                return
+            if is_own(frame.f_globals):
+                refuse("called `%s` of a test or reference" % name)
             frame = frame.f_back
 
+    codes = {file: armed(code, entered) for file, code in request["references"].items()}
+    tests = armed(request["code"], entered)
+    guarded = [part for code in (*codes.values(), tests) for part in parts_of(code)]
 
-def run_tests(request, libraries, names, folder):
-    """Runs the tests of a request, and returns what is reported of them."""
+    def guard(
+        event,
+        args,
+        frame_of=sys._getframe,
+        is_own=is_own,
+        refuse=refuse,
+        inspections=frozenset(INSPECTIONS),
+        frames=frozenset(FRAMES),
+        guarded=frozenset(map(id, guarded)),
+        # The code objects must not be freed, because other objects could then get their addresses.
+        kept=tuple(guarded),
+        place=id,
+        # Threads that are in this function, whose own operations cause events, too.
+        busy=set(),
+        thread=_thread.get_ident,
+    ):
+        is_attribute = event == "object.__getattr__" or event == "object.__setattr__"
+        if not is_attribute and event not in inspections or thread() in busy:
+            return
+        busy.add(thread())
+        try:
+            frame = frame_of(1)
+            while frame.f_back is not None and frame.f_globals.get("__name__") == "inspect":
+                frame = frame.f_back
+            # Functions of these modules return frames to their callers, but other callers only get texts.
+            if frame.f_back is not None and frame.f_globals.get("__name__") in ("logging", "traceback"):
+                frame = frame.f_back
+            if not is_own(frame.f_globals):
+                return
+            if not is_attribute:
+                refuse("inspected the process of its tests by `%s`" % event)
+            if args[1] in frames:
+                refuse("inspected the process of its tests by `%s`" % args[1])
+            if args[1] == "__code__":
+                if event == "object.__setattr__" and not is_own(args[0].__globals__):
+                    refuse("changed the code of a function that is not its own")
+                if place(args[0].__code__) in guarded:
+                    refuse("read the code of a test or reference")
+        finally:
+            busy.discard(thread())
+
+    references = References(codes, folder)
+    module = references.module(request["name"], request["file"])
+    vars(module)[PROBE] = probe
+    run = type(code_of)(tests, vars(module))
+    sys.addaudithook(guard)
+    return references, module, run, request["imports"]
+
+
+def run_tests(references, tests, run, imports, libraries, names, folder):
+    """Runs the tests, and returns what is reported of them."""
     import unittest
 
     sys.path.insert(0, folder)
-    references = References(request["references"], folder)
-    references.files = {*request["references"], request["file"], os.path.relpath(os.path.abspath(__file__), folder)}
     # The references come before the code under test, as far as they don't import it themselves.
-    for name, (file, _) in references.sources.items():
+    for name, (module, _) in list(references.waiting.items()):
         try:
             references.load(name)
         except Exception as error:
+            file = os.path.relpath(module.__file__, folder)
             return {"unusable": f"`{file}` cannot be imported: {type(error).__name__}: {error}"}
     known = list(references.loaded.items())
     before = {**libraries, **functions(known)}
-    tests = references.module(request["name"], request["file"])
-    vars(tests)[PROBE] = make_probe(request["shift"])
     sys.modules[tests.__name__] = tests
     try:
-        exec(marshal.loads(request["code"]), vars(tests))
+        run()
     except BaseException as error:
         return {"unusable": f"the tests cannot be imported: {type(error).__name__}: {error}"}
     odd = [
         f"{tests.__name__}.{bound}"
-        for module, name, bound in request["imports"]
+        for module, name, bound in imports
         if module in references.loaded and vars(tests).get(bound) is not vars(references.loaded[module]).get(name)
     ]
     own = [(tests.__name__, tests)]
@@ -340,7 +519,6 @@ def run_tests(request, libraries, names, folder):
 
     unittest.defaultTestLoader.loadTestsFromModule(tests).run(Outcomes())
     odd += changed(before, [*watched(), *known, *own], names)
-    odd += sorted(references.used)
     return {"tests": outcomes, "messages": messages, "changed": odd}
 
 
@@ -349,7 +527,6 @@ def serve(folder, modules, names, channels):
     import importlib
     import unittest
     import unittest.mock
-    import warnings
 
     protect()
     for name in modules:
@@ -374,13 +551,16 @@ def serve(folder, modules, names, channels):
         null = os.open(os.devnull, os.O_RDWR)
         for standard in range(3):
             os.dup2(null, standard)
+        confine()
         with os.fdopen(take, "rb") as file:
             text = file.read()
         if text:
-            request = marshal.loads(text)
-            report = run_tests(request, libraries, names, folder)
+            # No frame may keep the request, which contains the code of the references.
+            ready = prepare(marshal.loads(text), folder, give)
+            del text
+            report = run_tests(*ready, libraries, names, folder)
             with os.fdopen(give, "w") as file:
-                file.write(json.dumps({"secret": request["secret"], **report}) + "\n")
+                file.write(json.dumps(report) + "\n")
         os._exit(0)
     for pair in channels:
         for descriptor in pair:
@@ -400,6 +580,25 @@ def protect():
     import ctypes
 
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+
+
+def confine():
+    """Denies this process and its children access to the memory of other processes, and signals to them, even as root, by
+    Landlock, where the kernel has it."""
+    import ctypes
+    import struct
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = libc.syscall(444, None, 0, 1)
+    if version < 1:
+        return
+    # Each ruleset must restrict some access to files: here, the creation of block devices. The last field is for signals.
+    attributes = struct.pack("QQQ", 1 << 11, 0, 2)[: 8 if version < 4 else 16 if version < 6 else 24]
+    rules = libc.syscall(444, attributes, len(attributes), 0)
+    if rules >= 0:
+        libc.prctl(38, 1, 0, 0, 0)
+        libc.syscall(446, rules, 0)
+        os.close(rules)
 
 
 def imports_of(tree):
@@ -436,19 +635,50 @@ def asserted(tree):
     return sorted(found)
 
 
+def draw():
+    """Draws the variant of each process: at least one of each."""
+    chance = random.SystemRandom()
+    while True:
+        plain = [chance.random() < 0.5 for _ in range(PROCESSES)]
+        if 1 <= sum(plain) <= PROCESSES - 2:
+            break
+    others = [FIRST, SECOND, *(chance.choice((FIRST, SECOND)) for _ in range(PROCESSES - sum(plain) - 2))]
+    chance.shuffle(others)
+    return [PLAIN if one else others.pop() for one in plain]
+
+
+def merged(reports, outcome_of):
+    """The outcome of each test in several processes: the expected one only if it is the outcome in all of them."""
+    names = dict.fromkeys(name for report in reports for name in report["tests"])
+    outcomes = {name: [outcome_of(report["tests"].get(name, "missing")) for report in reports] for name in names}
+    expected = outcome_of("")
+    return {name: next((one for one in found if one != expected), expected) for name, found in outcomes.items()}
+
+
 def main(remove, test, files):
     folder = os.getcwd()
     read = lambda file: open(os.path.join(folder, file), "rb").read()
-    tree, references = ast.parse(read(test)), {file: read(file) for file in files}
+    source, trees = read(test), {file: ast.parse(read(file)) for file in files}
+    tree = ast.parse(source)
     modules, names = imports_of(tree)
-    for source in references.values():
-        modules |= imports_of(ast.parse(source))[0]
+    for reference in trees.values():
+        modules |= imports_of(reference)[0]
     is_own = lambda name: any(os.path.exists(os.path.join(folder, name.partition(".")[0] + end)) for end in ("", ".py"))
     libraries = sorted(name for name in modules if not is_own(name))
     watched = asserted(tree)
-    code = marshal.dumps(compile(ast.fix_missing_locations(Probes().visit(tree)), os.path.join(folder, test), "exec"))
+
+    def compiled(tree, file):
+        with warnings.catch_warnings():
+            # The constant that is called looks like a mistake.
+            warnings.simplefilter("ignore")
+            return compile(ast.fix_missing_locations(tree), os.path.join(folder, file), "exec", dont_inherit=True)
+
+    references = {file: compiled(Entries().visit(reference), file) for file, reference in trees.items()}
+    variants = draw()
+    chance = random.SystemRandom()
+    codes = [compiled(Probes(variant, chance).visit(ast.parse(source)), test) for variant in variants]
     protect()
-    pipes = [(os.pipe(), os.pipe()) for _ in range(2)]
+    pipes = [(os.pipe(), os.pipe()) for _ in variants]
     theirs = [(take[0], give[1]) for take, give in pipes]
     server = subprocess.Popen(
         [sys.executable, "-B", os.path.abspath(__file__), "--serve", json.dumps([folder, libraries, watched, theirs])],
@@ -457,21 +687,16 @@ def main(remove, test, files):
     for pair in theirs:
         for descriptor in pair:
             os.close(descriptor)
-    random.seed(os.urandom(16))
-    shifts = [0, random.randrange(1000, 10000)]
-    random.shuffle(shifts)
-    reports = {}
     children = [server.stdout.readline().strip() for _ in pipes]
     if not all(child.isdigit() for child in children):
         sys.exit("the libraries of the tests cannot be imported")
     # Everything is in memory now. The code under test must not find the tests and the references on the disk.
     for file in [test, *files, __file__] if remove else []:
         os.remove(os.path.join(folder, file))
-    for child, shift, (take, give) in zip(children, shifts, pipes):
-        secret = os.urandom(16).hex()
+    reports = []
+    for child, code, (take, give) in zip(children, codes, pipes):
         request = {
             "name": test[:-3].replace("/", "."), "file": test, "code": code, "references": references, "imports": names,
-            "shift": shift, "secret": secret,
         }
         try:
             with os.fdopen(take[1], "wb") as file:
@@ -488,24 +713,29 @@ def main(remove, test, files):
         try:
             report = json.loads(text)
         except ValueError:
-            report = {}
-        if not isinstance(report, dict) or report.get("secret") != secret:
+            report = None
+        if not isinstance(report, dict):
             sys.exit("the code under test ended the process of its tests")
+        if "refused" in report:
+            sys.exit(f"the code under test {report['refused']}")
         if "unusable" in report:
             sys.exit(report["unusable"])
-        reports["canary" if shift else "tests"] = report
+        reports.append(report)
     server.kill()
-    real, canary = reports["tests"], reports["canary"]
-    for name, outcome in real["tests"].items():
+    plain = [report for report, variant in zip(reports, variants) if variant == PLAIN]
+    altered = [report for report, variant in zip(reports, variants) if variant != PLAIN]
+    tests = merged(plain, lambda outcome: outcome or "passed")
+    # What is made wrong may also fit nothing any more, depending on the types that right code returns.
+    canaries = merged(altered, lambda outcome: "failed" if outcome in ("", "error") else outcome)
+    for name, outcome in tests.items():
         if outcome != "passed":
-            print(f"{name}: {outcome}: {real['messages'][name]}", file=sys.stderr)
-    odd = sorted({*real["changed"], *canary["changed"]})
+            messages = (report["messages"].get(name) for report in plain)
+            print(f"{name}: {outcome}: {next(filter(None, messages), None)}", file=sys.stderr)
+    odd = sorted({path for report in reports for path in report["changed"]})
     for path in odd[:20]:
         print(f"changed by the code under test: {path}", file=sys.stderr)
-    passed = sum(outcome == "passed" for outcome in real["tests"].values())
-    # What is made wrong may also fit nothing any more, depending on the types that right code returns.
-    canaries = {name: "failed" if outcome == "error" else outcome for name, outcome in canary["tests"].items()}
-    print(json.dumps({"tests": real["tests"], "passed": passed, "canaries": canaries, "changed": len(odd)}))
+    passed = sum(outcome == "passed" for outcome in tests.values())
+    print(json.dumps({"tests": tests, "passed": passed, "canaries": canaries, "changed": len(odd)}))
 
 
 if __name__ == "__main__":

@@ -156,7 +156,8 @@ pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> Linked
         cells.extend(shown.iter().map(rate));
         rows.push(cells);
         let name = percent_encoding::utf8_percent_encode(paper, percent_encoding::NON_ALPHANUMERIC);
-        hrefs.push(format!("#/samples/{name}"));
+        // The filter by paper is the sixth one in the list of samples.
+        hrefs.push(format!("#/samples//////{name}"));
     }
     LinkedTable { table: NumberTable { columns, rows }, hrefs, left_out: places.len() - shown.len() }
 }

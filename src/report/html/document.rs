@@ -14,6 +14,7 @@ use super::overview::overview;
 use super::pack::{digest, packed, safe_json};
 use super::template::render;
 use crate::error::Result;
+use crate::files::PartsDigest;
 
 /// Maximum bytes of details inside a page. With script, charts and index, the page then stays below 3 MB.
 const MOST_INSIDE: usize = 2_300_000;
@@ -41,6 +42,21 @@ pub type WriteFileBeside<'a> = dyn Fn(&str, &str) -> Result<()> + Sync + 'a;
 struct Chunk {
     name: String,
     packed: String,
+}
+
+/// Data of a chunk, with the key of the page that it belongs to.
+#[derive(Serialize)]
+struct ChunkData<'a, T> {
+    page: &'a str,
+    #[serde(flatten)]
+    data: T,
+}
+
+impl Chunk {
+    /// Packs data for the page with this key.
+    fn new(name: String, page: &str, data: &impl Serialize) -> Result<Self> {
+        Ok(Self { name, packed: packed(&ChunkData { page, data })? })
+    }
 }
 
 /// Chunks of details. They stay inside the page as long as all of them fit; otherwise, all are written to files next to
@@ -77,9 +93,14 @@ impl PageChunks {
 /// # Errors
 /// Kind `Internal` if a template or serialisation fails, and the errors of `beside`.
 pub fn page(material: &Material, details: &Details<'_>, folder: &str, beside: &WriteFileBeside<'_>) -> Result<String> {
+    let mut index = index(material);
+    // Chunks refer to agents and attempts by position, so chunks of one page must never be shown on another.
+    let mut key = PartsDigest::default();
+    key.add(safe_json(&index)?);
+    let key = key.finish();
     let mut verdicts = PageChunks::default();
     for place in 0..material.papers.len() {
-        let chunk = Chunk { name: format!("p{place}"), packed: packed(&papers_text(material, place))? };
+        let chunk = Chunk::new(format!("p{place}"), &key, &papers_text(material, place))?;
         verdicts.add(chunk, MOST_INSIDE, beside)?;
     }
     // Trajectories make up nearly all of the size, so they are moved out of the page first.
@@ -88,8 +109,8 @@ pub fn page(material: &Material, details: &Details<'_>, folder: &str, beside: &W
         let mut sample = details.sample(place);
         let events: Vec<_> = sample.attempts.iter_mut().map(|one| std::mem::take(&mut one.events)).collect();
         let events = json!({ "id": sample.id, "events": events });
-        let verdict = Chunk { name: format!("s{place}"), packed: packed(&sample)? };
-        let events = Chunk { name: format!("t{place}"), packed: packed(&events)? };
+        let verdict = Chunk::new(format!("s{place}"), &key, &sample)?;
+        let events = Chunk::new(format!("t{place}"), &key, &events)?;
         let (verdicts, trajectories) = &mut *both.lock().unwrap_or_else(PoisonError::into_inner);
         verdicts.add(verdict, MOST_INSIDE, beside)?;
         let room = if verdicts.is_beside { 0 } else { MOST_INSIDE.saturating_sub(verdicts.bytes) };
@@ -102,7 +123,7 @@ pub fn page(material: &Material, details: &Details<'_>, folder: &str, beside: &W
     let is_whole = !verdicts.is_beside && !trajectories.is_beside;
     verdicts.kept.append(&mut trajectories.kept);
     verdicts.kept.sort_by(|a, b| a.name.cmp(&b.name));
-    let mut index = index(material);
+    index.key = Some(key);
     index.beside = (!is_whole).then(|| folder.to_owned());
     document(material, &overview(material)?, &index, &verdicts.kept)
 }

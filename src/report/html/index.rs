@@ -199,6 +199,9 @@ pub struct Index {
     contenders: Vec<Value>,
     samples: Vec<IndexedSample>,
     papers: serde_json::Map<String, Value>,
+    /// The key of a page that is read from a file. Its details contain the same key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Identifies the state that the server shows. The page's script requests this text again and again, to notice
     /// changes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -273,5 +276,5 @@ pub fn index(material: &Material) -> Index {
             (id.clone(), facts)
         })
         .collect();
-    Index { states: STATES, ends, contenders, samples, papers, live: None, beside: None }
+    Index { states: STATES, ends, contenders, samples, papers, key: None, live: None, beside: None }
 }

@@ -97,6 +97,30 @@ fn trajectories_too_large_for_the_html_page_are_written_to_files_beside_the_page
 }
 
 #[test]
+fn the_details_of_a_page_contain_the_key_of_that_page_only() {
+    let key_and_details = |agents: &[&str]| {
+        let material = material(agents.iter().map(|agent| record(agent, "x_0", 0, true)).collect());
+        let of = |_| SampleDetails { attempts: vec![AttemptDetails::default()], ..SampleDetails::default() };
+        let html = page(&material, &Details::new(1, &of), "", &nowhere).unwrap();
+        let after = |text: &str, start: &str| text.split_once(start).unwrap().1.to_owned();
+        let key = after(&html, "\"key\":\"").split_once('"').unwrap().0.to_owned();
+        let chunk = |name: &str| {
+            let packed = after(&after(&html, &format!("chunk-{name}\"")), ">").split_once('<').unwrap().0.to_owned();
+            let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, packed.trim()).unwrap();
+            let text = std::io::read_to_string(flate2::read::DeflateDecoder::new(bytes.as_slice())).unwrap();
+            serde_json::from_str::<serde_json::Value>(&text).unwrap()
+        };
+        for name in ["s0", "t0"] {
+            assert_eq!(chunk(name)["page"], key);
+        }
+        assert!(chunk("s0")["attempts"].is_array());
+        key
+    };
+    assert_eq!(key_and_details(&["a"]), key_and_details(&["a"]));
+    assert_ne!(key_and_details(&["a"]), key_and_details(&["a", "b"]));
+}
+
+#[test]
 fn the_index_leaves_out_lost_records_that_were_replaced_and_lists_unrecorded_attempts() {
     let mut lost = record("a", "x_0", 0, false);
     lost.end = End::SandboxLost;
@@ -236,7 +260,7 @@ fn a_page_about_several_contenders_has_a_leaderboard_and_results_by_model_and_by
     assert!(section("agents-models").contains(">83.3<"));
     let papers = section("papers");
     assert!(
-        papers.contains("<a href=\"#&#x2f;samples&#x2f;x\">x</a>") && papers.matches("<tr>").count() == 3,
+        papers.contains("<a href=\"#&#x2f;samples&#x2f;&#x2f;&#x2f;&#x2f;&#x2f;&#x2f;x\">x</a>") && papers.matches("<tr>").count() == 3,
         "{papers}"
     );
     assert!(html.contains("class=\"contenders\""));

@@ -106,14 +106,15 @@ const load = (name) => {
 /**
  * Loads the details of the sample or paper `id`. Their name, which `nameOf()` returns, contains the position of `id` in
  * the index. The position may be wrong: a server may have a newer index, and a folder beside this page may belong to
- * another report. So the loaded details contain their own id and contenders. If these do not match, this function
- * renews the index from the server and tries again.
+ * another report. So the loaded details contain their own id, and a server's also their contenders, those of a file the
+ * page's key. If these do not match, this function renews the index from the server and tries again.
  */
 const loadOf = async (id, nameOf) => {
   for (let tries = 0; tries < 6; tries++) {
     const name = nameOf();
     const found = name ? await load(name) : {};
-    const same = !found.contenders || JSON.stringify(found.contenders) === JSON.stringify(index.contenders.map((one) => one.name));
+    const names = index.contenders.map((one) => one.name);
+    const same = index.live ? !found.contenders || JSON.stringify(found.contenders) === JSON.stringify(names) : found.page === index.key;
     if (found.id === id && same) return found;
     if (!index.live) throw new Error(`the folder "${decodeURIComponent(index.beside || '')}" belongs to another report`);
     await renew();

@@ -10,6 +10,7 @@ const samplesPage = (...wanted) => {
   const byN = select('Which n', [['', 'all n']]);
   const byEnd = select('How attempts ended', [['', 'all ends']]);
   const byAgent = select('Which agent', [['', 'all agents']]);
+  const byPaper = select('Which paper or repo', [['', 'all papers and repos']]);
   /** Adds options for values that have appeared since the page was built, because the run is in progress. */
   const offer = (where, values) => {
     for (const [value, name] of values) {
@@ -20,27 +21,32 @@ const samplesPage = (...wanted) => {
     offer(byN, [...new Set(index.samples.map((sample) => sample.n))].sort((a, b) => a - b).map((n) => [n, `n = ${n}`]));
     offer(byEnd, index.ends.map((end) => [end, end.replaceAll('_', ' ')]));
     offer(byAgent, index.contenders.map((one) => [one.name, one.name]));
+    offer(byPaper, [...new Set(index.samples.map((sample) => sample.paper))].map((paper) => [paper, paper]));
   };
   offerAll();
-  const filters = [search, only, byN, byEnd, byAgent];
+  const filters = [search, only, byN, byEnd, byAgent, byPaper];
   filters.forEach((one, place) => { one.value = wanted[place] || ''; });
   for (const one of filters) if (one.selectedIndex === -1) one.value = '';
   let most = MOST_ROWS;
   // The column by which the list is sorted, and the direction: 1 for ascending, -1 for descending.
   let sorted = { name: '', way: 1 };
-  const passed = (c) => (sample) => { const mine = sample.attempts.filter((one) => one.c === c && one.s !== 'lost'); return mine.length ? mine.filter((one) => one.s === 'pass').length / mine.length : -1; };
+  /** Whether an attempt counts in pass rates. */
+  const counts = (one) => one.s !== 'lost' && one.s !== 'begun';
+  const passed = (c) => (sample) => { const mine = sample.attempts.filter((one) => one.c === c && counts(one)); return mine.length ? mine.filter((one) => one.s === 'pass').length / mine.length : -1; };
   const column = (name, label, of, klass) => h('th', { class: klass, scope: 'col', 'aria-sort': sorted.name === name ? (sorted.way > 0 ? 'ascending' : 'descending') : null },
     h('button', { type: 'button', title: 'Sort', onclick: () => { sorted = { name, of, way: sorted.name === name ? -sorted.way : 1 }; draw(); } }, breakable(label)));
   /** The attempts of a sample that the chosen agent made. */
   const attemptsOf = (sample) => sample.attempts.filter((one) => !byAgent.value || contender(one.c) === byAgent.value);
   const fits = (sample) => {
     if (byN.value && String(sample.n) !== byN.value) return false;
+    if (byPaper.value && sample.paper !== byPaper.value) return false;
     const mine = attemptsOf(sample);
     if (mine.length === 0 || (byEnd.value && !mine.some((one) => one.e === byEnd.value))) return false;
-    const passes = mine.filter((one) => one.s === 'pass').length;
-    if (only.value === 'pass') return passes === mine.length;
-    if (only.value === 'fail') return passes === 0;
-    if (only.value === 'some') return passes > 0 && passes < mine.length;
+    const counted = mine.filter(counts);
+    const passes = counted.filter((one) => one.s === 'pass').length;
+    if (only.value === 'pass') return passes > 0 && passes === counted.length;
+    if (only.value === 'fail') return counted.length > 0 && passes === 0;
+    if (only.value === 'some') return passes > 0 && passes < counted.length;
     return !only.value || mine.some((one) => one.s === only.value);
   };
   const more = h('button', { type: 'button', onclick: () => { most = Infinity; draw(); } }, 'Show all');
@@ -69,7 +75,7 @@ const samplesPage = (...wanted) => {
     draw();
   };
   search.addEventListener('input', filter);
-  for (const one of [only, byN, byEnd, byAgent]) one.addEventListener('change', filter);
+  for (const one of [only, byN, byEnd, byAgent, byPaper]) one.addEventListener('change', filter);
   draw();
   const page = h('div', {}, h('h1', {}, 'Samples'), h('div', { class: 'tools' }, filters, count),
     h('p', { class: 'legend' }, Object.entries(WORDS).map(([state, word]) => [sign(state), ` ${word}   `])),
