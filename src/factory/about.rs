@@ -20,9 +20,19 @@ pub(super) fn has_tests(folder: &Path) -> bool {
     })
 }
 
-/// Returns the address of the repository that a package's metadata names, without credentials or anything that is not a
-/// plain web address.
-pub(super) fn repository(folder: &Path) -> Option<String> {
+/// A web address in a package's metadata at which there may be a git repository.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RepositoryAddress {
+    /// The address, without credentials.
+    pub(super) address: String,
+    /// Whether the address has a label such as `Source`, or a host such as `github.com`. Otherwise, it may be the home
+    /// page of the package, which need not exist any more.
+    pub(super) is_of_code: bool,
+}
+
+/// Returns the address in a package's metadata at which there is most likely a repository. Ignores everything that is
+/// not a plain web address.
+pub(super) fn repository(folder: &Path) -> Option<RepositoryAddress> {
     let head = metadata_fields(folder).unwrap_or_default();
     let mut found: Vec<(usize, String)> = Vec::new();
     for line in head.lines() {
@@ -38,11 +48,13 @@ pub(super) fn repository(folder: &Path) -> Option<String> {
         if !address.starts_with("https://") || address.contains('@') || parts.len() < 3 {
             continue;
         }
-        let rank = ["source", "repo", "code", "git"].iter().any(|word| label.contains(word));
-        found.push((usize::from(!rank), format!("https://{}", parts[..3].join("/"))));
+        let has_label = ["source", "repo", "code", "git"].iter().any(|word| label.contains(word));
+        let has_code_host = ["git", "bitbucket", "codeberg"].iter().any(|word| parts[0].contains(word));
+        let rank = if has_label { 0 } else { 1 + usize::from(!has_code_host) };
+        found.push((rank, format!("https://{}", parts[..3].join("/"))));
     }
-    found.sort();
-    found.into_iter().next().map(|(_, address)| address)
+    let (rank, address) = found.into_iter().min()?;
+    Some(RepositoryAddress { address, is_of_code: rank < 2 })
 }
 
 /// Returns the versions of Python that a package's env accepts. Compiled code works with only one version, so its env
@@ -111,7 +123,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let of = |fields: &str| {
             std::fs::write(folder.path().join("PKG-INFO"), format!("Name: x\n{fields}\n")).unwrap();
-            repository(folder.path())
+            repository(folder.path()).map(|found| found.address)
         };
         let home = "Home-page: https://example.org/a/x/";
         assert_eq!(of(&format!("Project-URL: broken\n{home}")).as_deref(), Some("https://example.org/a/x"));
@@ -121,6 +133,25 @@ mod tests {
         );
         for address in ["/home/alice/x/y", "ext::sh -c id", "--upload-pack=x", "file:///a/b/c", "https://u@h/a/b"] {
             assert_eq!(of(&format!("Home-page: {address}")), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn a_home_page_is_not_known_to_be_a_repository_unless_its_host_has_repositories() {
+        let folder = tempfile::tempdir().unwrap();
+        for (fields, address, is_of_code) in [
+            ("Home-page: https://example.org/a/x", "https://example.org/a/x", false),
+            ("Home-page: https://github.com/a/x/", "https://github.com/a/x", true),
+            ("Project-URL: Source, https://example.org/a/x", "https://example.org/a/x", true),
+            (
+                "Project-URL: Manual, https://example.org/en/latest\nHome-page: https://gitlab.com/a/x",
+                "https://gitlab.com/a/x",
+                true,
+            ),
+        ] {
+            std::fs::write(folder.path().join("PKG-INFO"), format!("Name: x\n{fields}\n")).unwrap();
+            let expected = RepositoryAddress { address: address.to_owned(), is_of_code };
+            assert_eq!(repository(folder.path()), Some(expected), "{fields}");
         }
     }
 }

@@ -48,8 +48,7 @@ pub(super) const IDS: &str = "autoexperiment_ids.json";
 /// The command that runs each test listed in [`IDS`] once, on trusted code. Agents' code may cheat, so verification
 /// runs each test several times, and alters the test in some of these runs so that it must fail. One way to alter a
 /// test is to change the values that it expects. If `altered`, this command also runs each test with each possible
-/// change of these values; verification draws one of the changes. Then this command looks for tests that depend on
-/// earlier tests.
+/// change of these values. Then this command looks for tests that depend on earlier tests.
 pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
     let altered = if altered { " --altered" } else { "" };
     format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded{altered}", layout.exports())
@@ -66,6 +65,12 @@ pub(super) fn trials_command(layout: &Layout) -> String {
 /// The command that runs a group of tests.
 pub(super) fn command(layout: &Layout, group: &str) -> String {
     format!("{} && exec python -B -I {RUNNER} run {group}", layout.exports())
+}
+
+/// The command that runs a group of tests in all ways in which [`command`] may run it if it draws this one of the
+/// plan's drawings.
+pub(super) fn recording_command(layout: &Layout, group: &str, drawing: usize) -> String {
+    format!("{} --drawing {drawing}", command(layout, group))
 }
 
 impl PackageManifest<'_> {

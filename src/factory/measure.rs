@@ -13,7 +13,7 @@ use super::inputs::{
 use super::layout::Layout;
 use super::list::{ListedFunction, Measured, PackageEntry};
 use super::prepare::{Prepared, write_plan, write_runner};
-use super::record::{Recorded, record};
+use super::record::{Recorded, new_drawings, record};
 use super::survey::{
     Circumstances, MOST_SECONDS, Plan, SpecialResults, StableTests, Survey, SurveyOptions, SurveyedTest, groups,
     stable, survey, within_budget,
@@ -55,10 +55,13 @@ impl Workshop {
         entry.spent("inputs", begun);
         let begun = Instant::now();
         let (mut tests, mut without_values) = (tests.kept, tests.without_values);
+        // The drawings stay the same in all rounds. So what ran in one round runs again in the next one, but for tests
+        // that were left out.
+        let drawings = new_drawings();
         let mut round = 0;
         let (bench, plan, examined, functions, gold) = loop {
             round += 1;
-            let plan = planned(&tests, &without_values);
+            let plan = Plan { drawings: drawings.clone(), ..planned(&tests, &without_values) };
             if tests.is_empty() {
                 return Err(Error::new(FailureKind::Baseline, "none of its tests passes in every run"));
             }
@@ -261,6 +264,7 @@ fn planned(tests: &BTreeMap<String, SurveyedTest>, without_values: &BTreeSet<Str
         special_results.merge(&test.special_results);
     }
     Plan {
+        drawings: Vec::new(),
         groups: groups(tests),
         without_values: without_values.iter().filter(|id| tests.contains_key(*id)).cloned().collect(),
         seconds: tests.iter().map(|(id, test)| (id.clone(), seconds(test))).collect(),

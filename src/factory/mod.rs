@@ -58,7 +58,7 @@ pub use page::page;
 use rebuild::require_digests;
 use source::PackageSource;
 pub use source::packages;
-use workshop::Workshop;
+use workshop::{Workshop, remove_unfinished};
 
 /// The program that runs a package's tests: the name of its file in each repo, its code, and the name of the file from
 /// which it reads the plan of the tests.
@@ -119,6 +119,7 @@ impl Factory {
                 .hint("repeat the command with the settings in its `factory.json`, or name another folder"));
         }
         let list = if list.packages.is_empty() { FactoryList::new(settings.clone()) } else { list };
+        remove_unfinished(folder, |id| list.packages.iter().any(|entry| entry.id == id && entry.measured.is_some()))?;
         let suite = Suite::open(folder)?;
         let ids = list.packages.iter().filter(|entry| !entry.id.is_empty());
         let ids: BTreeMap<String, String> = ids.map(|entry| (entry.id.clone(), entry.package.clone())).collect();
@@ -176,7 +177,7 @@ impl Factory {
             let (entry, is_final) = ended.map_err(|error| Error::internal("a package was aborted").because(error))?;
             start(&mut running);
             on_done(&entry);
-            let package = entry.package.clone();
+            let (package, id) = (entry.package.clone(), entry.id.clone());
             if !is_final {
                 unfinished.push(package.clone());
             }
@@ -185,6 +186,7 @@ impl Factory {
             let done = order.iter().filter(is_kept).filter_map(|package| entries.get(package).cloned());
             self.list.packages = done.collect();
             self.list.save(&path)?;
+            self.workshop.finish_entry(&id);
         }
         self.list.packages = order.iter().filter_map(|package| entries.get(package).cloned()).collect();
         let whole = self.list.clone();
@@ -258,8 +260,10 @@ impl Factory {
                 Error { message, ..error }
             }));
             if is_made {
+                let id = entry.id.clone();
                 self.list.packages.push(entry);
                 self.list.save(&root.join(LIST))?;
+                self.workshop.finish_entry(&id);
             }
         }
         self.list.save(&root.join(LIST))?;

@@ -4,14 +4,14 @@
 use std::path::Path;
 use std::time::Instant;
 
-use super::about::{has_tests, licence, repository};
+use super::about::{RepositoryAddress, has_tests, licence, repository};
 use super::index::normalised;
 use super::layout::{self, Layout};
 use super::list::{PackageEntry, digests, minutes_since};
 use super::prepare::Prepared;
 use super::refresh::EarlierVersion;
 use super::source::{PackageSource, SourceRecord, Unpacked, tags_in_repository};
-use super::workshop::Workshop;
+use super::workshop::{Workshop, has_files};
 use crate::error::{Error, FailureKind, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 
@@ -62,17 +62,16 @@ impl Workshop {
         let measured = self.measure(&prepared, entry, observer).await?;
         entry.measured = Some(measured);
         let Prepared { draft, .. } = prepared;
-        draft.move_into_suite()?;
-        let (files, bytes) = digests(self.suite.root(), &id)?;
-        (entry.digests, entry.bytes) = (files, bytes);
-        Ok(())
+        (entry.digests, entry.bytes) = digests(draft.suite().root(), &id)?;
+        self.move_into_suite(draft)
     }
 
-    /// Gets the sources from the repository that the package's metadata names. Used for an archive without tests.
+    /// Gets the sources from the repository that the package's metadata names. Used for an archive without tests, which
+    /// the index has just sent.
     ///
     /// # Errors
     /// Kind `Suite` if the repository does not exist or has no tests of this version; `Machine` if its host does not
-    /// answer.
+    /// answer, but only if the metadata says that there is a repository at this address.
     async fn repository_sources(
         &self,
         source: &PackageSource,
@@ -87,13 +86,16 @@ impl Workshop {
         if !matches!(source, PackageSource::Index(..)) {
             return Err(refused(""));
         }
-        let Some(address) = repository(&found.folder) else {
+        let Some(RepositoryAddress { address, is_of_code }) = repository(&found.folder) else {
             return Err(refused(", and its metadata names no repository"));
         };
         let names = [format!("v{}", layout.version), layout.version.clone()];
         let tags = match tags_in_repository(&address, &names).await {
             Err(error) if error.kind == FailureKind::Suite => {
-                return Err(refused(", and the repository that its metadata names does not exist"));
+                return Err(refused(&format!(", and {}", error.message)));
+            }
+            Err(error) if !is_of_code => {
+                return Err(refused(&format!(", and its home page `{address}` cannot be read: {}", error.message)));
             }
             answer => answer?,
         };
@@ -127,12 +129,13 @@ impl Workshop {
         Ok(Some(EarlierVersion::read(&found.folder)))
     }
 
-    /// Chooses an id that no other package of the suite has.
+    /// Chooses an id that neither another package nor a paper of the user has.
     fn take_id(&self, asked: &str, layout: &Layout) -> String {
         let mut taken = self.ids.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let plain = normalised(&layout.name);
         let versioned = format!("{plain}-{}", layout.version.replace(['+', '!'], "."));
-        let is_free = |id: &String| taken.get(id).is_none_or(|other| other == asked);
+        let root = self.suite.root();
+        let is_free = |id: &String| taken.get(id).map_or_else(|| !has_files(root, id), |other| other == asked);
         let id = [plain.clone(), versioned.clone()].into_iter().find(is_free);
         let id = id.unwrap_or_else(|| {
             let numbered = (2..).map(|number| format!("{versioned}-{number}"));

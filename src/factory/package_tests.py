@@ -2986,7 +2986,7 @@ class Verdicts:
     def __init__(self, ids, without_values):
         self.plain, self.canaries = {name: [] for name in ids}, {}
         self.without_values, self.values, self.odd, self.varying = set(without_values), {}, set(), set()
-        # Tests of parts that an altered run had no time for.
+        # Tests of parts for which a run of the original code had no time.
         self.unfinished = set()
 
     def take(self, ids, variants, outcome, compares_values=True):
@@ -3038,10 +3038,10 @@ class Verdicts:
         return {**{key: part for key, part in result.items() if part}, "passed": passed, "changed": len(self.odd)}
 
 
-# Limits in seconds of a run of the original code, after which no further process is started: of the whole run with
-# `--altered`, which must end before the factory's time limit for a run; of running parts of files; and of running tests
-# after altered ones.
-SECONDS_FOR_ALTERED, SECONDS_FOR_PARTS, SECONDS_FOR_SHARED_STATE = 480, 240, 120
+# Limits in seconds of a run with `--altered` or `--drawing`, after which no further process is started: of the whole run,
+# which must end before the factory's time limit for a run; and with `--altered`, of running parts of files, and of running
+# tests after altered ones.
+SECONDS_FOR_RECORDING, SECONDS_FOR_PARTS, SECONDS_FOR_SHARED_STATE = 480, 240, 120
 # Maximum number of parts of one test file, and number of parts of all files of a group that are split.
 PARTS_OF_FILE, PARTS_OF_GROUP = 4, 16
 
@@ -3168,7 +3168,7 @@ def run(folder, group, only, keep, guarded, altered, recorded=None):
     try:
         for draws in draws_of_files() if guarded else [None]:
             once(ids, draws)
-            if verdicts.failed():
+            if verdicts.failed() and recorded is None:
                 # A test has failed as its authors wrote it, so the code does not pass, whatever it does to the altered
                 # tests. Run only those tests that have not been run as their authors wrote them.
                 once(verdicts.not_run())
@@ -3180,7 +3180,7 @@ def run(folder, group, only, keep, guarded, altered, recorded=None):
                 once([name for name in ids if units[name][1]], variant=lambda unit: EXPECTATION, way=way)
             # Most tests that depend on earlier tests would also be found by the runs with the plan's drawings. The following
             # processes find nearly all of them at once, so that gold need not be recorded again for each few of them.
-            latest = began + SECONDS_FOR_ALTERED
+            latest = began + SECONDS_FOR_RECORDING
             places = places_in_files(ran, units)
             # Guarded runs repeat some parts of files, see below. A part may lack all earlier tests of which a test
             # needs one. So run all parts here.
@@ -3213,7 +3213,7 @@ def run(folder, group, only, keep, guarded, altered, recorded=None):
         # because the first test of a class or module also gets the values of fixtures, and caches are still empty. The
         # code under test may know all parts, but it can't know which are drawn, nor the variants of their tests.
         if recorded is not None:
-            end = began + SECONDS_FOR_PARTS
+            end = began + SECONDS_FOR_RECORDING
             for part in parts:
                 # A part that is a whole file gets the variants of a process that has run the whole file.
                 if set(part) not in whole:
@@ -3397,6 +3397,8 @@ def main(given):
         result = check(HERE, json.loads(read_text(places[0])))
     elif given[:1] == ["run"] and len(places) == 1:
         keep, guarded = "--keep" in options, "--unguarded" not in options
+        if recorded is not None and not guarded:
+            sys.exit(USAGE)
         result = run(HERE, places[0], options.get("--ids"), keep, guarded, "--altered" in options, recorded)
     elif given[:1] == ["trials"] and len(places) == 1:
         result = Trials(HERE, read_request(places[0])).run()

@@ -57,26 +57,27 @@ const LEFT_OUT: [&str; 12] = [
     "*.ipynb",
 ];
 
-/// Parts of the errors in which pip says that requirements can never be installed. All other errors of pip may be due
-/// to the network, the index or this machine.
-const PIP_REFUSALS: [&str; 17] = [
-    "No matching distribution found",
-    "Could not find a version that satisfies",
-    "ResolutionImpossible",
-    "conflicting dependencies",
-    "resolution-too-deep",
-    "ResolutionTooDeep",
-    "Requires-Python",
-    "requires a different Python",
-    "Invalid requirement",
-    "Double requirement given",
-    "cannot depend on packages",
-    "is not a supported wheel on this platform",
-    "has an invalid wheel",
-    "not a valid wheel filename",
-    "has invalid metadata",
-    "has inconsistent",
-    "metadata-generation-failed",
+/// Parts, in lower case, of pip's errors that are due to the network, the index or this machine. All other errors of
+/// pip would be the same the next time.
+const PASSING_ERRORS: [&str; 18] = [
+    "timed out",
+    "timeouterror",
+    "connecttimeout",
+    "connectionerror",
+    "connection reset",
+    "connection aborted",
+    "connection refused",
+    "connection broken",
+    "new connection",
+    "connectionpool(",
+    "remote end closed",
+    "incompleteread",
+    "name resolution",
+    "http error 429",
+    "http error 5",
+    " server error: ",
+    "no space left on device",
+    "cannot allocate memory",
 ];
 
 /// A repo that is ready for its tests.
@@ -109,7 +110,6 @@ impl Workshop {
         entry: &mut PackageEntry,
         observer: &dyn Observer,
     ) -> Result<Prepared> {
-        self.remove_unfinished(id)?;
         let mut draft = Draft::begin(&self.suite, id)?;
         let repo = draft.suite().repo_dir(id);
         write_repo(sources, &repo, &layout, &self.settings)?;
@@ -156,9 +156,9 @@ impl Workshop {
         })
     }
 
-    /// Locks the env. Whenever pip says that requirements cannot be installed, drops the requirements that pip's error
-    /// names, or all requirements of the tests if it names none, and tries again. Returns `environment.yml`, and the
-    /// dropped requirements that pip named.
+    /// Locks the env. Whenever pip cannot install the requirements, drops the requirements that pip's error names, or
+    /// all requirements of the tests if it names none, and tries again. Returns `environment.yml`, and the dropped
+    /// requirements that pip named.
     ///
     /// # Errors
     /// Kind `Suite` if the requirements can never be installed; `Machine` if pip failed for another reason.
@@ -207,7 +207,7 @@ impl Workshop {
                         needed.left_out.extend(
                             dropped
                                 .into_iter()
-                                .map(|one| format!("{one}: its tests' requirements contradict each other")),
+                                .map(|one| format!("{one}: its tests' requirements cannot be installed together")),
                         );
                         continue;
                     }
@@ -220,11 +220,15 @@ impl Workshop {
     }
 }
 
-/// Whether locking an env may succeed the next time: pip did not say that the requirements can never be installed, or a
-/// download was broken.
+/// Whether locking an env may succeed the next time: something else than pip failed on this machine, pip was killed,
+/// its error is one of [`PASSING_ERRORS`], or a download was broken.
 fn is_passing(error: &Error) -> bool {
-    let is_refusal = PIP_REFUSALS.iter().any(|said| error.message.contains(said));
-    (error.kind == FailureKind::Machine && !is_refusal) || error.message.contains("does not match its hash")
+    // pip warns of requests that it repeats, or that it can do without.
+    let said = error.message.lines().filter(|line| !line.starts_with("WARNING")).collect::<Vec<_>>().join("\n");
+    let is_pips = said.lines().next().is_some_and(|line| line.contains("fit together (exit status: "));
+    let said = said.to_lowercase();
+    let is_of_machine = !is_pips || PASSING_ERRORS.iter().any(|part| said.contains(part));
+    (error.kind == FailureKind::Machine && is_of_machine) || said.contains("does not match its hash")
 }
 
 /// Returns the name of the package of which pip found no version at all, according to pip's error.
@@ -340,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pips_statements_about_requirements_are_final() {
+    fn only_errors_of_the_network_or_of_this_machine_are_tried_again() {
         let machine =
             |text: &str| Error::machine(format!("failed to find versions that fit together (exit status: 1)\n{text}"));
         for text in [
@@ -348,16 +352,29 @@ mod tests {
             "ERROR: Cannot install a and b because these package versions have conflicting dependencies.",
             "ERROR: Package 'a' requires a different Python: 3.10.1 not in '>=3.12'",
             "ERROR: Invalid requirement: 'a=>1'",
+            "pip._vendor.packaging.version.InvalidVersion: Invalid version: '2004d'",
+            "ERROR: Wheel 'a' located at /tmp/a-1-py3-none-any.whl is invalid.",
+            "pip._vendor.resolvelib.resolvers.ResolutionTooDeep: 200000",
+            "WARNING: Connection timed out while downloading.\nERROR: No matching distribution found for connection-pool",
+            "",
         ] {
             assert!(!is_passing(&machine(text)), "{text}");
         }
         for text in [
             "pip._vendor.urllib3.exceptions.ReadTimeoutError: HTTPSConnectionPool(host='x', port=443): Read timed out.",
             "ERROR: HTTP error 503 while getting https://x/numpy-2.0-cp312.whl",
-            "the disk is full",
-            "",
+            "pip._vendor.requests.exceptions.HTTPError: 502 Server Error: Bad Gateway for url: https://x/numpy/",
+            "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
         ] {
             assert!(is_passing(&machine(text)), "{text}");
+        }
+        for text in [
+            "failed to find versions that fit together: the package index does not answer (no route)",
+            "failed to find versions that fit together: the disk is full\nERROR: x",
+            "failed to find versions that fit together (signal: 9 (SIGKILL))\n",
+            "failed to make a venv (exit status: 1)\nError: x",
+        ] {
+            assert!(is_passing(&Error::machine(text)), "{text}");
         }
         let broken = Error::suite("failed to find versions: a download does not match its hash in the lock file");
         assert!(is_passing(&broken) && !is_passing(&Error::suite("`a=>1` is not a requirement")));

@@ -22,7 +22,8 @@ impl Workshop {
     ///
     /// # Errors
     /// Kind `Suite` if the sources have changed, or if the files differ from those that `entry` lists; `Usage` if the
-    /// entry's id is invalid. In these cases, the suite gets no files of the package.
+    /// entry's id is invalid, or if the suite has a paper, repo or env of this id already. In these cases, the suite
+    /// gets no files of the package.
     pub(super) async fn rebuild(&self, entry: &PackageEntry) -> Result<()> {
         let (Some(source), Some(measured)) = (&entry.source, &entry.measured) else { return Ok(()) };
         let id = &entry.id;
@@ -33,7 +34,6 @@ impl Workshop {
         let has_vendored = !entry.vendored.is_empty();
         let layout = layout::find(&found.folder)?.with_name_and_version(&entry.name, &entry.version)?;
         let layout = Layout { has_vendored, ..layout };
-        self.remove_unfinished(id)?;
         let mut draft = Draft::begin(&self.suite, id)?;
         let repo = draft.suite().repo_dir(id);
         write_repo(&found.folder, &repo, &layout, &self.settings)?;
@@ -77,7 +77,7 @@ impl Workshop {
         LoadedPaper::load(prepared.draft.suite(), id)?;
         let Prepared { draft, .. } = prepared;
         require_digests(draft.suite().root(), entry)?;
-        draft.move_into_suite()
+        self.move_into_suite(draft)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::layout::Layout;
-use super::manifest::{IDS, unguarded_command};
+use super::manifest::{IDS, recording_command, unguarded_command};
 use super::survey::{Plan, is_close};
 use crate::agent::TaskExperiment;
 use crate::audit::{Bench, Trial};
@@ -21,8 +21,9 @@ use crate::suite::{GOLD_FORMAT, Gold, GoldResult, Protocol};
 
 /// Numbers of runs in one step of the recording. All runs of a step are made in parallel.
 struct Step {
-    /// Number of guarded runs of each group of tests. A guarded run is made as in verification: it runs each test in
-    /// several processes, and in some of them it alters the test so that the test must fail.
+    /// Number of guarded runs of each group of tests, each with another of the plan's drawings. A guarded run is made
+    /// as in verification: it runs each test in several processes, and in some of them it alters the test so that the
+    /// test must fail. Verification also repeats some parts of the test files; here, all parts are run.
     guarded: usize,
     /// Number of unguarded runs of all tests. An unguarded run runs each unaltered test once.
     unguarded: usize,
@@ -35,6 +36,9 @@ struct Step {
 /// Each test is run ten times in all: in three guarded and seven unguarded runs. The first step finds most tests whose
 /// results vary. If it finds any, the second step is skipped, and the caller tries again with a changed plan.
 const STEPS: [Step; 2] = [Step { guarded: 1, unguarded: 2, altered: 1 }, Step { guarded: 2, unguarded: 5, altered: 0 }];
+
+/// Number of drawings in a plan: one for each guarded run of a group.
+const DRAWINGS: usize = STEPS[0].guarded + STEPS[1].guarded;
 
 /// Time limit in seconds of a run.
 const LIMIT: f64 = 600.0;
@@ -100,6 +104,13 @@ impl<'a> Runs<'a> {
     }
 }
 
+/// Returns drawings for a new plan. They are random, because agents must not know them.
+pub(super) fn new_drawings() -> Vec<String> {
+    use rand::RngExt as _;
+
+    (0..DRAWINGS).map(|_| format!("{:032x}", rand::rng().random::<u128>())).collect()
+}
+
 /// Makes the guarded runs of each group of tests and the unguarded runs of all tests, in the numbers that [`STEPS`]
 /// gives. The runs of a step are made in parallel.
 ///
@@ -117,13 +128,18 @@ pub(super) async fn record(
     let ids = vec![(PathBuf::from(IDS), serde_json::to_vec(&all).unwrap_or_default())];
     let total: usize = STEPS.iter().map(|step| step.guarded * experiments.len() + step.unguarded).sum();
     let mut runs = Runs::default();
-    let mut done = 0;
+    let (mut done, mut first_drawing) = (0, 0);
     for step in STEPS {
         // The time limits of the groups are computed later from the times that these runs take. So use a fixed limit
         // here.
-        let guarded = (0..step.guarded)
-            .flat_map(|_| experiments.iter().enumerate())
-            .map(|(place, experiment)| (Some(place), TaskExperiment { time_limit: LIMIT, ..experiment.clone() }));
+        let drawings = first_drawing..first_drawing + step.guarded;
+        first_drawing = drawings.end;
+        let guarded = drawings.flat_map(|drawing| {
+            experiments.iter().enumerate().map(move |(place, experiment)| {
+                let command = recording_command(layout, &experiment.id, drawing);
+                (Some(place), TaskExperiment { command, time_limit: LIMIT, ..experiment.clone() })
+            })
+        });
         let first = experiments.first().into_iter();
         let unguarded = first.flat_map(|experiment| (0..step.unguarded).map(move |run| (run, experiment)));
         let unguarded = unguarded.map(|(run, experiment)| {
@@ -227,5 +243,16 @@ fn largest_difference(one: &Value, other: &Value) -> f64 {
             inner.fold(0.0, f64::max)
         }
         _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_has_another_drawing_for_each_guarded_run_of_a_group() {
+        let drawings: BTreeSet<String> = new_drawings().into_iter().chain(new_drawings()).collect();
+        assert_eq!(drawings.len(), 2 * STEPS.iter().map(|step| step.guarded).sum::<usize>());
     }
 }

@@ -121,9 +121,12 @@ pub(super) fn listed_in_files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     while let Some(path) = files.pop() {
-        // A file may include another by any path, such as `../../secret`.
-        let Ok(path) = path.canonicalize() else { continue };
-        if !path.starts_with(&root) || !path.is_file() || !seen.insert(path.clone()) {
+        // A file may include another by any path, such as `../../secret`. If it is a symbolic link, pip looks for
+        // included files beside the link.
+        let (Some(beside), Some(name)) = (path.parent(), path.file_name()) else { continue };
+        let Ok(path) = beside.canonicalize().map(|beside| beside.join(name)) else { continue };
+        let is_inside = path.canonicalize().is_ok_and(|target| target.starts_with(&root) && target.is_file());
+        if !is_inside || !seen.insert(path.clone()) {
             continue;
         }
         for line in fs::read_to_string(&path).unwrap_or_default().lines() {
@@ -153,6 +156,22 @@ mod tests {
         let absolute = folder.path().join("secret").display().to_string();
         let text = format!("-r other.txt\n-r ../secret\n-r {absolute}\nmock\n");
         fs::write(package.join("requirements-test.txt"), text).unwrap();
+        let mut found = listed_in_files(&package);
+        found.sort();
+        assert_eq!(found, ["mock", "six"]);
+    }
+
+    #[test]
+    fn a_list_that_is_a_link_includes_the_files_beside_the_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let package = folder.path().join("package");
+        fs::create_dir_all(package.join("requirements")).unwrap();
+        fs::write(folder.path().join("secret.txt"), "a-secret\n").unwrap();
+        fs::write(package.join("requirements/all.txt"), "-r base.txt\n-r requirements-test.txt\nmock\n").unwrap();
+        fs::write(package.join("base.txt"), "six\n").unwrap();
+        fs::write(package.join("requirements/base.txt"), "attrs\n").unwrap();
+        std::os::unix::fs::symlink("requirements/all.txt", package.join("requirements-test.txt")).unwrap();
+        std::os::unix::fs::symlink("../secret.txt", package.join("requirements-dev.txt")).unwrap();
         let mut found = listed_in_files(&package);
         found.sort();
         assert_eq!(found, ["mock", "six"]);

@@ -235,11 +235,12 @@ async fn clone(address: &str, into: &Path) -> Result<()> {
     })
 }
 
-/// Returns those of `names` that are tags or branches of a git repository.
+/// Returns those of `names` that are tags or branches of a git repository. Call this only if this machine has just
+/// reached another host. A host that cannot be reached then does not exist any more.
 ///
 /// # Errors
-/// Kind `Usage` if `address` is not an address; `Suite` if the host answers that it has no such repository; `Machine`
-/// if the host does not answer.
+/// Kind `Usage` if `address` is not an address; `Suite` if there is no such host, if it refuses connections or access,
+/// or if it has no such repository; `Machine` if the host does not answer in time, or with a passing error.
 pub(super) async fn tags_in_repository(address: &str, names: &[String]) -> Result<Vec<String>> {
     if address.starts_with('-') {
         return Err(Error::usage(format!("`{address}` is not an address")));
@@ -249,6 +250,8 @@ pub(super) async fn tags_in_repository(address: &str, names: &[String]) -> Resul
     let listed = run_git(command).await.map_err(|said| {
         if is_denial(&said) {
             Error::suite(format!("there is no git repository at `{address}`"))
+        } else if is_dead_host(&said, address) {
+            Error::suite(format!("the git repository at `{address}` cannot be read: {}", last_line(&said)))
         } else {
             Error::machine(format!("failed to ask for the tags of a git repository: {}", last_line(&said)))
                 .hint("check the network, and repeat the command")
@@ -289,7 +292,7 @@ fn last_line(text: &str) -> &str {
 
 /// Whether git's messages say that the host answered, and has no repository at this address that everybody can read.
 fn is_denial(said: &str) -> bool {
-    // These statuses may be due to the network, the time or too many requests.
+    // These statuses may be due to the network, the time, too many requests, or a lack of rights.
     const PASSING: [&str; 6] = ["403", "407", "408", "421", "425", "429"];
     let said = said.to_lowercase();
     let status = said.split_once("the requested url returned error: ").map(|(_, status)| status.get(..3).unwrap_or(""));
@@ -304,6 +307,23 @@ fn is_denial(said: &str) -> bool {
         ]
         .iter()
         .any(|part| said.contains(part))
+}
+
+/// Whether git's messages say that the host of a web address does not exist, or refuses connections or access, or has
+/// no valid certificate. Messages about other hosts, such as a proxy, do not count.
+fn is_dead_host(said: &str, address: &str) -> bool {
+    let (said, address) = (said.to_lowercase(), address.to_lowercase());
+    let host = address.split_once("://").map_or(address.as_str(), |(_, rest)| rest);
+    let host = host.split(['/', ':']).next().unwrap_or_default();
+    said.lines().any(|line| {
+        let is_refused = line.contains("connection refused") || line.contains("couldn't connect to server");
+        line.contains(&format!("could not resolve host: {host}"))
+            || (line.contains(&format!("failed to connect to {host} port")) && is_refused)
+            || line.contains("the requested url returned error: 403")
+            || line.contains("certificate problem")
+            || line.contains("certificate verification failed")
+            || line.contains("certificate subject name")
+    })
 }
 
 #[cfg(test)]
@@ -374,6 +394,26 @@ mod tests {
             "it took more than 180 s",
         ] {
             assert!(!is_denial(said), "{said}");
+        }
+        let is_dead =
+            |said: &str| is_dead_host(&format!("fatal: unable to access 'https://h/a/': {said}"), "https://h/a");
+        for said in [
+            "Could not resolve host: h",
+            "Failed to connect to h port 443 after 10 ms: Couldn't connect to server",
+            "The requested URL returned error: 403",
+            "SSL certificate problem: certificate has expired",
+            "server certificate verification failed. CAfile: none CRLfile: none",
+        ] {
+            assert!(is_dead(said), "{said}");
+        }
+        for said in [
+            "Could not resolve proxy: p",
+            "Could not resolve host: p",
+            "Failed to connect to p port 3128 after 10 ms: Couldn't connect to server",
+            "Failed to connect to h port 443 after 130000 ms: Connection timed out",
+            "The requested URL returned error: 503",
+        ] {
+            assert!(!is_dead(said), "{said}");
         }
     }
 

@@ -29,8 +29,10 @@ const OUTPUT: &str = ".autoexperiment-survey.json";
 /// timing may then give other results.
 const LOAD: &str = "for core in $(seq \"$(nproc)\"); do python -c 'import time\nend = time.time() + 900\nwhile time.time() < end: pass' & done; ";
 
-/// Relative difference up to which numbers in two runs count as equal. It is so small that the time in seconds since
-/// 1970 differs even if one run directly follows the other. So tests with such values are recognised.
+/// Difference up to which numbers in two runs count as equal: relative, or absolute for numbers below 1, because
+/// rounding errors may be all that a small number consists of. It is so small that the time in seconds since 1970
+/// differs even if one run directly follows the other. So tests with such values are recognised. Verification has
+/// larger tolerances.
 const CLOSE: f64 = 1e-10;
 
 /// A test in a survey.
@@ -285,7 +287,7 @@ pub(super) fn is_close(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
             let (one, other) = (one.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN));
-            (one - other).abs() <= CLOSE * one.abs().max(other.abs())
+            (one - other).abs() <= CLOSE * one.abs().max(other.abs()).max(1.0)
         }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_close(one, other))
@@ -308,6 +310,11 @@ pub(super) struct Plan {
     /// Ids of tests of which only the outcome is compared with gold, and not the values that the package returned to
     /// them.
     pub(super) without_values: BTreeSet<String>,
+    /// Random texts. Which tests a verification alters, and how, follows from one of them. Gold is recorded with each
+    /// of them, so that verification runs no altered tests together that were never tried on the original code. Plans
+    /// of before December 2026 don't have them; verification then draws without restrictions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) drawings: Vec<String>,
     /// Seconds of each test in the survey, from which the runner's time limits follow.
     #[serde(default)]
     pub(super) seconds: BTreeMap<String, f64>,
@@ -440,10 +447,11 @@ mod tests {
         let digest = |number: f64| serde_json::json!({ "numbers": [number] });
         assert!(!is_close(&digest(1_764_367_200.0), &digest(1_764_367_201.0)));
         assert!(is_close(&digest(1.0), &digest(1.0 + 1e-12)));
+        assert!(is_close(&digest(2e-12), &digest(-3e-12)) && !is_close(&digest(1e-7), &digest(2e-7)));
     }
 
     #[test]
-    fn a_plan_without_special_results_is_read_and_written_as_before() {
+    fn a_plan_without_special_results_and_drawings_is_read_and_written_as_before() {
         let old = r#"{"groups":{"tests_1":["a"]},"without_values":[],"seconds":{"a":0.5}}"#;
         let mut plan: Plan = serde_json::from_str(old).unwrap();
         assert_eq!(serde_json::to_string(&plan).unwrap(), old);

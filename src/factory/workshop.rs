@@ -1,7 +1,8 @@
 //! Settings, caches and other resources shared by all packages of one `factory` command.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
@@ -9,10 +10,11 @@ use tokio::sync::Semaphore;
 use super::JOURNAL;
 use super::list::FactorySettings;
 use super::source::{Fetcher, SourceRecord};
-use crate::draft::require_id;
+use crate::draft::{Draft, require_id};
 use crate::error::{Error, Result};
 use crate::run::machine::Machine;
 use crate::suite::Suite;
+use crate::workspace::remove_tree;
 
 /// Resources shared by all packages of one `factory` command.
 pub(super) struct Workshop {
@@ -43,47 +45,89 @@ impl Workshop {
             .map_err(|error| Error::io("create", self.suite.root(), error))
     }
 
-    /// Removes the unfinished files of a package that a killed process left.
+    /// Moves the files of a package into the suite. If this process is killed before [`Workshop::finish_entry`], the
+    /// next one removes them.
     ///
     /// # Errors
-    /// Same as [`remove_package`].
-    pub(super) fn remove_unfinished(&self, id: &str) -> Result<()> {
-        remove_package(self.suite.root(), id)
+    /// Kind `Machine` if the files cannot be moved. The suite then has none of them.
+    pub(super) fn move_into_suite(&self, draft: Draft) -> Result<()> {
+        let mark = mark(self.suite.root(), draft.id());
+        fs::write(&mark, "").map_err(|error| Error::io("create", &mark, error))?;
+        draft.move_into_suite().inspect_err(|_| {
+            let _ = fs::remove_file(&mark);
+        })
+    }
+
+    /// Says that the entry of a package was saved, so that its files are not unfinished any more.
+    pub(super) fn finish_entry(&self, id: &str) {
+        // Ignore a failure: packages without tasks have no mark, and files of a package with an entry are not removed.
+        let _ = fs::remove_file(mark(self.suite.root(), id));
     }
 }
 
-/// Removes the files of a package from the suite in the folder `root`.
+/// Folders of a suite that have a folder for each package.
+const PARTS: [&str; 3] = ["papers", "repos", "envs"];
+
+/// Beginning of the names of marks: empty files that exist while a package's files are in the suite, but its entry may
+/// not be in the list. The rest of a mark's name is the package's id.
+const MARK: &str = "unfinished-";
+
+fn mark(root: &Path, id: &str) -> PathBuf {
+    root.join(JOURNAL).join(format!("{MARK}{id}"))
+}
+
+/// Whether the suite in the folder `root` has a paper, repo or env with this id. If no package has this id, the user
+/// has made it.
+pub(super) fn has_files(root: &Path, id: &str) -> bool {
+    PARTS.iter().any(|part| root.join(part).join(id).symlink_metadata().is_ok())
+}
+
+/// Removes the files that a killed process has left in the suite in the folder `root`: those of packages that have a
+/// mark and are not `is_listed`, that is, have no entry in the list. Without a mark, the user may have made them.
 ///
 /// # Errors
-/// Kind `Usage` if the id is invalid, for example a path; `Machine` if a folder cannot be removed.
-fn remove_package(root: &Path, id: &str) -> Result<()> {
-    require_id(id)?;
-    for part in ["papers", "repos", "envs"] {
-        let folder = root.join(part).join(id);
-        crate::workspace::remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
+/// Kind `Usage` if the id in a mark is invalid; `Machine` if a folder cannot be removed.
+pub(super) fn remove_unfinished(root: &Path, is_listed: impl Fn(&str) -> bool) -> Result<()> {
+    for entry in fs::read_dir(root.join(JOURNAL)).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(id) = name.to_str().and_then(|name| name.strip_prefix(MARK)) else { continue };
+        require_id(id)?;
+        if !is_listed(id) {
+            for part in PARTS {
+                let folder = root.join(part).join(id);
+                remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
+            }
+        }
+        fs::remove_file(entry.path()).map_err(|error| Error::io("remove", &entry.path(), error))?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
-    fn only_the_folders_of_one_package_are_removed() {
+    fn only_marked_files_of_packages_without_an_entry_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("suite");
-        let other = folder.path().join("project");
-        for path in [root.join("papers/a"), root.join("repos/a"), root.join("papers/b"), other.clone()] {
+        let root = folder.path();
+        let paths = ["papers/a", "repos/a", "envs/a", "papers/b", "papers/c", JOURNAL].map(|path| root.join(path));
+        for path in &paths {
             fs::create_dir_all(path).unwrap();
         }
-        for id in ["", ".", "..", "../../project", other.to_str().unwrap(), "a/../b"] {
-            assert!(remove_package(&root, id).unwrap_err().message.contains("is not a valid id"), "{id}");
+        let is_listed = |id: &str| id == "c";
+        remove_unfinished(root, is_listed).unwrap();
+        assert!(paths.iter().all(|path| path.is_dir()));
+        for id in ["a", "c", "unknown"] {
+            fs::write(mark(root, id), "").unwrap();
         }
-        assert!(other.is_dir() && root.join("papers/a").is_dir() && root.join("papers/b").is_dir());
-        remove_package(&root, "a").unwrap();
-        assert!(!root.join("papers/a").exists() && !root.join("repos/a").exists() && root.join("papers/b").is_dir());
+        remove_unfinished(root, is_listed).unwrap();
+        assert!(!has_files(root, "a") && has_files(root, "b") && has_files(root, "c"));
+        assert_eq!(fs::read_dir(root.join(JOURNAL)).unwrap().count(), 0);
+        for id in ["", ".", ".."] {
+            fs::write(mark(root, id), "").unwrap();
+            assert!(remove_unfinished(root, is_listed).unwrap_err().message.contains("is not a valid id"), "{id}");
+            fs::remove_file(mark(root, id)).unwrap();
+        }
     }
 }

@@ -15,6 +15,7 @@ import json
 import pathlib
 import random
 import re
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -147,6 +148,7 @@ def main():
     # As the factory plans them: values of added tests are not compared.
     without_values = [name for name in kept if name.split("::")[0] in added]
     plan = {"groups": {"all": kept}, "without_values": without_values, "special_results": special}
+    plan["drawings"] = [secrets.token_hex(16) for _ in range(3)]
     gold, said = in_box(right, ["run", "all"], plan, added)
     if gold is None or gold["passed"] != len(survey["tests"]) or gold["changed"]:
         sys.exit(f"gold does not pass: {gold} {said}")

@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import types
 
 RUNNER = pathlib.Path(__file__).resolve().parent.parent.parent / "src/factory/package_tests.py"
 CODE = """def mean(values):
@@ -575,19 +576,10 @@ def any_of_several():
     print("a test that needs any one of several tests: found")
 
 
-def parts():
-    """Guarded runs repeat only parts of files that were run when gold was recorded, in few processes."""
+def runner_with(run):
+    """The runner's code, in which the function `run` runs tests instead of a process."""
     runner = {"__file__": str(RUNNER), "__name__": "runner"}
     exec(compile(RUNNER.read_text(), "runner", "exec"), runner)
-    ran = []
-
-    def run(self, files, ids, *rest):
-        """Passes all tests, and records which ran together, and whether all are as they were written."""
-        ran.append((tuple(files), frozenset(ids)))
-        outcome = runner["Outcome"]()
-        values = {"exact": "#", "numbers": []}
-        outcome.tests = {name: {"outcome": "passed", "seconds": 0.0, "values": values, "entered": []} for name in ids}
-        return outcome
 
     class Server:
         def __init__(self, libraries):
@@ -596,7 +588,36 @@ def parts():
         def stop(self):
             pass
 
-    runner["Runner"].run, runner["Server"], runner["protect"] = run, Server, lambda: None
+    def run_and_report(self, files, ids, replaced, *rest):
+        outcome, values = runner["Outcome"](), {"exact": "#", "numbers": []}
+        outcome.tests = {
+            name: {"outcome": one, "seconds": 0.0, "values": values, "entered": []}
+            for name, one in run(files, ids, replaced).items()
+        }
+        return outcome
+
+    runner["Runner"].run, runner["Server"], runner["protect"] = run_and_report, Server, lambda: None
+    return runner
+
+
+def write_plan(folder, groups, drawings):
+    plan = {"groups": groups, "without_values": [], "seconds": {}, "drawings": drawings}
+    (folder / "autoexperiment_package_tests.json").write_text(json.dumps(plan))
+
+
+DRAWINGS = ["one", "two", "three"]
+
+
+def parts():
+    """Guarded runs run only what was run when gold was recorded: the same tests in the same variants. They need few processes."""
+    ran = []
+
+    def run(files, ids, replaced):
+        """Passes all tests, and records what ran together."""
+        ran.append((tuple(files), frozenset(ids), tuple(sorted(replaced.items()))))
+        return dict.fromkeys(ids, "passed")
+
+    runner = runner_with(run)
     for files, functions in (1, 1), (1, 2), (2, 9), (3, 60), (7, 5), (40, 3):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
@@ -604,27 +625,110 @@ def parts():
             for file in range(files):
                 path = f"tests/test_{file}.py"
                 texts[path] = "class TestOne:\n    def test_own(self): pass\n\nclass TestTwo(TestOne): pass\n\n"
-                texts[path] += "".join(f"def test_{one}(row): pass\n\n" for one in range(functions))
+                texts[path] += "".join(f"def test_{one}(row): assert row == 1\n\n" for one in range(functions))
                 ids += [f"{path}::test_{one}[row{row}]" for one in range(functions) for row in range(2)]
                 ids += [f"{path}::{name}::test_own" for name in ("TestOne", "TestTwo")]
             write(folder, texts)
             # Two groups have rows of the same functions.
             groups = {"odd": ids[::2], "even": ids[1::2]}
-            path = folder / "autoexperiment_package_tests.json"
-            path.write_text(json.dumps({"groups": groups, "without_values": [], "seconds": {}}))
-            go = lambda group, guarded, altered: runner["run"](str(folder), group, None, True, guarded, altered)
+            write_plan(folder, groups, DRAWINGS)
+            go = lambda group, **options: runner["run"](str(folder), group, None, True, True, False, **options)
             with contextlib.redirect_stderr(io.StringIO()):
-                go("*", False, True)
-                gold = set(ran)
-                for group, names in groups.items():
-                    tests_of = lambda file: frozenset(name for name in names if name.startswith(file + "::"))
-                    whole = {((file,), tests_of(file)) for file in texts}
-                    for _ in range(10):
+                for group in groups:
+                    del ran[:]
+                    for drawing in range(len(DRAWINGS)):
+                        go(group, recorded=drawing)
+                    recorded, seen = set(ran), set()
+                    # Recording takes at most twice as long as the same number of usual runs.
+                    assert len(ran) <= 3 * (9 * files + 16), (files, functions, len(ran))
+                    for _ in range(15):
                         del ran[:]
-                        go(group, True, False)
-                        assert set(ran) <= gold | whole, (files, functions)
+                        go(group)
+                        seen.update(ran)
+                        assert set(ran) <= recorded, (files, functions)
                     assert len(ran) <= 9 * files + 12, (files, functions, len(ran))
-    print("parts of files that are repeated: they were run before")
+                    assert len(seen) > len(set(ran)), "all runs are the same"
+    print("what guarded runs run: it was run before")
+
+
+# Files of tests that depend on earlier tests: the code of each test, in order. An altered test ends at its first assertion that is
+# altered and fails.
+put = lambda key: f"assert 1 + 1 == 2; pkg.put('{key}', 1)"
+early_put = lambda key: f"pkg.put('{key}', 1); assert 1 + 1 == 2"
+apart_from = "assert 1 + 2 == 3"
+DEPENDENT = {
+    f"any of {count} earlier tests": [put("x")] * count + ["assert pkg.get('x') == 1"] + [apart_from] * 2
+    for count in (1, 2, 3, 5, 8)
+} | {
+    "any of several tests far apart": ([put("x")] + [apart_from] * 3) * 3 + ["assert pkg.get('x') == 1"] + [apart_from] * 9,
+    "any of several tests, even if they are altered": [early_put("x")] * 4 + ["assert pkg.get('x') == 1"] * 4,
+    "two tests together": [put("x"), apart_from, put("y"), apart_from, "assert pkg.get('x') + pkg.get('y') == 2"] * 2,
+    "a test that cleans up": [put("x"), "assert 1 + 1 == 2; pkg.STORED.clear()", apart_from, "assert 'x' not in pkg.STORED"] * 2,
+    "a test that cleans up after itself": ["pkg.put('x', 1); assert 1 + 1 == 2; pkg.STORED.clear()"] * 5
+    + ["assert 'x' not in pkg.STORED", apart_from],
+    "a chain": ["assert pkg.STORED.setdefault('n', 0) == 0; pkg.put('n', 1)"]
+    + [f"assert pkg.get('n') == {number}; pkg.put('n', {number + 1})" for number in range(1, 12)],
+    "any of several tests that only some alterations end early": [
+        "assert type('', (), {'__eq__': lambda self, other: other < 9})() == 7; pkg.put('x', 1); assert 1 + 1 == 2"
+    ] * 5
+    + ["assert pkg.get('x') == 1"] * 2,
+}
+
+
+def dependent():
+    """Tests that depend on earlier ones are left out when gold is recorded, or never fail in guarded runs of unchanged code."""
+
+    def run(files, ids, replaced):
+        """Runs the tests of one file in this process, on a new copy of the package."""
+        (file,) = files
+        package, module, found = types.ModuleType("pkg"), {}, {}
+        exec(STATE, vars(package))
+        sys.modules["pkg"] = package
+        exec(replaced[file], module)
+        wanted = {name.partition("::")[2]: name for name in ids}
+        for function, name in sorted(wanted.items(), key=lambda one: list(module).index(one[0])):
+            try:
+                module[function]()
+                found[name] = "passed"
+            except Exception:
+                found[name] = "failed"
+        return found
+
+    runner = runner_with(run)
+
+    def bad(results, ids):
+        """Tests that fail, or whose altered forms have different outcomes in these runs."""
+        canaries = lambda name: {
+            result["canaries"][key] for result in results for key in (name, f"{name} (expectation)") if key in result["canaries"]
+        }
+        return {name for name in ids if any(one["tests"].get(name, "passed") != "passed" for one in results) or canaries(name) - {"failed"}}
+
+    for kind, bodies in DEPENDENT.items():
+        with tempfile.TemporaryDirectory() as name, contextlib.redirect_stderr(io.StringIO()):
+            folder = pathlib.Path(name)
+            test = "import pkg\n\n" + "".join(
+                f"def test_{number}():\n    {body}\n\n" for number, body in enumerate(bodies)
+            )
+            write(folder, {"tests/test_pkg.py": test})
+            ids = [f"tests/test_pkg.py::test_{number}" for number in range(len(bodies))]
+            go = lambda group, guarded, altered, **options: runner["run"](
+                str(folder), group, None, True, guarded, altered, **options
+            )
+            for drawn in range(5):
+                # As the factory records gold: the first step with one drawing, the second with the others.
+                drawings, kept = [f"{drawn} {one}" for one in DRAWINGS], ids
+                for round in range(6):
+                    write_plan(folder, {"all": kept}, drawings)
+                    failing = bad([go("*", False, True), go("all", True, False, recorded=0)], kept)
+                    failing = failing or bad([go("all", True, False, recorded=number) for number in (1, 2)], kept)
+                    if not failing:
+                        break
+                    kept = [name for name in kept if name not in failing]
+                assert not failing and kept, (kind, kept, failing)
+                for _ in range(20):
+                    failing = bad([go("all", True, False)], kept)
+                    assert not failing, (kind, kept, failing)
+    print("tests that depend on earlier ones: unchanged code never fails them")
 
 
 def shared_state():
@@ -706,6 +810,7 @@ def main():
     shared_state()
     any_of_several()
     parts()
+    dependent()
     apart()
     variants()
     methods()

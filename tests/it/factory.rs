@@ -299,6 +299,8 @@ fn the_factory_makes_a_reproducible_suite_that_gold_passes_and_noop_fails_from_a
         (&"means-of-lists".into(), &"1.5".into(), &"MIT".into())
     );
     assert_eq!((&entry["funnel"]["tests"], &entry["funnel"]["tests_kept"]), (&57.into(), &57.into()));
+    // Gold is recorded with three drawings of altered tests, and the guarded runs of verification draw one of them.
+    assert_eq!(entry["measured"]["plan"]["drawings"].as_array().unwrap().len(), 3);
     // `least` gets no added tests and no examples, because its argument, which uses a variable of a test, cannot be written
     // into another test.
     let added = entry["measured"]["added"].as_object().unwrap();
@@ -344,6 +346,14 @@ fn the_factory_makes_a_reproducible_suite_that_gold_passes_and_noop_fails_from_a
     assert!(list(&lab, "part")["packages"].as_array().unwrap().is_empty());
     lab.ok(&["factory", "--from", "tasks/factory.json", "-o", "part"]);
     assert!(same(&lab.path("tasks"), &lab.path("part")));
+    // A paper that the user has made stays as it is, although the suite has a list of the factory.
+    let mut empty = made.clone();
+    empty["packages"] = serde_json::json!([]);
+    lab.write("own/factory.json", &empty.to_string());
+    lab.write("own/papers/means-of-lists/paper.md", "mine");
+    let error = lab.fails(2, &["factory", "--from", "tasks/factory.json", "-o", "own"]);
+    assert!(error.contains("there is a paper `means-of-lists` already"), "{error}");
+    assert_eq!(lab.read("own/papers/means-of-lists/paper.md"), "mine");
     // If the sources change, the suite cannot be made from the list any more.
     lab.edit("package/src/means/__init__.py", "total = start()\n", "total = start() + 1\n");
     let error = lab.fails(3, &["factory", "--from", "tasks/factory.json", "-o", "other"]);
@@ -384,6 +394,13 @@ fn factory_reports_a_packages_fault_in_one_line_and_continues_with_the_other_pac
         let extra = if name.ends_with("yanked") { "data-yanked=\"broken\"" } else { "" };
         files.insert(format!("/simple/{name}/"), page(name, extra));
     }
+    // The archive of this package has no tests, and its home page is dead. That is the same the next time.
+    let mut without_tests = untested.clone();
+    let info = without_tests.get_mut("PKG-INFO").unwrap();
+    *info = info.replace("License: MIT", "Home-page: https://127.0.0.1:1/a/b");
+    let archive = sdist("autoexperiment-dead-1.5", &without_tests);
+    files.insert("/files/autoexperiment-dead-1.5.tar.gz".to_owned(), archive);
+    files.insert("/simple/autoexperiment-dead/".to_owned(), page("autoexperiment-dead", ""));
     let address = index(files);
     let packages = [
         "hostile",
@@ -393,6 +410,7 @@ fn factory_reports_a_packages_fault_in_one_line_and_continues_with_the_other_pac
         "autoexperiment-means",
         "autoexperiment-yanked",
         "autoexperiment-half",
+        "autoexperiment-dead",
         "autoexperiment-nowhere",
         "a b",
     ];
@@ -410,6 +428,7 @@ fn factory_reports_a_packages_fault_in_one_line_and_continues_with_the_other_pac
         "empty: no tasks: `empty` has no importable package",
         "autoexperiment-yanked: no tasks: `autoexperiment-yanked` has only yanked source archives",
         "autoexperiment-half: no tasks: the package index does not answer: ",
+        "autoexperiment-dead: no tasks: its sources have no tests, and ",
         "autoexperiment-nowhere: no tasks: the package index has no `autoexperiment-nowhere`",
         "a b: no tasks: `a b` is not a package",
     ] {
