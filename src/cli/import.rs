@@ -132,6 +132,13 @@ fn research_code_bench(arguments: &ResearchCodeBenchTasks) -> Result<()> {
         arguments.output.display(),
         imported.packages.join(", ")
     );
+    if !imported.unknown.is_empty() {
+        talk!(
+            "warning: the packages of these modules are not known, so the env lacks them: {}; add them to its \
+             `environment.yml`",
+            clean(&imported.unknown.join(", "))
+        );
+    }
     if imported.packages.iter().any(|package| package.starts_with("torch==")) {
         talk!(
             "building the env downloads and installs about 6.4 GB, because PyTorch from PyPI includes CUDA's libraries"

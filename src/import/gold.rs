@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::ImportRemark;
-use super::published::{PublishedFolder, PublishedPaper, plain};
+use super::published::{PublishedFolder, PublishedPaper, is_id, plain};
 use crate::error::{Error, Result};
 use crate::score::{Tolerance, score_experiment};
 
@@ -31,7 +31,7 @@ pub struct PublishedExperiment {
 /// that are equal to another experiment's.
 ///
 /// # Errors
-/// Kind `Suite` if the paper has no experiments, or an experiment has no command.
+/// Kind `Suite` if the paper has no experiments, or an experiment has no command or an invalid id.
 pub fn experiments(
     published: &PublishedFolder,
     paper: &PublishedPaper,
@@ -53,6 +53,13 @@ pub fn experiments(
         let command = text("solution");
         if number.is_empty() || command.is_empty() {
             return Err(Error::suite(format!("paper `{}`: an experiment without `exp_id` or `solution`", paper.id)));
+        }
+        if !is_id(&number) {
+            return Err(Error::suite(format!(
+                "paper `{}`: an experiment with the invalid `exp_id` {number:?}",
+                paper.id
+            ))
+            .hint("an id consists of letters, digits, `.`, `_` and `-`"));
         }
         let mut results = Vec::new();
         let same = |other: &&&Value| other.get("exp_id").map(plain).as_ref() == Some(&number);

@@ -45,7 +45,7 @@ pub fn write(sheet: &ImportedManifest<'_>) -> String {
         "# Guessed from the commands: files whose changes do not count when an attempt is verified.\nprotected = [\n",
     );
     for file in entry_scripts(sheet) {
-        let _ = writeln!(text, "    {},", toml_string(&file));
+        let _ = writeln!(text, "    {},", toml_string(&globset::escape(&file)));
     }
     text.push_str("]\n");
     for found in sheet.functions {

@@ -153,7 +153,9 @@ fn paper(folder: &Path, id: String, facts: &[[String; 4]]) -> Result<PublishedPa
     let mut functions = Vec::new();
     for (number, value) in json_lines(&listed)?.iter().enumerate() {
         functions.push(function(value).ok_or_else(|| {
-            Error::suite("a function without `func_id`, `file` or `name`").at(&listed, Some(number + 1))
+            Error::suite("a function without `func_id`, `file` or `name`, or with an invalid `func_id`")
+                .at(&listed, Some(number + 1))
+                .hint("an id consists of letters, digits, `.`, `_` and `-`")
         })?);
     }
     functions.sort_by_key(|function| (function.number.parse::<usize>().unwrap_or(usize::MAX), function.number.clone()));
@@ -185,7 +187,7 @@ fn function(value: &Value) -> Option<PublishedFunction> {
     let lines = line("header_line").zip(line("line_start")).zip(line("line_end"));
     let experiments = value.get("exp_dependencies").and_then(Value::as_array);
     Some(PublishedFunction {
-        number: value.get("func_id").map(plain)?,
+        number: value.get("func_id").map(plain).filter(|id| is_id(id))?,
         file: text("file")?.trim_start_matches("./").to_owned(),
         name: text("name")?,
         class: text("class").or_else(|| text("class_name")),
@@ -200,6 +202,11 @@ fn function(value: &Value) -> Option<PublishedFunction> {
 /// Parses a number, which may be written as text.
 fn number(value: &Value) -> Option<usize> {
     value.as_u64().map(|number| number as usize).or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// Whether a text is a valid id. Ids become part of manifests, where other characters could have a meaning.
+pub(super) fn is_id(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '.' | '_' | '-'))
 }
 
 /// Formats a value as text without quotes.

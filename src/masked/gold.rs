@@ -83,6 +83,7 @@ pub async fn record(
         }
         let first = &values[0];
         check_gold(first).map_err(&named)?;
+        check_tests(first).map_err(&named)?;
         let mut spread: f64 = 0.0;
         let is_stochastic = experiment.tolerance.is_stochastic();
         let close = experiment.declared_tolerance().bounds_between_runs();
@@ -390,6 +391,24 @@ pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<Str
     Ok(results)
 }
 
+/// Checks the outcomes of tests, in the form in which the runners of hidden tests print them, on the original code: every
+/// test must pass, and fail as a canary, that is, with false assertions. Otherwise it would prove nothing about other
+/// code. Accepts results of any other form.
+///
+/// # Errors
+/// Returns a phrase that names the test.
+fn check_tests(result: &Value) -> Result<(), String> {
+    let outcomes = |key: &str| result.get(key).and_then(Value::as_object);
+    let (Some(tests), Some(canaries)) = (outcomes("tests"), outcomes("canaries")) else { return Ok(()) };
+    if let Some((name, outcome)) = tests.iter().find(|(_, outcome)| *outcome != "passed") {
+        return Err(format!("the test `{name}` does not pass with the original code, but has the outcome {outcome}"));
+    }
+    match tests.keys().find(|name| canaries.get(*name).is_some_and(|outcome| outcome == "passed")) {
+        Some(name) => Err(format!("the test `{name}` passes even with false assertions, so it proves nothing")),
+        None => Ok(()),
+    }
+}
+
 /// Lists differences between the current repo, env and base image and those with which gold was recorded, one sentence
 /// each.
 #[must_use]
@@ -422,5 +441,22 @@ pub fn stamp(ready: &ReadyPaper) -> EnvStamp {
         backend: ready.env.backend.to_owned(),
         digest: ready.env.digest.clone(),
         python: ready.env.python.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn gold_of_tests_that_do_not_pass_or_cannot_fail_is_refused() {
+        let result = |test: &str, canary: &str| json!({ "tests": { "T.test": test }, "canaries": { "T.test": canary, "T.test (references)": "passed" } });
+        assert_eq!(check_tests(&result("passed", "failed")), Ok(()));
+        for (test, canary) in [("error", "failed"), ("skipped", "failed"), ("passed", "passed")] {
+            assert!(check_tests(&result(test, canary)).unwrap_err().contains("`T.test`"), "{test} {canary}");
+        }
+        assert_eq!(check_tests(&json!({ "tests": { "loss": 0.5 } })), Ok(()));
     }
 }

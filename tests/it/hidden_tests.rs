@@ -123,11 +123,178 @@ const FORGERS: &[(&str, &str)] = &[
     ),
     ("kills its parents", "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos._exit(0)"),
     ("goes on in another process", "import os\nif os.fork():\n    os._exit(0)\nos.setsid()\nos.write(1, b'@RESULT@')"),
+    (
+        "runs the source of the reference",
+        r"import sys
+frame = sys._getframe()
+while frame and 'references' not in frame.f_locals: frame = frame.f_back
+names = {}
+exec(frame.f_locals['references'].sources['model_ref'][1], names)
+double, Box = names['double'], names['Box']",
+    ),
+    (
+        "reports what each process should report",
+        r"import json, os, sys
+frame = sys._getframe()
+while frame and 'request' not in frame.f_locals: frame = frame.f_back
+request, give = frame.f_locals['request'], frame.f_back.f_locals['give']
+outcome = 'failed' if request['shift'] else 'passed'
+tests = dict.fromkeys(json.loads('@RESULT@')['tests'], outcome)
+os.write(give, json.dumps({'secret': request['secret'], 'tests': tests, 'messages': {}, 'changed': []}).encode() + b'\n')
+os._exit(0)",
+    ),
+    (
+        "copies the reference from all objects",
+        r"import gc, types
+def copy(name):
+    for one in gc.get_objects():
+        if isinstance(one, types.FunctionType) and one.__module__ == 'model_ref' and one.__name__ == name:
+            return types.FunctionType(one.__code__.replace(co_filename='x'), one.__globals__)
+double, Box.size = copy('double'), copy('size')",
+    ),
+    (
+        "copies the reference from the call stack",
+        r"import inspect, types
+def copy(of):
+    for call in inspect.stack():
+        if call.function.startswith('test_'):
+            found = of(call.frame.f_globals)
+            return types.FunctionType(found.__code__.replace(co_filename='x'), found.__globals__)
+def double(x): return copy(lambda names: names['double_ref'])(x)
+Box.size = lambda self, x: copy(lambda names: names['BoxRef'].size)(self, x)",
+    ),
+    (
+        "finds the source in its own memory",
+        r"import re
+names = {}
+for line in open('/proc/self/maps'):
+    begin, end = (int(one, 16) for one in line.split()[0].split('-'))
+    if 'rw' not in line.split()[1]: continue
+    try:
+        with open('/proc/self/mem', 'rb') as memory:
+            memory.seek(begin)
+            data = memory.read(end - begin)
+    except (OSError, ValueError, OverflowError): continue
+    for found in re.findall(rb'def double\(x\):\n    return 2[^\x00]*?x \+ 1\n', data): exec(found, names)
+double, Box = names.get('double', double), names.get('Box', Box)",
+    ),
+    (
+        "finds the source in the memory of its parents",
+        r"import os, re
+names, server = {}, os.getppid()
+for process in server, int(open('/proc/%d/stat' % server).read().rsplit(')', 1)[1].split()[1]):
+    try:
+        for line in open('/proc/%d/maps' % process):
+            begin, end = (int(one, 16) for one in line.split()[0].split('-'))
+            if 'rw' not in line.split()[1]: continue
+            with open('/proc/%d/mem' % process, 'rb') as memory:
+                memory.seek(begin)
+                data = memory.read(end - begin)
+            for found in re.findall(rb'def double\(x\):\n    return 2[^\x00]*?x \+ 1\n', data): exec(found, names)
+    except (OSError, ValueError, OverflowError): pass
+double, Box = names.get('double', double), names.get('Box', Box)",
+    ),
+    (
+        "finds requests in its descriptors",
+        r"import json, os
+found = b''
+for name in os.listdir('/proc/self/fd'):
+    try:
+        if 'pipe' in os.readlink('/proc/self/fd/' + name): found += os.read(os.open('/proc/self/fd/' + name, os.O_RDONLY | os.O_NONBLOCK), 1 << 20)
+    except OSError: pass
+outcome = 'failed' if b'shift' in found or b'canary' in found else 'passed'
+report = {'tests': dict.fromkeys(json.loads('@RESULT@')['tests'], outcome), 'messages': {}, 'changed': []}
+for number in range(3, 64):
+    try: os.write(number, json.dumps(report).encode() + b'\n')
+    except OSError: pass
+os._exit(0)",
+    ),
+    (
+        "equals everything until it is changed",
+        r"class Equal(float):
+    is_changed = False
+    def __eq__(self, other): return not self.is_changed
+    def __add__(self, other):
+        found = Equal()
+        found.is_changed = True
+        return found
+    __hash__ = float.__hash__
+def double(x):
+    if x is None: raise TypeError
+    return {0.1: 0.2, 2: 4}.get(x, Equal())
+Box.size = lambda self, x: Equal()",
+    ),
+    (
+        "stops the watch and calls the reference",
+        r"import sys
+def stop():
+    sys.setprofile(None)
+    if hasattr(sys, 'monitoring'): sys.monitoring.register_callback(4, sys.monitoring.events.PY_START, None)
+def double(x): stop(); return sys.modules['test'].double_ref(x)
+Box.size = lambda self, x: (stop(), sys.modules['test'].BoxRef().size(x))[1]",
+    ),
+    (
+        "calls the reference in a thread",
+        r"import sys
+from concurrent.futures import ThreadPoolExecutor
+def double(x): return ThreadPoolExecutor().submit(sys.modules['test'].double_ref, x).result()
+Box.size = lambda self, x: ThreadPoolExecutor().submit(sys.modules['test'].BoxRef().size, x).result()",
+    ),
+    (
+        "becomes the reference",
+        r"import sys
+class Box:
+    def __init__(self): self.__class__ = sys.modules['test'].BoxRef
+def double(x):
+    sys.modules['test'].double = sys.modules['test'].double_ref
+    raise TypeError",
+    ),
+    (
+        "hides where its code comes from",
+        r#"import sys
+names = {'__file__': '/usr/lib/a.py', 'sys': sys}
+exec("def double(x): return sys.modules['test'].double_ref(x)\nclass Box:\n    def size(self, x): return sys.modules['test'].BoxRef().size(x)", names)
+double, Box = names['double'], names['Box']"#,
+    ),
+    (
+        "reads the alterations",
+        r"import sys
+class Equal(float):
+    def __eq__(self, other): return True
+    __sub__ = __rsub__ = __abs__ = __round__ = lambda self, *other: Equal(0)
+def altered(): return any(isinstance(one, float) and one >= 1 for one in sys.modules['test'].TestModel.test_box.__code__.co_consts)
+def double(x):
+    if x is None: raise TypeError
+    return 7 if altered() else {0.1: 0.2, 2: 4}.get(x, Equal())
+Box.size = lambda self, x: double(x)",
+    ),
+    (
+        "tries out the test with the reference",
+        r"import sys
+class Equal(float):
+    def __eq__(self, other): return True
+    __sub__ = __rsub__ = __abs__ = __round__ = lambda self, *other: Equal(0)
+def altered():
+    test = sys.modules['test']
+    was, test.double = test.double, test.double_ref
+    try: test.TestModel('test_double').debug()
+    except AssertionError: return True
+    finally: test.double = was
+    return False
+def double(x):
+    if x is None: raise TypeError
+    return 7 if altered() else {0.1: 0.2, 2: 4}.get(x, Equal())
+Box.size = lambda self, x: double(x)",
+    ),
 ];
 
 fn run(model: &str) -> Output {
+    run_tests(model, TESTS)
+}
+
+fn run_tests(model: &str, tests: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
-    let files = [("model.py", model), ("model_ref.py", REFERENCE), ("test.py", TESTS)];
+    let files = [("model.py", model), ("model_ref.py", REFERENCE), ("test.py", tests)];
     for (name, text) in files {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
@@ -155,11 +322,91 @@ fn right_code_passes_each_hidden_test_and_fails_the_altered_copy_of_each_test() 
         let output = run(model);
         let found = result(&output).unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
         assert_eq!((&found["passed"], &found["changed"]), (&json!(5), &json!(0)), "{found:#}");
-        for (outcomes, expected) in [("tests", "passed"), ("canaries", "failed")] {
-            let all = found[outcomes].as_object().unwrap();
-            assert_eq!(all.len(), 5);
-            assert!(all.values().all(|outcome| outcome == expected), "{found:#}");
+        let tests = found["tests"].as_object().unwrap();
+        assert!(tests.len() == 5 && tests.values().all(|outcome| outcome == "passed"), "{found:#}");
+        let canaries = found["canaries"].as_object().unwrap();
+        assert_eq!(canaries.len(), 10);
+        for (name, outcome) in canaries {
+            // This test does not depend on what the reference returns.
+            let expected = if name == "TestModel.test_refused (references)" { "passed" } else { "failed" };
+            assert_eq!(outcome, expected, "{name}");
         }
+    }
+}
+
+/// Code that uses parts of the standard library which look at their callers themselves.
+const ORDINARY: &str = r"
+import collections, dataclasses, enum, inspect, logging, traceback, typing, warnings
+Pair = collections.namedtuple('Pair', 'a b')
+Kind = enum.Enum('Kind', 'A B')
+Row = dataclasses.make_dataclass('Row', ['x'])
+class Named(typing.NamedTuple):
+    a: int
+inspect.signature(Row)
+right = double
+def double(x):
+    logging.getLogger('a').warning('hello', stack_info=True)
+    warnings.warn('hello')
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        traceback.print_exc()
+    return right(x) if right.__code__.co_argcount == 1 else None
+";
+
+#[test]
+fn right_code_may_log_warn_and_print_tracebacks() {
+    let gold = result(&run(RIGHT)).unwrap();
+    let output = run(&format!("{RIGHT}{ORDINARY}"));
+    assert_eq!(result(&output), Some(gold), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+const HELPERS: &str = r"
+import unittest
+from model import double
+from model_ref import double as double_ref
+
+
+class Stub:
+    def test_stub(self, x):
+        self.x = x
+
+
+def test_helper(x):
+    pass
+
+
+class Base(unittest.TestCase):
+    def check(self, one, other):
+        self.assertEqual(one, other)
+
+
+class TestDerived(Base):
+    def test_helpers(self):
+        def test_inner(x):
+            pass
+        test_inner(1)
+        test_helper(2)
+        Stub().test_stub(3)
+        self.check(double(2.0), double_ref(2.0))
+
+    @staticmethod
+    def test_static():
+        double(1)
+
+
+class TestAsync(unittest.IsolatedAsyncioTestCase):
+    async def test_async(self):
+        double(1)
+";
+
+#[test]
+fn only_methods_of_test_cases_get_one_more_assertion_also_if_they_are_asynchronous_or_static() {
+    let output = run_tests(RIGHT, HELPERS);
+    let found = result(&output).unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    for name in ["TestDerived.test_helpers", "TestDerived.test_static", "TestAsync.test_async"] {
+        let outcomes = [&found["tests"][name], &found["canaries"][name]];
+        assert_eq!(outcomes, ["passed", "failed"], "{name}: {found:#}");
     }
 }
 

@@ -418,3 +418,25 @@ fn an_unreadable_published_paper_does_not_prevent_importing_others() {
         assert_eq!(told, code != 0, "{}", ran.stderr);
     }
 }
+
+#[test]
+fn published_ids_that_could_add_entries_to_the_manifest_are_refused() {
+    let message = refusal(&[function("0\n[[function]]", "total", [37, 37, 38], "")]);
+    assert!(message.contains("invalid `func_id`") && message.contains("functions.jsonl:1"), "{message}");
+    let functions = [function("0", "total", [37, 37, 38], "")];
+    let lab = lab(&functions, &[experiment("1\n[[experiment]]\nid = \"x\"", "{\"loss\": 0.5}", "0")]);
+    let message = lab.fails(3, &IMPORT);
+    assert!(message.contains("invalid `exp_id`"), "{message}");
+    assert!(!lab.path("suite/papers/2303.00001").exists());
+}
+
+#[test]
+fn an_entry_script_whose_name_is_a_glob_is_protected_by_this_name() {
+    let mut of_glob = experiment("0", "{\"loss\": 0.5}", "0");
+    of_glob["solution"] = json!("python run[1].py");
+    let lab = lab(&[function("0", "total", [37, 37, 38], "")], &[of_glob]);
+    lab.write("MLRC/2303.00001/code/run[1].py", MAIN);
+    import(&lab, &[]);
+    let manifest = lab.read("suite/papers/2303.00001/paper.toml");
+    assert!(manifest.contains("\"run[[]1[]].py\""), "{manifest}");
+}

@@ -153,6 +153,60 @@ fn tagged_regions_become_units_and_papers_that_cannot_run_are_refused_with_reaso
 }
 
 #[test]
+fn editor_comments_are_not_snippets_and_do_not_disturb_the_tags() {
+    let lab = Lab::bare();
+    tree(&lab);
+    lab.edit(
+        "bench/pset/alpha/src/sums.py",
+        "low = high = first(values)\n",
+        "# region proposals are ranked first\n    # region start\n    low = high = first(values)\n    # endregion\n",
+    );
+    let done: Value = serde_json::from_str(&lab.ok(&[&IMPORT[..], &["--json"]].concat()).stdout).unwrap();
+    let regions = ["scale of values", "total", "loop 1", "loop 2"].map(|name| format!("src/sums.py[{name}]"));
+    assert_eq!(done["papers"][0]["regions"], json!(regions));
+}
+
+#[test]
+fn modules_of_unknown_packages_are_named_in_the_env_and_names_of_files_are_quoted_in_the_command() {
+    let lab = Lab::bare();
+    tree(&lab);
+    lab.edit("bench/pset/alpha/helper.py", "def first", "import cv2, shlex, some_module\n\n\ndef first");
+    lab.write("bench/pset/alpha/it's_ref.py", "X = 1\n");
+    let done: Value = serde_json::from_str(&lab.ok(&[&IMPORT[..], &["--json"]].concat()).stdout).unwrap();
+    assert_eq!(done["packages"], json!(["opencv-python-headless"]));
+    assert_eq!(done["unknown"], json!(["some_module (alpha)"]));
+    let env = lab.read("rcb/envs/researchcodebench/environment.yml");
+    assert!(env.contains("#   some_module (alpha)\n") && !env.contains("- some_module"), "{env}");
+    let manifest: toml::Table = lab.read("rcb/papers/alpha/paper.toml").parse().unwrap();
+    let command = manifest["experiment"][0]["command"].as_str().unwrap();
+    assert!(command.contains(r"'it'\''s_ref.py'"), "{command}");
+}
+
+#[test]
+fn an_import_leaves_other_folders_alone_and_removes_its_own_after_an_error() {
+    let lab = Lab::bare();
+    tree(&lab);
+    lab.write("rcb.partial/mine.txt", "mine");
+    let test = "bench/pset/alpha/paper2code_test.py";
+    lab.edit(test, "import unittest\n", "import unittest\nimport mmcv\n");
+    let names = || {
+        let mut names: Vec<String> = std::fs::read_dir(lab.path("."))
+            .unwrap()
+            .map(|it| it.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    assert!(lab.fails(3, &IMPORT).contains("no paper can run here"));
+    assert_eq!(names(), before);
+    lab.edit(test, "import mmcv\n", "");
+    lab.ok(&IMPORT);
+    assert_eq!(lab.read("rcb.partial/mine.txt"), "mine");
+    assert!(names().iter().all(|name| name == "rcb" || before.contains(name)));
+}
+
+#[test]
 fn gold_passes_every_region_and_noop_and_code_that_imports_the_reference_solution_fail() {
     let lab = imported();
     lab.ok(&["gold", "--suite", "rcb", "alpha", "--repeats", "2"]);

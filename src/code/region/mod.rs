@@ -359,11 +359,12 @@ impl<'a> Finder<'a> {
         ends_block: bool,
         in_function: bool,
     ) -> Range<usize> {
+        // Comments that mark another region stay. Comments that only look like such a mark may describe the statements.
+        let pairs = tags::pairs(self.tree, self.source).unwrap_or_default();
+        let marks = |at: usize| pairs.iter().any(|pair| pair.open.start == at || pair.close.start == at);
         let comment = |at: usize| {
             let node = self.tree.root_node().descendant_for_byte_range(at, at + 1);
-            node.is_some_and(|it| {
-                it.kind() == "comment" && it.start_byte() == at && tags::read(&self.source[it.byte_range()]).is_none()
-            })
+            node.is_some_and(|it| it.kind() == "comment" && it.start_byte() == at && !marks(at))
         };
         // Outside of functions, keep the comments above: they may be the file's licence and encoding.
         let begin = if in_function {

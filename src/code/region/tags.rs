@@ -10,9 +10,13 @@ use crate::code::extent;
 use crate::code::module::Module;
 use crate::code::walk;
 
+/// Keyword of the comments that editors fold. Unlike tags, such a comment may also be prose, such as
+/// `# region proposals are ranked first`.
+const EDITOR: &str = "region";
+
 /// A comment that marks the beginning or end of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tag {
+struct Tag {
     /// The comment's keyword: `paper2code` or `region`.
     word: String,
     /// The region's name; a closing comment may omit it.
@@ -23,6 +27,8 @@ pub(super) struct Tag {
 /// The two comments around a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TagPair {
+    /// The keyword of both comments: `paper2code` or `region`.
+    pub word: String,
     /// The region's name.
     pub name: String,
     /// Range of the opening comment.
@@ -32,18 +38,18 @@ pub(super) struct TagPair {
 }
 
 /// Parses a comment. Returns `None` if it does not mark a region.
-pub(super) fn read(comment: &[u8]) -> Option<Tag> {
+fn read(comment: &[u8]) -> Option<Tag> {
     let text = std::str::from_utf8(comment).ok()?.trim_start_matches('#').trim();
     let tag = |word: &str, name: Option<&str>, opens: bool| {
         Some(Tag { word: word.to_owned(), name: name.map(str::to_owned), opens })
     };
     if let Some(name) = text.strip_prefix("region ") {
-        return tag("region", Some(name.trim()), true);
+        return tag(EDITOR, Some(name.trim()), true);
     }
     if let Some(rest) = text.strip_prefix("endregion") {
         let name = rest.trim();
         return (rest.is_empty() || rest.starts_with(' '))
-            .then(|| tag("region", (!name.is_empty()).then_some(name), false))?;
+            .then(|| tag(EDITOR, (!name.is_empty()).then_some(name), false))?;
     }
     let inner = text.strip_prefix('<')?.strip_suffix('>')?;
     let (inner, opens) = inner.strip_prefix('/').map_or((inner, true), |inner| (inner, false));
@@ -56,8 +62,8 @@ pub(super) fn read(comment: &[u8]) -> Option<Tag> {
     fits.then(|| tag(word, name, opens))?
 }
 
-/// Returns all pairs of comments in a file that mark regions, in the order in which they begin. The error is the line
-/// of a comment without a counterpart, and a message.
+/// Returns all pairs of comments in a file that mark regions, in the order in which they begin. Comments that look like
+/// an editor's are ignored without a counterpart. The error is the line of a tag without a counterpart, and a message.
 pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<TagPair>, (usize, String)> {
     let mut comments = Vec::new();
     statements::each(tree.root_node(), &(0..source.len()), &mut |node| {
@@ -74,17 +80,23 @@ pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<TagPair>, (usize, 
             open.push((tag, range));
             continue;
         }
-        let mate = open.iter().rposition(|(other, _)| other.word == tag.word);
+        let is_editor = tag.word == EDITOR;
+        let mate = open.iter().rposition(|(other, _)| {
+            other.word == tag.word && (!is_editor || tag.name.is_none() || other.name == tag.name)
+        });
         let Some((first, opened)) = mate.map(|place| open.remove(place)) else {
+            if is_editor {
+                continue;
+            }
             return Err((line(range.start), "this comment closes a region that none opens".to_owned()));
         };
         let name = first.name.unwrap_or_default();
         if let Some(other) = tag.name.filter(|other| *other != name) {
             return Err((line(range.start), format!("`{other}` is closed where `{name}` is open")));
         }
-        found.push(TagPair { name, open: opened, close: range });
+        found.push(TagPair { word: tag.word, name, open: opened, close: range });
     }
-    if let Some((tag, range)) = open.first() {
+    if let Some((tag, range)) = open.iter().find(|(tag, _)| tag.word != EDITOR) {
         return Err((
             line(range.start),
             format!("the region `{}` is never closed", tag.name.as_deref().unwrap_or_default()),
@@ -97,6 +109,8 @@ pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<TagPair>, (usize, 
 /// A region that is marked by a pair of comments.
 #[derive(Debug)]
 pub struct TaggedRegion {
+    /// The keyword of the two comments: `region`, or the first word of a tag, such as `paper2code`.
+    pub word: String,
     /// The region's name, as in its opening comment.
     pub name: String,
     /// Number (from 1) among the regions of that name; `None` if there is only one.
@@ -110,7 +124,7 @@ pub struct TaggedRegion {
 /// Returns all regions of a file that are marked by pairs of comments, in the order in which they begin.
 ///
 /// # Errors
-/// Returns an error of kind `Suite` if a comment that opens or closes a region has no matching comment.
+/// Returns an error of kind `Suite` if a tag that opens or closes a region has no matching tag.
 pub fn tagged(module: &Module) -> crate::error::Result<Vec<TaggedRegion>> {
     let readable = module.encoding.readable(module.source());
     let tree = walk::parse(&readable)
@@ -123,6 +137,7 @@ pub fn tagged(module: &Module) -> crate::error::Result<Vec<TaggedRegion>> {
         let number = several.then(|| of_name(&pair.name, place) + 1);
         let region = module.region(None, Bounds::Tag { name: &pair.name, number });
         TaggedRegion {
+            word: pair.word.clone(),
             name: pair.name.clone(),
             number,
             line: crate::code::encoding::line_of(&readable, pair.open.start),

@@ -177,6 +177,24 @@ fn tags_that_do_not_enclose_neighbouring_statements_of_one_block_are_refused() {
 }
 
 #[test]
+fn prose_that_looks_like_an_editor_s_comment_marks_nothing_and_is_masked_with_its_statement() {
+    let source = "# region proposals are ranked first\ndef f():\n    # region total\n    x = 1\n    # endregion\n    # endregion of the image\n    y = 2\n    # region of interest: the third\n    z = 3\n    return z\n";
+    let all = tagged(&parsed(source)).unwrap();
+    assert_eq!(all.iter().map(|it| (it.word.as_str(), it.name.as_str())).collect::<Vec<_>>(), [("region", "total")]);
+    let raise = "    raise NotImplementedError";
+    assert_eq!(mask(source, Bounds::Tag { name: "total", number: None }), source.replace("    x = 1", raise));
+    assert_eq!(mask(source, statements("x = 1", None)), source.replace("    x = 1", raise));
+    assert_eq!(
+        mask(source, statements("y = 2", None)),
+        source.replace("    # endregion of the image\n    y = 2", raise)
+    );
+    assert_eq!(
+        mask(source, statements("z = 3", None)),
+        source.replace("    # region of interest: the third\n    z = 3", raise)
+    );
+}
+
+#[test]
 fn a_region_cannot_be_masked_together_with_its_function_but_neighbouring_regions_can() {
     let module =
         parsed("def f():\n    a = 1\n    b = 2\n    if b:\n        c = 3\n    return a\n\ndef g():\n    return 1\n");

@@ -6,20 +6,23 @@
 
 The code under test is imported by the tests, so it runs in their process and could make them pass. So this process never
 imports it, and takes no verdict from the process of the tests. It starts a server, which imports the tests' libraries and
-forks several processes that run the tests, one after the other. Each of them gets the tests in one of three variants:
+forks several processes that run the tests, one after the other. Each of them gets one of four variants of the tests:
 
 - plain: the tests as they are;
 - first: the first operand of every assertion is wrong, so that every test must fail (a canary);
-- second: the same with the second operand.
+- second: the same with the second operand;
+- references: the references (right solutions) return wrong numbers. Tests that compare with them must fail.
 
 Which process gets which variant is drawn at random, and only this process knows it. The processes get compiled code, in
-which the alterations are constants of the assertions, and report nothing but the outcome of each test. Code that makes
-every assertion pass, ends the process early, or reports outcomes of its own makes a canary pass, too, and is found out.
+which the alterations are constants, and report nothing but the outcome of each test. Code that makes every assertion pass,
+ends the process early, or reports outcomes of its own makes a canary pass, too, and is found out. Code that borrows from a
+reference, in any way, passes where the reference is wrong. The outcome of this canary is called `NAME (references)`; it is
+"passed" for a test that does not depend on what a reference returns.
 
-References (right solutions) must run in the process of the tests, which compare with them. Their source does not get there.
-A guard ends the process when the code under test calls a reference, reads the code of a reference or of a test, or inspects
-frames or all objects of the process. Each process also reports which functions of the test framework, of the libraries and
-of the references differ from what they were before the code under test was imported.
+References must run in the process of the tests, which compare with them. Their source does not get there. A guard ends the
+process when the code under test calls a reference, reads the code of a reference or of a test, or inspects frames or all
+objects of the process. Each process also reports which functions of the test framework, of the libraries and of the
+references differ from what they were before the code under test was imported.
 
 With `--remove`, tests and references are removed from the disk once they have been read, together with this program: only for
 a copy of the repo.
@@ -41,8 +44,8 @@ import subprocess
 import warnings
 
 # Variants of the tests in a process.
-PLAIN, FIRST, SECOND = 0, 1, 2
-# Number of processes. A guess which of six are canaries is right once in 56 times, see `draw`.
+PLAIN, FIRST, SECOND, REFERENCES = range(4)
+# Number of processes. Of six, one to three are plain, in 41 equally likely ways.
 PROCESSES = 6
 # Calls that compare their first two arguments.
 COMPARISONS = {"allclose", "isclose", "equal", "array_equal", "array_equiv"}
@@ -62,10 +65,13 @@ DIFFERENT = {"assertNotEqual", "assertNotAlmostEqual", "assertIsNot", "assertNot
 WATCHED = ("builtins", "math", "numpy", "operator", "torch.testing", "unittest")
 CLASSES = ("torch.Tensor", "torch._C.TensorBase", "pandas.DataFrame", "pandas.Series")
 PROBE = "_probe_"
-# Constant that stands for the function which is called at the beginning of each reference function and test method.
+# Constants that stand for functions: the one which is called at the beginning of each reference function and test method,
+# and the one through which reference functions pass what they return.
 ENTERED = "autoexperiment: entered"
+RETURNED = "autoexperiment: returned"
 # Audit events of operations that give access to the frames or to all objects of a process, or to its memory.
 INSPECTIONS = {
+    "sys.addaudithook",
     "sys._getframe",
     "sys._current_frames",
     "sys._current_exceptions",
@@ -96,16 +102,29 @@ def with_entry(node):
 
 
 class Entries(ast.NodeTransformer):
-    """Adds the call of `ENTERED` to every function of a reference."""
+    """Adds the calls of `ENTERED` and `RETURNED` to the functions of a reference."""
+
+    def __init__(self, variant):
+        self.is_wrong = variant == REFERENCES
+
+    def returned(self, node):
+        # The amounts are the same in each run, so that the outcomes of tests are, too.
+        amount = ast.Constant(1.0 + node.lineno % 7 if self.is_wrong else 0.0)
+        return ast.copy_location(ast.Call(ast.Constant(RETURNED), [node, amount], []), node)
 
     def visit_FunctionDef(self, node):
         return with_entry(self.generic_visit(node))
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
+    def visit_Return(self, node):
+        self.generic_visit(node)
+        node.value = node.value and self.returned(node.value)
+        return node
+
     def visit_Lambda(self, node):
         self.generic_visit(node)
-        both = ast.Tuple([ast.Call(ast.Constant(ENTERED), [], []), node.body], ast.Load())
+        both = ast.Tuple([ast.Call(ast.Constant(ENTERED), [], []), self.returned(node.body)], ast.Load())
         node.body = ast.copy_location(ast.Subscript(both, ast.Constant(1), ast.Load()), node.body)
         return node
 
@@ -120,7 +139,7 @@ class Probes(ast.NodeTransformer):
 
     def probe(self, node, kind, side=None):
         """The probe of an operand on this side, or on both sides if `side` is `None`."""
-        is_wrong = self.variant != PLAIN and side in (None, self.variant)
+        is_wrong = self.variant in (FIRST, SECOND) and side in (None, self.variant)
         amount = ast.Constant(self.chance.uniform(1, 9) if is_wrong else 0.0)
         call = ast.Call(ast.Name(PROBE, ast.Load()), [node, ast.Constant(kind), amount], [])
         return ast.copy_location(call, node)
@@ -167,11 +186,13 @@ class Probes(ast.NodeTransformer):
                 continue
             given = method.args.posonlyargs + method.args.args
             static = any(getattr(one, "id", "") in ("staticmethod", "classmethod") for one in method.decorator_list)
+            right = self.probe(ast.copy_location(ast.Constant(True), method), "truth")
+            end = ast.Assert(right)
             if given and not static:
                 check = ast.Attribute(ast.Name(given[0].arg, ast.Load()), "assertTrue", ast.Load())
-                call = ast.Call(check, [self.probe(ast.copy_location(ast.Constant(True), method), "truth")], [])
-                method.body.append(ast.copy_location(ast.Expr(call), method))
-                with_entry(method)
+                end = ast.Expr(ast.Call(check, [right], []))
+            method.body.append(ast.copy_location(end, method))
+            with_entry(method)
         return node
 
     def visit_Assert(self, node):
@@ -191,7 +212,7 @@ class Probes(ast.NodeTransformer):
             node.args[0] = self.probe(first, {"assertFalse": "truth", "assertIsNone": "some"}.get(name, "none"))
         elif name in DIFFERENT:
             comparing = name in ("assertNotEqual", "assertNotAlmostEqual", "assertIsNot") and len(node.args) > 1
-            if comparing and self.variant != PLAIN:
+            if comparing and self.variant in (FIRST, SECOND):
                 node.args[1] = ast.copy_location(ast.Name("_first_", ast.Load()), first)
                 node.args[0] = ast.copy_location(ast.NamedExpr(ast.Name("_first_", ast.Store()), first), first)
         elif name.startswith("assertLess"):
@@ -238,6 +259,17 @@ def wrong(value, amount):
     if value is None or isinstance(value, type):
         return object()
     return ~value if "bool" in str(getattr(value, "dtype", "")) else value + amount * (abs(value) + 1)
+
+
+def wrong_result(value, amount, is_whole=True):
+    """Another value of the same kind. Whole numbers in a list, and arrays of them, stay: they may be sizes or indices."""
+    if type(value) in (tuple, list):
+        return type(value)(wrong_result(part, amount, False) for part in value)
+    if type(value) is dict:
+        return {key: wrong_result(part, amount, False) for key, part in value.items()}
+    kind = str(getattr(value, "dtype", type(value).__name__))
+    fits = "float" in kind or "complex" in kind or is_whole and type(value) in (bool, int, str)
+    return wrong(value, int(amount)) if fits else value
 
 
 # In the forked processes.
@@ -359,10 +391,14 @@ class References:
         return module
 
 
-def armed(code, entered):
-    """The code with the function `entered` in the place of the constant `ENTERED`."""
-    is_mark = lambda part: type(part) is str and part == ENTERED
-    arm = lambda part: entered if is_mark(part) else armed(part, entered) if type(part) is type(code) else part
+def armed(code, called):
+    """The code with functions in the place of the constants that stand for them."""
+
+    def arm(part):
+        if type(part) is type(code):
+            return armed(part, called)
+        return called.get(part, part) if type(part) is str else part
+
     return code.replace(co_consts=tuple(map(arm, code.co_consts)))
 
 
@@ -406,8 +442,18 @@ def prepare(request, folder, give):
                 refuse("called `%s` of a test or reference" % name)
             frame = frame.f_back
 
-    codes = {file: armed(code, entered) for file, code in request["references"].items()}
-    tests = armed(request["code"], entered)
+    references = {os.path.join(folder, file) for file in request["references"]}
+
+    def returned(value, amount, frame_of=sys._getframe, references=frozenset(references), wrong=wrong_result):
+        """Makes a value wrong unless another function of a reference has asked for it."""
+        frame = frame_of(1).f_back if amount else None
+        while frame is not None and frame.f_globals.get("__file__") not in references:
+            frame = frame.f_back
+        return wrong(value, amount) if amount and frame is None else value
+
+    called = {ENTERED: entered, RETURNED: returned}
+    codes = {file: armed(code, called) for file, code in request["references"].items()}
+    tests = armed(request["code"], called)
     guarded = [part for code in (*codes.values(), tests) for part in parts_of(code)]
 
     def guard(
@@ -640,29 +686,31 @@ def draw():
     chance = random.SystemRandom()
     while True:
         plain = [chance.random() < 0.5 for _ in range(PROCESSES)]
-        if 1 <= sum(plain) <= PROCESSES - 2:
+        if 1 <= sum(plain) <= PROCESSES - 3:
             break
-    others = [FIRST, SECOND, *(chance.choice((FIRST, SECOND)) for _ in range(PROCESSES - sum(plain) - 2))]
-    chance.shuffle(others)
-    return [PLAIN if one else others.pop() for one in plain]
+    canaries = [FIRST, SECOND, REFERENCES]
+    canaries += (chance.choice(canaries) for _ in range(PROCESSES - sum(plain) - 3))
+    chance.shuffle(canaries)
+    return [PLAIN if one else canaries.pop() for one in plain]
 
 
-def merged(reports, outcome_of):
+def merged(reports, expected):
     """The outcome of each test in several processes: the expected one only if it is the outcome in all of them."""
+    # What is made wrong may also fit nothing any more, depending on the types that right code returns.
+    alike = lambda outcome: expected if expected == "failed" and outcome == "error" else outcome
     names = dict.fromkeys(name for report in reports for name in report["tests"])
-    outcomes = {name: [outcome_of(report["tests"].get(name, "missing")) for report in reports] for name in names}
-    expected = outcome_of("")
+    outcomes = {name: [alike(report["tests"].get(name, "missing")) for report in reports] for name in names}
     return {name: next((one for one in found if one != expected), expected) for name, found in outcomes.items()}
 
 
 def main(remove, test, files):
     folder = os.getcwd()
     read = lambda file: open(os.path.join(folder, file), "rb").read()
-    source, trees = read(test), {file: ast.parse(read(file)) for file in files}
+    source, texts = read(test), {file: read(file) for file in files}
     tree = ast.parse(source)
     modules, names = imports_of(tree)
-    for reference in trees.values():
-        modules |= imports_of(reference)[0]
+    for text in texts.values():
+        modules |= imports_of(ast.parse(text))[0]
     is_own = lambda name: any(os.path.exists(os.path.join(folder, name.partition(".")[0] + end)) for end in ("", ".py"))
     libraries = sorted(name for name in modules if not is_own(name))
     watched = asserted(tree)
@@ -673,10 +721,13 @@ def main(remove, test, files):
             warnings.simplefilter("ignore")
             return compile(ast.fix_missing_locations(tree), os.path.join(folder, file), "exec", dont_inherit=True)
 
-    references = {file: compiled(Entries().visit(reference), file) for file, reference in trees.items()}
     variants = draw()
     chance = random.SystemRandom()
     codes = [compiled(Probes(variant, chance).visit(ast.parse(source)), test) for variant in variants]
+    references = [
+        {file: compiled(Entries(variant).visit(ast.parse(text)), file) for file, text in texts.items()}
+        for variant in variants
+    ]
     protect()
     pipes = [(os.pipe(), os.pipe()) for _ in variants]
     theirs = [(take[0], give[1]) for take, give in pipes]
@@ -694,10 +745,9 @@ def main(remove, test, files):
     for file in [test, *files, __file__] if remove else []:
         os.remove(os.path.join(folder, file))
     reports = []
-    for child, code, (take, give) in zip(children, codes, pipes):
-        request = {
-            "name": test[:-3].replace("/", "."), "file": test, "code": code, "references": references, "imports": names,
-        }
+    name = test[:-3].replace("/", ".")
+    for child, code, own, (take, give) in zip(children, codes, references, pipes):
+        request = {"name": name, "file": test, "code": code, "references": own, "imports": names}
         try:
             with os.fdopen(take[1], "wb") as file:
                 file.write(marshal.dumps(request))
@@ -713,20 +763,21 @@ def main(remove, test, files):
         try:
             report = json.loads(text)
         except ValueError:
-            report = None
-        if not isinstance(report, dict):
-            sys.exit("the code under test ended the process of its tests")
-        if "refused" in report:
+            report = {}
+        if isinstance(report, dict) and "refused" in report:
             sys.exit(f"the code under test {report['refused']}")
-        if "unusable" in report:
+        if isinstance(report, dict) and "unusable" in report:
             sys.exit(report["unusable"])
+        parts = {"tests": dict, "messages": dict, "changed": list}
+        if not isinstance(report, dict) or any(type(report.get(name)) is not part for name, part in parts.items()):
+            sys.exit("the code under test ended the process of its tests")
         reports.append(report)
     server.kill()
-    plain = [report for report, variant in zip(reports, variants) if variant == PLAIN]
-    altered = [report for report, variant in zip(reports, variants) if variant != PLAIN]
-    tests = merged(plain, lambda outcome: outcome or "passed")
-    # What is made wrong may also fit nothing any more, depending on the types that right code returns.
-    canaries = merged(altered, lambda outcome: "failed" if outcome in ("", "error") else outcome)
+    of = lambda *chosen: [report for report, variant in zip(reports, variants) if variant in chosen]
+    plain = of(PLAIN)
+    tests = merged(plain, "passed")
+    canaries = merged(of(FIRST, SECOND), "failed")
+    canaries.update({f"{name} (references)": one for name, one in merged(of(REFERENCES), "failed").items()})
     for name, outcome in tests.items():
         if outcome != "passed":
             messages = (report["messages"].get(name) for report in plain)

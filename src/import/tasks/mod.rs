@@ -20,7 +20,6 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::workspace::remove_tree;
 
 /// Result of importing a folder of tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -31,6 +30,9 @@ pub struct ImportedTasks {
     pub refused: Vec<RefusedTask>,
     /// Packages of the env that all papers share, as requirements.
     pub packages: Vec<String>,
+    /// Modules that the papers' tests import and whose packages are not known, such as `some_module (PAPER)`. The env
+    /// lacks them.
+    pub unknown: Vec<String>,
 }
 
 /// A paper that was imported.
@@ -71,18 +73,14 @@ pub fn import_tasks(folder: &Path, output: &Path) -> Result<ImportedTasks> {
         return Err(Error::usage(format!("`{}` exists", output.display())).hint("give the name of a new folder"));
     }
     let tasks = read::read(folder)?;
-    let mut partial = output.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = Path::new(&partial);
-    let failed = |error| Error::io("write", partial, error);
-    remove_tree(partial).map_err(failed)?;
-    let written = write::write(&tasks, partial);
-    let moved = written.and_then(|written| {
-        std::fs::rename(partial, output).map_err(|error| Error::io("create", output, error))?;
-        Ok(written)
-    });
-    if moved.is_err() {
-        remove_tree(partial).map_err(failed)?;
-    }
-    moved
+    let beside = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = |error| Error::io("create", output, error);
+    std::fs::create_dir_all(beside).map_err(failed)?;
+    // If the import fails, this folder is removed when it is dropped. Other users cannot read it, but the suite inside
+    // of it gets the usual permissions.
+    let partial = tempfile::Builder::new().prefix(".autoexperiment-import-").tempdir_in(beside).map_err(failed)?;
+    let suite = partial.path().join("suite");
+    let written = write::write(&tasks, &suite)?;
+    std::fs::rename(&suite, output).map_err(failed)?;
+    Ok(written)
 }

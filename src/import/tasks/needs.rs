@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::read::{PublishedTask, TEST};
+use super::read::TEST;
 
 /// For each imported module, the package to install, in the version with which the published tests were tried out.
 const PACKAGES: [(&str, &str); 15] = [
@@ -25,6 +25,35 @@ const PACKAGES: [(&str, &str); 15] = [
     ("typing_extensions", "typing_extensions==4.16.0"),
 ];
 
+/// Other modules that research code often imports, with the packages that contain them.
+const WELL_KNOWN: [(&str, &str); 25] = [
+    ("absl", "absl-py"),
+    ("accelerate", "accelerate"),
+    ("attr", "attrs"),
+    ("bs4", "beautifulsoup4"),
+    ("cv2", "opencv-python-headless"),
+    ("dateutil", "python-dateutil"),
+    ("datasets", "datasets"),
+    ("diffusers", "diffusers"),
+    ("einops", "einops"),
+    ("h5py", "h5py"),
+    ("huggingface_hub", "huggingface_hub"),
+    ("hydra", "hydra-core"),
+    ("jaxtyping", "jaxtyping"),
+    ("joblib", "joblib"),
+    ("networkx", "networkx"),
+    ("numba", "numba"),
+    ("omegaconf", "omegaconf"),
+    ("optax", "optax"),
+    ("requests", "requests"),
+    ("safetensors", "safetensors"),
+    ("seaborn", "seaborn"),
+    ("skimage", "scikit-image"),
+    ("sklearn", "scikit-learn"),
+    ("transformers", "transformers"),
+    ("yaml", "pyyaml"),
+];
+
 /// Modules that no package provides for current versions of Python.
 const UNAVAILABLE: [&str; 4] = ["_gmflow_ops", "meltingpot", "mmcv", "mmgen"];
 
@@ -37,13 +66,15 @@ const DOWNLOADS: [&str; 5] =
 pub struct Needs {
     /// The packages to install, as requirements.
     pub packages: BTreeSet<String>,
+    /// Imported modules that are neither in the standard library nor in a known package. A package of the same name may
+    /// contain something else, so it is not required.
+    pub unknown: BTreeSet<String>,
     /// Why the paper cannot run here, with the file and line that shows it.
     pub refused: Option<String>,
 }
 
-/// Finds the packages that the tests of a paper need.
-pub fn needs(task: &PublishedTask) -> Needs {
-    let folder = &task.folder;
+/// Finds the packages that the tests of the paper in a folder need.
+pub fn needs(folder: &Path) -> Needs {
     let mut needs = Needs::default();
     let mut todo = vec![PathBuf::from(TEST)];
     let mut seen = BTreeSet::new();
@@ -75,7 +106,7 @@ pub fn needs(task: &PublishedTask) -> Needs {
                 } else if let Some(package) = package_of(&first) {
                     needs.packages.insert(package.to_owned());
                 } else if !is_standard(&first) && !folder.join(&first).exists() {
-                    needs.packages.insert(first);
+                    needs.unknown.insert(first);
                 }
             }
         }
@@ -91,9 +122,9 @@ pub fn needs(task: &PublishedTask) -> Needs {
     needs
 }
 
-/// Returns the package to install for a module, if the table contains the module.
+/// Returns the package to install for a module, if a table contains the module.
 fn package_of(module: &str) -> Option<&'static str> {
-    PACKAGES.iter().find(|(name, _)| *name == module).map(|(_, package)| *package)
+    PACKAGES.iter().chain(&WELL_KNOWN).find(|(name, _)| *name == module).map(|(_, package)| *package)
 }
 
 /// Returns the dotted names that a line imports. For `from a import b`, these are `a` and `a.b`, because `b` may be a
@@ -140,71 +171,26 @@ fn files_of(folder: &Path, module: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a module belongs to Python's standard library. Only modules that published files use are known.
+/// Whether a module belongs to the standard library of a version of Python from 3.10 to 3.14.
 fn is_standard(name: &str) -> bool {
-    const NAMES: [&str; 62] = [
-        "__future__",
-        "abc",
-        "argparse",
-        "ast",
-        "asyncio",
-        "base64",
-        "bisect",
-        "collections",
-        "concurrent",
-        "contextlib",
-        "copy",
-        "csv",
-        "ctypes",
-        "dataclasses",
-        "datetime",
-        "decimal",
-        "enum",
-        "fractions",
-        "functools",
-        "gc",
-        "glob",
-        "gzip",
-        "hashlib",
-        "heapq",
-        "importlib",
-        "inspect",
-        "io",
-        "itertools",
-        "json",
-        "logging",
-        "math",
-        "multiprocessing",
-        "numbers",
-        "operator",
-        "os",
-        "pathlib",
-        "pickle",
-        "platform",
-        "pprint",
-        "queue",
-        "random",
-        "re",
-        "shutil",
-        "signal",
-        "statistics",
-        "string",
-        "struct",
-        "subprocess",
-        "sys",
-        "tarfile",
-        "tempfile",
-        "textwrap",
-        "threading",
-        "time",
-        "traceback",
-        "types",
-        "typing",
-        "unittest",
-        "urllib",
-        "uuid",
-        "warnings",
-        "weakref",
-    ];
-    NAMES.contains(&name)
+    include_str!("standard_modules.txt").lines().any(|module| module == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_packages_are_required_and_other_modules_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "import zipfile, socket, timeit\nfrom http import client\nimport shlex, secrets, cv2, yaml\n\
+                    from sklearn.svm import SVC\nimport torch.nn as nn\nimport some_module.part\nimport model\n";
+        std::fs::write(folder.path().join(TEST), text).unwrap();
+        std::fs::write(folder.path().join("model.py"), "import tkinter\n").unwrap();
+        let found = needs(folder.path());
+        let packages: Vec<&str> = found.packages.iter().map(String::as_str).collect();
+        assert_eq!(packages, ["opencv-python-headless", "pyyaml", "scikit-learn", "torch==2.15.0"]);
+        assert_eq!(found.unknown.into_iter().collect::<Vec<_>>(), ["some_module"]);
+        assert_eq!(found.refused, None);
+    }
 }

@@ -13,6 +13,9 @@ use crate::suite::PartialDate;
 /// Name of the file with the unit tests.
 pub const TEST: &str = "paper2code_test.py";
 
+/// First word of the comment tags around snippets.
+const WORD: &str = "paper2code";
+
 /// Suffix of the names of files with reference solutions.
 const REFERENCE: &str = "_ref.py";
 
@@ -193,9 +196,11 @@ fn regions(folder: &Path, file: &str) -> Result<(Module, Vec<TaggedRegion>), Vec
         error.at(folder.join(file), line)
     };
     let module = Module::read(folder, Path::new(file)).map_err(|error| vec![whole(error)])?;
-    let found = tagged(&module).map_err(|error| {
+    let mut found = tagged(&module).map_err(|error| {
         vec![whole(error).hint("close each tag with one of the same name, and a nested tag before the one around it")]
     })?;
+    // The file's own editor comments, such as `# region loss`, are not snippets.
+    found.retain(|region| region.word == WORD);
     if found.is_empty() {
         return Err(vec![
             Error::suite("has no `# <paper2code name=\"...\">`, although it is listed as annotated")

@@ -34,12 +34,13 @@ pub fn write(tasks: &[PublishedTask], root: &Path) -> Result<ImportedTasks> {
     std::fs::create_dir_all(root.join("papers")).map_err(|error| Error::io("create", root, error))?;
     let mut runnable = Vec::new();
     for task in tasks {
-        let Needs { packages: own, refused } = needs(task);
+        let Needs { packages: own, unknown, refused } = needs(&task.folder);
         if let Some(reason) = refused {
             imported.refused.push(RefusedTask { paper: task.id.clone(), reason });
             continue;
         }
         packages.extend(own);
+        imported.unknown.extend(unknown.iter().map(|module| format!("{module} ({})", task.id)));
         runnable.push(task);
     }
     if runnable.is_empty() {
@@ -47,7 +48,7 @@ pub fn write(tasks: &[PublishedTask], root: &Path) -> Result<ImportedTasks> {
         return Err(Error::suite(format!("no paper can run here{}", reasons.collect::<String>())));
     }
     imported.packages = packages.into_iter().collect();
-    save(&root.join("envs").join(ENV).join("environment.yml"), environment(&imported.packages).as_bytes())?;
+    save(&root.join("envs").join(ENV).join("environment.yml"), environment(&imported).as_bytes())?;
     let suite = Suite::open(root)?;
     for task in runnable {
         imported.papers.push(paper(task, &suite)?);
@@ -55,14 +56,26 @@ pub fn write(tasks: &[PublishedTask], root: &Path) -> Result<ImportedTasks> {
     Ok(imported)
 }
 
-/// Returns the text of `environment.yml`.
-fn environment(packages: &[String]) -> String {
+/// Returns the text of `environment.yml`. Comments in it name the modules whose packages are not known.
+fn environment(imported: &ImportedTasks) -> String {
+    let packages = &imported.packages;
+    let mut notes = String::new();
+    if !imported.unknown.is_empty() {
+        notes.push_str(
+            "# Add the packages that contain these modules, which tests (of the papers in parentheses) import:\n",
+        );
+    }
+    for module in &imported.unknown {
+        let _ = writeln!(notes, "#   {module}");
+    }
     let lines = packages.iter().fold(String::new(), |mut lines, package| {
         let _ = writeln!(lines, "      - {package}");
         lines
     });
     let pip = if packages.is_empty() { String::new() } else { format!("  - pip\n  - pip:\n{lines}") };
-    format!("name: {ENV}\nchannels:\n  - conda-forge\n  - nodefaults\ndependencies:\n  - python>=3.12,<3.14\n{pip}")
+    format!(
+        "{notes}name: {ENV}\nchannels:\n  - conda-forge\n  - nodefaults\ndependencies:\n  - python>=3.12,<3.14\n{pip}"
+    )
 }
 
 /// Writes the files of one paper and its repo.
@@ -135,7 +148,8 @@ fn manifest(task: &PublishedTask, hidden: &[String], left_out: &mut Vec<String>)
             );
         }
     }
-    let references: Vec<String> = task.references.iter().map(|file| format!(" '{file}'")).collect();
+    let quoted = |file: &String| format!(" '{}'", file.replace('\'', r"'\''"));
+    let references: Vec<String> = task.references.iter().map(quoted).collect();
     let command = format!("exec python -B {} --remove {TEST}{}", RUNNER.0, references.concat());
     let _ = write!(
         text,

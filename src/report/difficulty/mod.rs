@@ -214,7 +214,15 @@ pub fn difficulty(
     for (place, &(agent, model)) in contenders.iter().enumerate() {
         let of_it: Vec<&SampleTries<'_>> = groups.iter().filter(|group| group.contender == place).collect();
         match decline(agent, model, &of_it, level) {
-            Some(found) => declines.push(found),
+            Some((found, is_plain)) => {
+                if is_plain {
+                    notes.push(format!(
+                        "{}: differences between papers and between functions could not be fitted, so the intervals of its decline are too narrow if there are such differences",
+                        full_name(agent, model)
+                    ));
+                }
+                declines.push(found);
+            }
             None => notes.push(format!(
                 "{}: no decline can be fitted: there is only one n, or nearly all attempts at small or large n end alike",
                 full_name(agent, model)
@@ -231,8 +239,9 @@ pub fn difficulty(
 }
 
 /// Fits log-odds = intercept + slope n + paper - sum of difficulties. Leaves out the random effects of papers or of
-/// functions if there are too few data for them, and both kinds if the fit with them diverges.
-fn decline(agent: &str, model: Option<&str>, groups: &[&SampleTries<'_>], level: f64) -> Option<Decline> {
+/// functions if there are too few data for them, and both kinds if the fit with them diverges; also returns whether it has
+/// diverged.
+fn decline(agent: &str, model: Option<&str>, groups: &[&SampleTries<'_>], level: f64) -> Option<(Decline, bool)> {
     let full = Layout::for_groups(groups);
     let plain = Layout { families: Vec::new(), functions: BTreeMap::new(), papers: BTreeMap::new() };
     let fitted = |layout: &Layout<'_>| {
@@ -247,9 +256,12 @@ fn decline(agent: &str, model: Option<&str>, groups: &[&SampleTries<'_>], level:
             .collect();
         fit_correlated(&tried, &layout.families, 2)
     };
-    let (layout, found) = match fitted(&full) {
-        Some(found) => (full, found),
-        None => (plain, fitted(&Layout { families: Vec::new(), functions: BTreeMap::new(), papers: BTreeMap::new() })?),
+    let (layout, found, has_diverged) = match fitted(&full) {
+        Some(found) => (full, found, false),
+        None => {
+            let found = fitted(&plain)?;
+            (plain, found, full.random() > 0)
+        }
     };
     let (intercept, slope) = (layout.random(), layout.random() + 1);
     let (half, half_interval) = found.half(intercept, slope, level);
@@ -266,7 +278,7 @@ fn decline(agent: &str, model: Option<&str>, groups: &[&SampleTries<'_>], level:
         let interval = Interval { low: chance(interval.low), high: chance(interval.high) };
         DifficultyPoint { n, samples, rate: sum / samples as f64, fitted: chance(log_odds), interval }
     });
-    Some(Decline {
+    let decline = Decline {
         agent: agent.to_owned(),
         model: model.map(str::to_owned),
         points: points.collect(),
@@ -277,7 +289,8 @@ fn decline(agent: &str, model: Option<&str>, groups: &[&SampleTries<'_>], level:
         half_interval,
         paper_spread,
         function_spread,
-    })
+    };
+    Some((decline, has_diverged))
 }
 
 /// Fits log-odds = ability of agent and model + slope n + paper - sum of difficulties, over all agents and models.

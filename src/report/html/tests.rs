@@ -260,7 +260,8 @@ fn a_page_about_several_contenders_has_a_leaderboard_and_results_by_model_and_by
     assert!(section("agents-models").contains(">83.3<"));
     let papers = section("papers");
     assert!(
-        papers.contains("<a href=\"#&#x2f;samples&#x2f;&#x2f;&#x2f;&#x2f;&#x2f;&#x2f;x\">x</a>") && papers.matches("<tr>").count() == 3,
+        papers.contains("<a href=\"#&#x2f;samples&#x2f;&#x2f;&#x2f;&#x2f;&#x2f;&#x2f;x\">x</a>")
+            && papers.matches("<tr>").count() == 3,
         "{papers}"
     );
     assert!(html.contains("class=\"contenders\""));
