@@ -388,6 +388,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
             prefix: base.path().into(),
             read_only: Vec::new(),
             variables: BTreeMap::new(),
+            hold: None,
         },
         loaded: loaded.clone(),
     };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,10 @@ use super::{BuildProgress, OnProgress};
 use crate::error::{Error, FailureKind, Result};
 use crate::files::write_whole;
 use crate::workspace::remove_tree;
+
+/// Extension of the file, beside an environment's folder, on which each process that uses the environment holds a shared
+/// lock.
+const IN_USE: &str = "use";
 
 /// The marker that a cached environment is complete, stored as `complete.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +106,7 @@ pub fn cached(cache: &Path) -> Result<Vec<CachedEnv>> {
 /// build first.
 ///
 /// # Errors
-/// Kind `Machine` if the environment cannot be removed.
+/// Kind `Machine` if the environment is in use, or cannot be removed.
 pub fn remove_cached(env: &CachedEnv) -> Result<()> {
     let lock_path = env.path.with_extension("lock");
     let lock = File::create(&lock_path).map_err(|error| Error::io("create", &lock_path, error))?;
@@ -126,10 +131,54 @@ pub fn remove_downloads(cache: &Path) -> Result<()> {
 
 /// Removes an environment's folder. The marker is removed first, so that a partly removed environment never counts as
 /// complete.
+///
+/// # Errors
+/// Kind `Machine` if the environment is in use, or cannot be removed.
 pub(super) fn clear(home: &Path) -> Result<()> {
+    // Without locks, or without rights to this file, nothing says whether the environment is in use.
+    let in_use = open_lock(&home.with_extension(IN_USE)).ok();
+    if in_use.as_ref().is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock))) {
+        return Err(Error::machine(format!("the env in `{}` is in use by another process", home.display()))
+            .hint("wait until the runs with this env have ended"));
+    }
     let marker = CompletionMarker::path(home);
     remove_tree(&marker).map_err(|error| Error::io("remove", &marker, error))?;
     remove_tree(home).map_err(|error| Error::io("remove", home, error))
+}
+
+/// Keeps other processes from removing or rebuilding a complete environment, as long as a copy of this value exists.
+#[derive(Debug, Clone)]
+pub struct EnvHold(Arc<HeldEnv>);
+
+#[derive(Debug)]
+struct HeldEnv {
+    home: PathBuf,
+    marker: CompletionMarker,
+    /// `None` if the file system has no locks, or the cache is read-only.
+    _in_use: Option<File>,
+}
+
+impl EnvHold {
+    /// Holds the environment in the folder `home`, whose marker has been read or written.
+    ///
+    /// # Errors
+    /// Kind `Machine` if the environment has been removed in the meantime.
+    pub(super) fn new(home: &Path, marker: &CompletionMarker) -> Result<Self> {
+        let in_use = open_lock(&home.with_extension(IN_USE)).ok();
+        let in_use = in_use.filter(|file| file.lock_shared().is_ok());
+        let this = Self(Arc::new(HeldEnv { home: home.to_owned(), marker: marker.clone(), _in_use: in_use }));
+        if this.is_intact() {
+            return Ok(this);
+        }
+        Err(Error::machine(format!("the env in `{}` was removed while it was being prepared", home.display()))
+            .hint("repeat the command"))
+    }
+
+    /// Whether the environment is complete and still the same, with the same interpreter.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        CompletionMarker::read(&self.0.home).is_some_and(|now| now == self.0.marker)
+    }
 }
 
 impl CompletionMarker {
@@ -157,18 +206,16 @@ pub(super) fn stamp(path: &Path) -> std::io::Result<(u64, i64)> {
     Ok((metadata.len(), metadata.mtime()))
 }
 
+fn open_lock(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
 /// Locks an environment's folder. Reports if it has to wait because another process holds the lock. The lock is
 /// released when all copies of the returned handle are closed, including those that child processes inherit.
 pub(super) async fn lock(home: &Path, on_progress: OnProgress<'_>) -> Result<File> {
     const PAUSE: Duration = Duration::from_millis(50);
     let path = home.with_extension("lock");
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(|error| Error::io("create", &path, error))?;
+    let file = open_lock(&path).map_err(|error| Error::io("create", &path, error))?;
     let mut told = false;
     loop {
         match file.try_lock() {

@@ -24,6 +24,7 @@ use async_trait::async_trait;
 
 use crate::error::Result;
 
+pub use cache::EnvHold;
 pub(crate) use cache::{cached, default_cache, remove_cached, remove_downloads};
 pub use choice::{EnvBuildOptions, EnvKind};
 #[cfg(feature = "conda")]
@@ -50,9 +51,17 @@ pub struct Env {
     pub read_only: Vec<PathBuf>,
     /// All variables of the activated env, including PATH. They replace the environment of the calling process.
     pub variables: BTreeMap<String, String>,
+    /// Keeps the env in the cache. `None` for an env that is not in the cache.
+    pub hold: Option<EnvHold>,
 }
 
 impl Env {
+    /// Whether the env is what it was when it was built or found in the cache, and not removed or replaced.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        self.hold.as_ref().is_none_or(EnvHold::is_intact)
+    }
+
     /// Returns the tag of the env's interpreter, such as `cpython-312`. Compiled code works only with an interpreter of
     /// the same tag.
     #[must_use]

@@ -2,12 +2,12 @@
 //! Installation scripts of packages are not run.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use sha2::{Digest, Sha256};
 
-use super::cache::{CompletionMarker, clear, lock as lock_folder, stamp};
+use super::cache::{CompletionMarker, EnvHold, clear, lock as lock_folder, stamp};
 use super::prefix::protect;
 use super::{BuildProgress, Env, OnProgress};
 use crate::error::{Error, Result};
@@ -41,7 +41,8 @@ pub async fn build(folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> 
     let prefix = home.join("npm");
     let variables = BTreeMap::from([("NODE".to_owned(), complete.interpreter.display().to_string())]);
     let read_only = std::iter::once(prefix.clone()).chain(complete.read_only).collect();
-    Ok(Env { backend: "npm", digest: complete.digest, python: complete.python, prefix, read_only, variables })
+    let hold = Some(EnvHold::new(&home, &complete)?);
+    Ok(Env { backend: "npm", digest: complete.digest, python: complete.python, prefix, read_only, variables, hold })
 }
 
 /// Whether the folder's env is already in the cache.
@@ -62,13 +63,13 @@ async fn build_once(
 ) -> Result<CompletionMarker> {
     let envs = home.parent().unwrap_or(home);
     std::fs::create_dir_all(envs).map_err(|error| Error::io("create", envs, error))?;
-    let _taken = lock_folder(home, on_progress).await?;
+    let taken = lock_folder(home, on_progress).await?;
     if let Some(complete) = CompletionMarker::read(home) {
         return Ok(complete);
     }
     clear(home)?;
     let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let built = install(texts, node, home, cache, &id, on_progress).await;
+    let built = install(texts, node, home, cache, &id, &taken, on_progress).await;
     if built.is_err() {
         clear(home)?;
     }
@@ -81,6 +82,7 @@ async fn install(
     home: &Path,
     cache: &Path,
     id: &str,
+    taken: &File,
     on_progress: OnProgress<'_>,
 ) -> Result<CompletionMarker> {
     let prefix = home.join("npm");
@@ -95,7 +97,8 @@ async fn install(
         .args(["ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", "--cache"])
         .arg(cache.join("downloads-npm"))
         .current_dir(&prefix)
-        .stdin(Stdio::null())
+        // If this process is killed, npm goes on, and so keeps the lock.
+        .stdin(taken.try_clone().map_err(|error| Error::machine("failed to copy a file handle").because(error))?)
         .kill_on_drop(true)
         .output()
         .await

@@ -193,6 +193,9 @@ async fn a_locked_env_is_built_exactly_and_found_in_the_cache_afterwards() {
     let kept = cached(cache.path()).unwrap();
     assert_eq!(kept.len(), 1);
     assert!(kept[0].complete && kept[0].bytes > 10_000 && kept[0].python == env.python);
+    let error = remove_cached(&kept[0]).unwrap_err().to_string();
+    assert!(error.contains("is in use") && env.is_intact(), "{error}");
+    drop(env);
     remove_cached(&kept[0]).unwrap();
     assert!(cached(cache.path()).unwrap().is_empty());
 }

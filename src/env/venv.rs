@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::cache::{CompletionMarker, clear, lock as lock_folder, stamp};
+use super::cache::{CompletionMarker, EnvHold, clear, lock as lock_folder, stamp};
 use super::environment::Environment;
 use super::interpreter::{dotted, find, usual_places};
 use super::lock::{LockedPackage, LockedTarget, VenvLock, minor, platform};
@@ -261,7 +261,7 @@ impl EnvBackend for Venv {
             self.refuse_offline("building", &environment.id)?;
             self.build_once(&home, &environment, &lock, on_progress).await?
         };
-        Ok(assemble(environment, complete, &home))
+        assemble(environment, complete, &home)
     }
 
     fn state(&self, folder: &Path, cache: &Path) -> Result<EnvState> {
@@ -321,11 +321,15 @@ fn digest(python: &str, platform: &str, packages: &[LockedPackage], variables: &
 }
 
 /// Makes the description of the env that sandboxes use.
-fn assemble(environment: Environment, complete: CompletionMarker, home: &Path) -> Env {
+///
+/// # Errors
+/// Returns the errors of [`EnvHold::new`].
+fn assemble(environment: Environment, complete: CompletionMarker, home: &Path) -> Result<Env> {
+    let hold = Some(EnvHold::new(home, &complete)?);
     let prefix = home.join("venv");
     let mut variables = super::prefix::variables(&prefix);
     variables.insert("VIRTUAL_ENV".to_owned(), prefix.display().to_string());
     variables.extend(environment.variables);
     let read_only = std::iter::once(prefix.clone()).chain(complete.read_only).collect();
-    Env { backend: "venv", digest: complete.digest, python: complete.python, prefix, read_only, variables }
+    Ok(Env { backend: "venv", digest: complete.digest, python: complete.python, prefix, read_only, variables, hold })
 }

@@ -2,6 +2,7 @@
 # `code` with its output in the file `out`, writes the cell's state to the file `word`, and signals on the pipe `done`.
 # All of these are in FOLDER; the session is started as `python -u -c THIS_FILE FOLDER`. Standard library only.
 import ast
+import inspect
 import io
 import linecache
 import os
@@ -10,6 +11,9 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
+import time
+import timeit
 import tokenize
 import traceback
 import types
@@ -23,6 +27,8 @@ sys.modules["__main__"] = main
 # Whether a shell command of the current cell failed. As in a notebook, this raises no exception.
 failed = False
 before = os.getcwd()
+# The event loop of cells that use `await`.
+loop = None
 
 ALIASES = {"ls": "ls -F", "ll": "ls -lF", "mkdir": "mkdir", "rmdir": "rmdir", "cat": "cat", "cp": "cp", "mv": "mv", "rm": "rm"}
 MAGIC = re.compile(r"(?P<indent>\s*)(?:(?P<target>[A-Za-z_][\w.]*)\s*=\s*)?(?P<sign>!!?|%(?!%))(?P<text>.*)", re.DOTALL)
@@ -85,6 +91,12 @@ def magic(text):
             return os.environ.get(key) if key in os.environ else usage(f"Environment does not have key: {key}")
         os.environ[key.strip()] = value.strip()
         print(f"env: {key.strip()}={value.strip()}")
+    elif name == "time":
+        return timed(rest, "<timed>")
+    elif name == "timeit":
+        timer = timeit.Timer(re.sub(r"^(-\w+ *\d+ +)+", "", rest), globals=main.__dict__)
+        times, took = timer.autorange()
+        print(f"{took / times:.3g} s per loop ({times:,} loops)")
     elif name not in ("matplotlib", "load_ext", "autoreload", "config"):
         usage(f"Line magic function `%{name}` not found.")
 
@@ -95,12 +107,62 @@ def usage(what):
     print(f"UsageError: {what}", file=sys.stderr)
 
 
-def cell_magic(code):
+def timed(code, name):
+    """Runs code like a cell, prints how long it took, and returns the value of a last expression."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    value = evaluated(code, name)
+    print(f"CPU times: total: {time.process_time() - cpu:.3g} s\nWall time: {time.perf_counter() - wall:.3g} s")
+    return value
+
+
+class Captured:
+    """What `%%capture NAME` binds to the name."""
+
+    def __init__(self, stdout):
+        self.stdout, self.stderr = stdout, ""
+
+    def show(self):
+        print(self.stdout, end="")
+
+    __call__ = show
+    __str__ = lambda self: self.stdout
+
+
+def captured(code, name, target):
+    """Runs code like a cell without showing its output, which `target` is bound to, if that is a name."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        try:
+            show(evaluated(code, name), code)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            for descriptor, number in zip(kept, (1, 2)):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+        file.seek(0)
+        if target.isidentifier():
+            setattr(main, target, Captured(file.read().decode(errors="replace")))
+
+
+def cell_magic(code, cell):
     """Runs a cell that begins with `%%`, a magic that applies to the whole cell."""
     global failed
     head, _, body = code.lstrip().partition("\n")
     name, _, rest = head[2:].strip().partition(" ")
-    if name in ("bash", "sh"):
+    # In tracebacks, lines count from the magic.
+    whole = code[: code.index(head)] + "\n" + body
+    if name == "time":
+        show(timed(f"{rest.strip()}{whole}", cell), whole)
+    elif name == "timeit":
+        magic(f"timeit {rest}".rstrip() if rest.strip() and not body.strip() else f"timeit {body}")
+    elif name == "capture":
+        captured(whole, cell, rest.strip().split(" ")[-1])
+    elif name in ("bash", "sh"):
         sys.stdout.flush()
         status = subprocess.run([name, "-c", body], stdin=subprocess.DEVNULL).returncode
         if status:
@@ -168,17 +230,38 @@ def parsed(code, name):
 
 def run(code, name):
     if code.lstrip().startswith("%%"):
-        return cell_magic(code)
+        return cell_magic(code, name)
+    show(evaluated(code, name), code)
+
+
+def evaluated(code, name):
+    """Runs code, and returns the value of a last expression."""
     tree, code = parsed(code, name)
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-    # The value of a last expression is shown, as in a notebook, unless a semicolon ends it.
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, name, "exec"), main.__dict__)
-    if last is not None:
-        value = eval(compile(ast.Expression(last.value), name, "eval"), main.__dict__)
-        if value is not None and not quiet(code):
-            main._ = value
-            print(repr(value))
+    value_of(tree, name, "exec")
+    return None if last is None else value_of(ast.Expression(last.value), name, "eval")
+
+
+def value_of(tree, name, mode):
+    """Runs parsed code, which may use `await` outside of functions, as in a notebook."""
+    global loop
+    code = compile(tree, name, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    if not code.co_flags & inspect.CO_COROUTINE:
+        return eval(code, main.__dict__)
+    import asyncio
+
+    if loop is None:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+    return loop.run_until_complete(eval(code, main.__dict__))
+
+
+def show(value, code):
+    """Shows the value of a last expression, as in a notebook, unless a semicolon ends the code."""
+    if value is not None and not quiet(code):
+        main._ = value
+        print(repr(value))
 
 
 def quiet(code):

@@ -201,6 +201,7 @@ mod tests {
             prefix: "/e".into(),
             read_only: Vec::new(),
             variables: std::collections::BTreeMap::new(),
+            hold: None,
         }
     }
 

@@ -32,8 +32,16 @@ impl Scratch {
         // The lock file is next to the folder and is locked before the folder exists, so another process that removes
         // leftover folders never sees the folder of a live process without a lock.
         let name = format!("{}-{}", std::process::id(), crate::files::now().as_nanosecond());
-        let lock = File::create(root.join(format!("{name}.lock"))).map_err(failed)?;
-        lock.lock().map_err(failed)?;
+        let lock_path = root.join(format!("{name}.lock"));
+        let lock = loop {
+            let lock = File::create(&lock_path).map_err(failed)?;
+            lock.lock().map_err(failed)?;
+            // Before the file was locked, another process may have taken it for a leftover and removed it.
+            let own = lock.metadata().map_err(failed)?.ino();
+            if lock_path.metadata().is_ok_and(|there| there.ino() == own) {
+                break lock;
+            }
+        };
         let folder = root.join(name);
         std::fs::create_dir(&folder).map_err(failed)?;
         Ok(Self { folder, next: AtomicU64::new(0), _lock: lock })

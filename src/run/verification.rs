@@ -72,6 +72,13 @@ impl RunContext {
                 () = cancel.cancelled() => return Err(stopped()),
                 tried = self.verify_once(under, evidence, trajectory, &mut found) => tried,
             };
+            if !under.ready.env().is_intact() {
+                let what =
+                    format!("the env `{}` was removed or replaced meanwhile", under.ready.env().prefix.display());
+                let loss = Loss::new("no result").proven(EvidenceKind::EnvGone.because(what));
+                last = Some(Error::new(FailureKind::Infrastructure, "no result").because(loss));
+                continue;
+            }
             match tried {
                 Ok(VerificationTry { ignored, cached, seconds }) => {
                     let CheckResults { results, stderr } = found;

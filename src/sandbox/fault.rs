@@ -134,6 +134,8 @@ pub enum EvidenceKind {
     /// The kernel killed a process because of a memory limit outside the sandbox, while the sandbox was within the
     /// sandbox's own limit.
     OuterMemoryLimit,
+    /// The environment was removed or replaced while the attempt was made.
+    EnvGone,
     /// A system call of the harness itself failed, or the harness crashed.
     Harness,
 }

@@ -378,3 +378,46 @@ fn a_run_whose_record_file_is_removed_ends_with_an_error_and_saves_new_records_e
     lab.ok(&["resume", "r", "--no-baseline"]);
     assert_eq!(verdicts(&lab, "r").len(), 8);
 }
+
+#[test]
+fn an_env_in_use_is_not_pruned_and_an_attempt_whose_env_vanishes_is_lost_and_not_failed() {
+    let lab = Lab::new();
+    lab.write(
+        "steps",
+        "{\"tool\": \"command_line\", \"arguments\": {\"command\": \"sleep 4\"}}\n\
+         {\"tool\": \"final_answer\", \"arguments\": {\"answer\": \"{}\"}}\n",
+    );
+    let agent = format!("scripted:{}", lab.path("steps").display());
+    // The other tests share an env, so this one has a cache of its own.
+    let cache = lab.path("own-cache");
+    let command = |arguments: &[&str]| {
+        let mut command = lab.command(arguments);
+        command.env("AUTOEXPERIMENT_CACHE", &cache);
+        command
+    };
+    let run = ["run", "-n", "1", "--limit", "1", "--agent", &agent, "--name", "r", "--no-baseline"];
+    let child = command(&run).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while !lab.path("runs/r/run.json").exists() {
+        assert!(begun.elapsed() < Duration::from_mins(2), "the run does not begin");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let envs = command(&["env", "list"]).output().unwrap().stdout;
+    let envs = String::from_utf8(envs).unwrap();
+    let id = envs.lines().find(|line| line.contains("venv")).and_then(|line| line.split_whitespace().next()).unwrap();
+    let pruned = command(&["env", "prune", id]).output().unwrap();
+    let said = String::from_utf8_lossy(&pruned.stderr).into_owned();
+    assert!(!pruned.status.success() && said.contains("is in use by another process"), "{said}");
+    for env in fs::read_dir(cache.join("envs")).unwrap().flatten() {
+        let marker = env.path().join("complete.json");
+        if marker.exists() {
+            fs::remove_file(marker).unwrap();
+        }
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let records = lab.records("r");
+    let lost = |record: &&serde_json::Value| record["evidence"]["kind"] == "env_gone";
+    assert!(!records.is_empty() && records.iter().all(|record| lost(&record)), "{records:?}\n{said}");
+    assert!(!output.status.success(), "{said}");
+}

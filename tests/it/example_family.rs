@@ -181,6 +181,7 @@ impl Item for Puzzle {
             prefix: PathBuf::new(),
             read_only: Vec::new(),
             variables: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
+            hold: None,
         };
         Ok(Box::new(ReadyPuzzle { puzzle: self, snapshot, env }))
     }

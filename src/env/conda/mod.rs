@@ -32,7 +32,7 @@ use async_trait::async_trait;
 use rattler_conda_types::{RepoDataRecord, Subdir};
 use sha2::{Digest, Sha256};
 
-use super::cache::{CompletionMarker, clear, lock as lock_folder, stamp};
+use super::cache::{CompletionMarker, EnvHold, clear, lock as lock_folder, stamp};
 use super::environment::EnvironmentFile;
 use super::pip::compile;
 use super::prefix::{self, protect};
@@ -286,7 +286,9 @@ impl EnvBackend for Conda {
             self.build_once(&build, on_progress).await?
         };
         let prefix = home.join(PREFIX);
+        let hold = Some(EnvHold::new(&home, &complete)?);
         Ok(Env {
+            hold,
             backend: "conda",
             digest: complete.digest,
             python: complete.python,

@@ -11,9 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::files::write_once;
-
-/// Tolerance for rounding errors in sums of dollars.
-const ROUNDING: f64 = 1e-9;
+use crate::run::scheduler::ROUNDING;
 
 /// Time between two checks for a file that exists but is not visible yet on a shared file system. `LOOKS` is the number
 /// of checks.

@@ -38,6 +38,19 @@ CELLS = [
     "%cd -",
     "%cd sub\n%cd ..",
     "here = %pwd\nprint(here == __import__('os').getcwd())",
+    "%%time\ny = 5\nprint(y)\ny + 1",
+    "%time z = y + 1\nprint(z)",
+    "%time y + 2",
+    "%%time\n1 / 0",
+    "%timeit -n 10 y + 1\nprint('timed')",
+    "%%timeit\ny + 1",
+    "%%capture\nprint('hidden')\n!echo also hidden",
+    "%%capture kept\nprint('kept')",
+    "print(kept.stdout)\nkept.show()",
+    "import asyncio\nasync def later(value):\n    await asyncio.sleep(0)\n    return value\nawait later(3)",
+    "v = await later(4)\nprint(v)",
+    "async def not_run():\n    return 1\nprint(asyncio.iscoroutinefunction(not_run))",
+    "%%nothing\nx",
 ]
 
 
@@ -47,6 +60,10 @@ def plain(text):
     if "Traceback (most recent call last)" in text or "SyntaxError" in text or "CalledProcessError" in text:
         text = text.strip().splitlines()[-1]
         text = re.sub(r" \(.*line \d+\)$", "", text).removeprefix("subprocess.")
+    # Times differ between any two runs, and so do the words around them.
+    if re.search(r"^CPU times:|^Wall time:| per loop", text, re.MULTILINE):
+        kept = [line for line in text.splitlines() if not re.match(r"CPU times:|Wall time:|.* per loop", line)]
+        text = "\n".join(["TIMES", *kept])
     return text.strip()
 
 
