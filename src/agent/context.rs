@@ -122,6 +122,17 @@ impl Context<'_> {
         Sampling { seed, ..self.sampling.clone() }
     }
 
+    /// Returns a note for the model that a reply was cut off at a length limit; `None` if it was not. Without the note,
+    /// the model writes the same long reply again.
+    #[must_use]
+    pub(crate) fn cut_note(&self, reply: &Reply) -> Option<String> {
+        let most = self.sampling.max_tokens;
+        // The limit may also be the server's, or what the remaining money buys.
+        let is_own = |most: &u32| reply.usage.output >= u64::from(*most);
+        let limit = most.filter(is_own).map_or("a length limit".to_owned(), |most| format!("{most} tokens"));
+        reply.reaches(most).then(|| format!("the reply was cut off at {limit}, so write a shorter one"))
+    }
+
     /// Counts and records a format error of a reply.
     pub fn count_format_error(&mut self, what: &str) {
         self.budget.format_errors += 1;

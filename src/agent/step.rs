@@ -71,7 +71,8 @@ pub async fn act(
         match run(call, limit, tool_calling, session, messages, context).await {
             CallEffect::Observed(mut content, seconds) => {
                 acted = true;
-                if to_run.len() > 1 && call.id.is_none() {
+                // A call in the model's thoughts is not part of the conversation, so name the call here, too.
+                if call.id.is_none() && (to_run.len() > 1 || reply.text.trim().is_empty()) {
                     content = format!("Call {} of {}, `{}`:\n{content}", place + 1, to_run.len(), call.name);
                 }
                 if !others.is_empty() && call.id.is_none() && place + 1 == to_run.len() {
@@ -207,6 +208,7 @@ pub(crate) fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, cont
             }
         }
     };
+    let what = in_short(&what, reply, context);
     context.count_format_error(&what);
     AfterStep::End(why.because(what))
 }
@@ -216,12 +218,11 @@ fn answered(raw: String, context: &mut Context<'_>) -> AttemptEnd {
     End::Answered.into()
 }
 
-/// Returns the error of a reply, cut to a useful length. If the reply was cut off by the token limit, the error says
-/// so, because otherwise the model writes the same long reply again.
+/// Returns the error of a reply, cut to a useful length. If the reply itself was cut off, the error says so.
 fn in_short(what: &str, reply: &Reply, context: &Context<'_>) -> String {
     let mut what = cut_middle(what, OBSERVATION_LIMIT / 10).into_owned();
-    if let Some(most) = context.sampling.max_tokens.filter(|most| reply.usage.output >= u64::from(*most)) {
-        let _ = write!(what, " (the reply was cut off at {most} tokens, so write a shorter one)");
+    if let Some(note) = context.cut_note(reply) {
+        let _ = write!(what, " ({note})");
     }
     what
 }

@@ -27,9 +27,16 @@ impl ToolCalling {
 
     /// Returns the calls of a reply, in order; an error if it contains no call.
     pub fn calls(&self, reply: &Reply) -> Result<Vec<ParsedCall>, String> {
+        let known = |name: &str| self.tools.get(name).is_some();
+        let thoughts = reply.reasoning.as_deref().unwrap_or_default().trim();
+        if reply.tool_calls.is_empty() && reply.text.trim().is_empty() && !thoughts.is_empty() {
+            let call = protocol::call_after_thoughts(thoughts).filter(|_| !reply.cut);
+            let calls = call.and_then(|call| protocol::calls(call, &[], &known).ok());
+            return calls.ok_or_else(|| "the reply consisted only of thoughts".to_owned());
+        }
         match self.protocol {
             ToolProtocol::Text if reply.tool_calls.is_empty() => protocol::text::calls(&reply.text, &self.tools),
-            _ => protocol::calls(&reply.text, &reply.tool_calls, &|name| self.tools.get(name).is_some()),
+            _ => protocol::calls(&reply.text, &reply.tool_calls, &known),
         }
     }
 }

@@ -18,6 +18,7 @@ mod venv;
 mod wheelhouse;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -68,6 +69,13 @@ impl Env {
     pub fn abi(&self) -> String {
         format!("cpython-{}", self.python.split('.').take(2).collect::<String>())
     }
+}
+
+/// Returns the names of this process's variables that contain secrets for servers. They are removed from the environment
+/// of code that others wrote, such as the build scripts of packages.
+pub(crate) fn secret_variables() -> impl Iterator<Item = OsString> {
+    let is_secret = |name: &str| name.ends_with("_API_KEY") || name == "AUTOEXPERIMENT_TOKEN";
+    std::env::vars_os().map(|(name, _)| name).filter(move |name| is_secret(&name.to_string_lossy()))
 }
 
 /// Progress of a build or of locking, for progress bars.

@@ -40,8 +40,8 @@ pub async fn build(folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> 
     };
     let prefix = home.join("npm");
     let variables = BTreeMap::from([("NODE".to_owned(), complete.interpreter.display().to_string())]);
-    let read_only = std::iter::once(prefix.clone()).chain(complete.read_only).collect();
     let hold = Some(EnvHold::new(&home, &complete)?);
+    let read_only = std::iter::once(prefix.clone()).chain(complete.read_only).collect();
     Ok(Env { backend: "npm", digest: complete.digest, python: complete.python, prefix, read_only, variables, hold })
 }
 

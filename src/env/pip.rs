@@ -1,14 +1,14 @@
 //! Runs Python and pip as child processes, and converts their output to progress events and errors.
 //!
 //! pip uses the user's configuration of indexes and certificates. Of the environment variables, only those are removed
-//! that would change what Python runs or how pip installs.
+//! that would change what Python runs or how pip installs, and those that contain keys, because pip runs packages' code.
 //!
 //! A build locks its folder with an empty file. Its child processes inherit the handle of this file as their standard
 //! input. So if this process is killed, the lock is held until the last child has ended, and nobody else builds into
 //! the same folder meanwhile.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
@@ -18,7 +18,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
 
 use super::lock::LockedPackage;
-use super::{BuildProgress, OnProgress};
+use super::{BuildProgress, OnProgress, secret_variables};
 use crate::error::{Error, Result};
 
 /// Number of lines quoted in an error from the end of a failed command's output.
@@ -345,7 +345,7 @@ async fn run(
     let mut command = Command::new(python);
     command.args(arguments).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     command.env("PIP_DISABLE_PIP_VERSION_CHECK", "1").env("PYTHONNOUSERSITE", "1").env("LC_ALL", "C.UTF-8");
-    for name in TAKEN_AWAY {
+    for name in TAKEN_AWAY.iter().map(OsString::from).chain(secret_variables()) {
         command.env_remove(name);
     }
     let mut child = command.spawn().map_err(|error| Error::io("run", python, error))?;

@@ -4,17 +4,18 @@
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures_util::{FutureExt, StreamExt};
 use genai::ModelIden;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent, StopReason};
 
-use super::failure::FailedTry;
-use super::finish::{ClassifiedReply, ReplyErrors, StreamEvents};
+use super::failure::{FailedTry, INVALID_CALL};
+use super::finish::{ClassifiedReply, CollectedEvents, ReplyErrors, StreamEvents};
 use super::provider::{Provider, told_nothing};
 use super::tokens::TokenCollector;
-use super::{ModelError, Pieces, Reply, ReplyPiece, Request, Thought, Usage, responses, wire};
+use super::{ModelError, Pieces, Reply, ReplyPiece, Request, Thought, Usage, reasoning, responses, wire};
 
 /// Error text for a stream that ends early or is not a valid event stream.
 const BROKEN_OFF: &str = "the stream breaks off";
@@ -62,6 +63,13 @@ impl Provider {
                 Err(FailedTry::unanswered(format!("no whole answer within {seconds} s")))
             }
         };
+        let answer = match answer {
+            Err(FailedTry { generation: Some(text), usage, .. }) => {
+                let finish = Some(INVALID_CALL.to_owned());
+                Ok((ClassifiedReply::Whole(Reply { text, usage, finish, ..Reply::default() }), Usage::default()))
+            }
+            answer => answer,
+        };
         let (ending, told) = answer.map_err(|failure| {
             // Ignore a reported number of tokens that is impossible for this call.
             let usage = Some(failure.usage).filter(|usage| wire::is_possible(usage, request)).unwrap_or_default();
@@ -81,6 +89,10 @@ impl Provider {
         if told_nothing(&reply.usage) && !told_nothing(&told) {
             (reply.usage, reply.estimated) = (told, true);
         }
+        if settings.target.kind == AdapterKind::OpenAI && reasoning::take_from_text(&mut reply) {
+            self.opens_reasoning.store(true, Ordering::Relaxed);
+        }
+        self.answered.store(true, Ordering::Relaxed);
         name_calls(&mut reply, request);
         Ok(if is_paused { ClassifiedReply::Paused(reply) } else { ClassifiedReply::Whole(reply) })
     }
@@ -98,6 +110,9 @@ impl Provider {
             Ok(response) => {
                 let body = response.captured_raw_body.as_ref();
                 let told = body.map(wire::reported_usage).unwrap_or_default();
+                if let Some(message) = body.and_then(message_in) {
+                    self.reasoning.learn(message);
+                }
                 let lacks_choices = |body: &&serde_json::Value| body.pointer("/choices/0").is_none();
                 if kind == AdapterKind::OpenAI
                     && let Some(body) = body.filter(lacks_choices)
@@ -126,6 +141,9 @@ impl Provider {
                 if kind == AdapterKind::OpenAI
                     && let Some(mut reply) = wire::lenient_openai_reply(response_body) =>
             {
+                if let Some(message) = message_in(response_body) {
+                    self.reasoning.learn(message);
+                }
                 collected(response_body).complete(&mut reply);
                 let stop = response_body.pointer("/choices/0/finish_reason").and_then(serde_json::Value::as_str);
                 let stop = stop.map(|reason| StopReason::from(reason.to_owned()));
@@ -156,6 +174,8 @@ impl Provider {
         };
         let mut stream = self.client.exec_chat_stream(model, chat, Some(&options)).await.map_err(failed)?.stream;
         let (mut text, mut thoughts) = (String::new(), String::new());
+        // Number of bytes of the text that were sent as pieces.
+        let mut sent = 0;
         while let Some(event) = stream.next().await {
             let event = match event {
                 // This event does not say why the stream failed, but the answer to the same request without streaming
@@ -175,7 +195,13 @@ impl Provider {
             let piece = match event {
                 ChatStreamEvent::Chunk(chunk) => {
                     text.push_str(&chunk.content);
-                    ReplyPiece::Text(chunk.content)
+                    // Reasoning in tags is separated from the text once the reply is complete, so hold it back.
+                    if kind == AdapterKind::OpenAI && reasoning::may_begin(&text) {
+                        continue;
+                    }
+                    let piece = text[sent..].to_owned();
+                    sent = text.len();
+                    ReplyPiece::Text(piece)
                 }
                 ChatStreamEvent::ReasoningChunk(chunk) => {
                     thoughts.push_str(&chunk.content);
@@ -183,7 +209,8 @@ impl Provider {
                 }
                 ChatStreamEvent::End(end) => {
                     let mut stop = end.captured_stop_reason.clone();
-                    let (mut said, tokens) = heard.take();
+                    let CollectedEvents { errors: mut said, tokens, calls, reasoning } = heard.take();
+                    self.reasoning.learn(&reasoning);
                     let mut reply = match kind {
                         // If Gemini or OpenAI's Responses API closes the connection too early, `genai` reports a normal
                         // end of the reply. Such a reply is recognised by its missing stop reason or body.
@@ -194,7 +221,11 @@ impl Provider {
                             (said, stop) = (ReplyErrors::in_body(kind, &body), responses::stop_reason(&body));
                             reply
                         }
-                        kind => wire::streamed_reply(kind, text, thoughts, end),
+                        kind => {
+                            let mut reply = wire::streamed_reply(kind, text, thoughts, end);
+                            reply.tool_calls.extend(calls.into_calls());
+                            reply
+                        }
                     };
                     tokens.complete(&mut reply);
                     return Ok((said.classify(kind, reply, stop.as_ref())?, Usage::default()));
@@ -215,10 +246,16 @@ fn collected(body: &serde_json::Value) -> TokenCollector {
     tokens
 }
 
+/// Returns the message in the body of a chat completion.
+fn message_in(body: &serde_json::Value) -> Option<&serde_json::Value> {
+    body.pointer("/choices/0/message")
+}
+
 /// Whether to ask again without streaming: some models stream for some accounts only, some servers never stream.
 fn does_not_stream(failure: &FailedTry) -> bool {
-    let said = failure.error.to_string();
-    said.contains(NEVER_BEGAN) || (!failure.retry && said.contains("stream"))
+    let said = failure.error.to_string().to_lowercase();
+    let mut words = said.split(|c: char| !c.is_alphanumeric());
+    said.contains(NEVER_BEGAN) || (!failure.retry && words.any(|word| word.starts_with("stream")))
 }
 
 /// Gives each tool call a unique id, because results refer to calls by id: a call without an id, or with an id already

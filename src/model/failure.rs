@@ -8,13 +8,16 @@
 //!   under several statuses;
 //! - statuses 400 and 422, by which providers refuse something in the history: [`ModelError::Rejected`]. But at an
 //!   attempt's first call, the history contains nothing that a model wrote. If this program, and not an external agent,
-//!   wrote the request of that call, the request is wrong for this model: [`ModelError::Denied`];
-//! - every other status (a bad key, an unknown model, an empty account): [`ModelError::Denied`].
+//!   wrote the request of that call, the request may be wrong for this model: [`ModelError::Denied`], in doubt;
+//! - statuses 401, 402 and 404 (a bad key, an empty account, an unknown model): [`ModelError::Denied`];
+//! - every other status: [`ModelError::Denied`], in doubt ([`FailedTry::doubtful`]).
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
 use genai::webc;
+use regex::Regex;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -22,7 +25,8 @@ use crate::error::with_causes;
 
 use super::{ModelError, Usage, lengths, wire};
 
-/// Maximum wait that a provider may ask for. If it asks for a longer wait, the call fails.
+/// Maximum wait that a provider may ask for. If it asks for a longer wait, the call fails. If it asks for shorter ones,
+/// the call is retried for this time in total, whatever the number of tries.
 const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// Maximum characters quoted from a provider's answer in an error.
@@ -32,8 +36,9 @@ const QUOTED: usize = 400;
 const NO_CONNECTION: &str = "client error (Connect)";
 
 /// Phrases, in lower case, for a conversation blocked by a content filter: OpenAI's code and message, Azure's code and
-/// two messages, Anthropic's message, `OpenRouter`'s message, Gemini's reason.
-const FILTERED: [&str; 8] = [
+/// two messages, Anthropic's message, `OpenRouter`'s message, Gemini's reason, DeepSeek's message, DashScope's two
+/// codes, the code of Volcengine, xAI's and Z.ai's messages.
+const FILTERED: [&str; 14] = [
     "invalid_prompt",
     "violating our usage policy",
     "content_filter",
@@ -42,6 +47,12 @@ const FILTERED: [&str; 8] = [
     "content filtering policy",
     "your input was flagged",
     "prohibited_content",
+    "content exists risk",
+    "data_inspection_failed",
+    "datainspectionfailed",
+    "sensitivecontentdetected",
+    "content violates usage guidelines",
+    "敏感内容",
 ];
 
 /// Phrases, in lower case, for a busy server or a rate limit, under statuses that can also mean something else:
@@ -82,6 +93,9 @@ const NO_ACCESS: [&str; 7] = [
     "user location is not supported",
 ];
 
+/// Groq's error code for a reply that it does not return because of an invalid tool call.
+pub(super) const INVALID_CALL: &str = "tool_use_failed";
+
 /// A failed try of a call.
 #[derive(Debug)]
 pub(super) struct FailedTry {
@@ -95,6 +109,12 @@ pub(super) struct FailedTry {
     pub(super) usage: Usage,
     /// Whether the provider may have charged an unknown amount: the request was sent, but no usage figures arrived.
     pub(super) unknown_charge: bool,
+    /// For [`ModelError::Denied`]: whether the provider perhaps refuses only this conversation, for instance because of
+    /// a filter or a firewall.
+    pub(super) doubtful: bool,
+    /// The text that the model wrote, if the provider refuses to return it as a reply because it contains an invalid
+    /// tool call.
+    pub(super) generation: Option<String>,
 }
 
 impl FailedTry {
@@ -110,7 +130,15 @@ impl FailedTry {
 
     /// Creates a permanent failure, which is not retried.
     pub(super) fn lasting(error: ModelError) -> Self {
-        Self { error, retry: false, wait: None, usage: Usage::default(), unknown_charge: false }
+        Self {
+            error,
+            retry: false,
+            wait: None,
+            usage: Usage::default(),
+            unknown_charge: false,
+            doubtful: false,
+            generation: None,
+        }
     }
 
     /// Converts an error of `genai`. The key is removed from all quoted text. `first` is whether this is an attempt's
@@ -188,7 +216,11 @@ impl FailedTry {
     /// Interprets an error status and its body. `first` has the same meaning as in [`Self::from_genai`].
     fn from_status(status: u16, body: &str, wait: Option<Duration>, first: bool) -> Self {
         let said = format!("status {status}: {}", said_in(body));
+        if let Some(text) = failed_generation(body) {
+            return Self { generation: Some(text), ..Self::lasting(ModelError::Rejected(said)) };
+        }
         let lower = body.to_lowercase();
+        let wait = wait.or_else(|| wait_in(&lower));
         // An empty account is reported with the status of a rate limit, but waiting does not help.
         if says_no_access(&lower) {
             return Self::lasting(ModelError::Denied(said));
@@ -217,7 +249,8 @@ impl FailedTry {
                 wait => Self { wait, ..Self::passing(said) },
             },
             400 | 422 if !first => Self::lasting(ModelError::Rejected(said)),
-            _ => Self::lasting(ModelError::Denied(said)),
+            401 | 402 | 404 => Self::lasting(ModelError::Denied(said)),
+            _ => Self { doubtful: true, ..Self::lasting(ModelError::Denied(said)) },
         }
     }
 
@@ -288,6 +321,39 @@ fn asked_wait(milliseconds: Option<&str>, after: Option<&str>, now: jiff::Timest
     Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
 }
 
+/// Pattern of a wait that a provider asks for in the body of an error, in lower case: in a sentence, such as "try again
+/// in 1m26.4s" or "retry after 20 seconds", or in Gemini's field `retryDelay`.
+const WAIT: &str =
+    r#"(?:(?:try again|retry)(?: your request)? (?:in|after)|"retrydelay":)\s*"?((?:\d+(?:\.\d+)? ?[a-z]+ ?)+)"#;
+
+static WAITS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(WAIT).ok());
+
+/// Returns the wait that an error's body, in lower case, asks for.
+fn wait_in(lower: &str) -> Option<Duration> {
+    let stated = |wait: regex::Captures<'_>| wait[1].trim().parse::<jiff::SignedDuration>().ok();
+    WAITS.as_ref()?.captures_iter(lower).find_map(stated).and_then(|wait| Duration::try_from(wait).ok())
+}
+
+/// Returns how long to wait before the next try; `None` to give up. `asked` is the wait that the provider asks for,
+/// `wait` the one that follows from the number of tries, and `elapsed` the time since the first try.
+///
+/// A provider that states a wait answers after it, but other calls may use up the limit again. So these tries are
+/// bounded by time, and become rarer the longer they last.
+pub(super) fn next_wait(asked: Option<Duration>, wait: Option<Duration>, elapsed: Duration) -> Option<Duration> {
+    match asked.filter(|asked| !asked.is_zero() && elapsed.saturating_add(*asked) <= LONGEST_WAIT) {
+        Some(asked) => Some(asked.max(elapsed / 8)),
+        None => wait.map(|wait| asked.unwrap_or(wait)),
+    }
+}
+
+/// Returns the text of a reply that Groq refuses to return because a tool call in it is invalid.
+fn failed_generation(body: &str) -> Option<String> {
+    let body: Value = serde_json::from_str(body).ok()?;
+    let error = body.get("error").unwrap_or(&body);
+    let text = error.get("failed_generation")?.as_str()?;
+    (error["code"] == INVALID_CALL && !text.trim().is_empty()).then(|| text.to_owned())
+}
+
 /// Returns the message inside an error's JSON body, or the body itself if it contains no message.
 fn said_in(body: &str) -> String {
     let parsed: Option<Value> = serde_json::from_str(body).ok();
@@ -327,6 +393,65 @@ mod tests {
         assert_eq!(asked_wait(None, Some("-3"), now), None);
         assert_eq!(asked_wait(None, Some("soon"), now), None);
         assert_eq!(asked_wait(None, None, now), None);
+    }
+
+    #[test]
+    fn a_wait_is_read_from_the_body_of_an_error() {
+        let gemini = r#"{"error":{"code":429,"message":"Quota exceeded.","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay": "55s"}]}}"#;
+        for (body, milliseconds) in [
+            (gemini, Some(55_000)),
+            ("Rate limit reached. Please try again in 20s. Visit the page of your limits.", Some(20_000)),
+            ("Please try again in 6ms.", Some(6)),
+            ("Please try again in 1m26.4s.", Some(86_400)),
+            ("Please retry after 2 seconds or use 5 keys.", Some(2000)),
+            ("Please retry in 34.074824224s.", Some(34_074)),
+            ("Retry your request after 1 minute", Some(60_000)),
+            ("Try again in a moment, or in 3 tries", None),
+            ("try again in 3 tries", None),
+        ] {
+            let failure = FailedTry::from_status(429, body, None, false);
+            assert_eq!(failure.wait.map(|wait| wait.as_millis()), milliseconds, "{body}");
+            assert!(failure.retry, "{body}");
+        }
+        let stated = FailedTry::from_status(429, gemini, Some(Duration::from_secs(3)), false);
+        assert_eq!(stated.wait, Some(Duration::from_secs(3)), "the header comes first");
+        assert!(!FailedTry::from_status(429, "try again in 2 hours", None, false).retry);
+    }
+
+    #[test]
+    fn tries_after_a_stated_wait_are_bounded_by_time_and_other_tries_by_their_number() {
+        let seconds = Duration::from_secs;
+        assert_eq!(next_wait(Some(seconds(55)), None, seconds(300)), Some(seconds(55)));
+        assert_eq!(next_wait(Some(seconds(1)), None, seconds(400)), Some(seconds(50)), "tries become rarer");
+        assert_eq!(next_wait(Some(seconds(55)), None, seconds(599)), None);
+        assert_eq!(next_wait(Some(seconds(55)), Some(seconds(8)), seconds(599)), Some(seconds(55)));
+        assert_eq!(next_wait(Some(Duration::ZERO), None, seconds(0)), None);
+        assert_eq!(next_wait(None, Some(seconds(8)), seconds(599)), Some(seconds(8)));
+        assert_eq!(next_wait(None, None, seconds(1)), None);
+    }
+
+    #[test]
+    fn only_a_wrong_key_an_empty_account_and_an_unknown_model_deny_every_conversation() {
+        for status in [301, 400, 403, 405, 422, 451] {
+            let failure = FailedTry::from_status(status, "<html>blocked</html>", None, true);
+            assert!(failure.doubtful && matches!(failure.error, ModelError::Denied(_)), "{status}: {failure:?}");
+        }
+        for status in [401, 402, 404] {
+            assert!(!FailedTry::from_status(status, "no", None, true).doubtful, "{status}");
+        }
+        assert!(!FailedTry::from_status(403, "api key not valid", None, true).doubtful);
+    }
+
+    #[test]
+    fn the_text_of_an_invalid_tool_call_is_read_from_the_error() {
+        let error = json!({"error": {"message": "Failed to call a function.", "code": "tool_use_failed",
+            "failed_generation": "<function=ls>{"}});
+        assert_eq!(failed_generation(&error.to_string()).as_deref(), Some("<function=ls>{"));
+        let streamed = FailedTry::from_odd_body(&error, "an error in its stream", None, false);
+        assert_eq!(streamed.generation.as_deref(), Some("<function=ls>{"));
+        for body in [json!({"error": {"code": "tool_use_failed", "failed_generation": ""}}), json!({"error": "no"})] {
+            assert_eq!(failed_generation(&body.to_string()), None, "{body}");
+        }
     }
 
     #[test]
@@ -417,6 +542,18 @@ mod tests {
                 r#"{"error":{"code":403,"message":"m requires moderation. Your input was flagged for \"violence\""}}"#,
             ),
             (400, r#"{"error":{"code":400,"message":"PROHIBITED_CONTENT","status":"INVALID_ARGUMENT"}}"#),
+            (
+                400,
+                r#"{"error":{"message":"Content Exists Risk","type":"invalid_request_error","code":"invalid_request_error"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content."}}"#,
+            ),
+            (400, r#"{"code":"DataInspectionFailed","message":"Output data may contain inappropriate content."}"#),
+            (400, r#"{"error":{"code":"InputTextSensitiveContentDetected","message":"The request failed."}}"#),
+            (403, r#"{"error":"Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"}"#),
+            (400, r#"{"error":{"code":"1301","message":"系统检测到输入或生成内容可能包含不安全或敏感内容"}}"#),
         ];
         for (status, body) in bodies {
             for first in [false, true] {

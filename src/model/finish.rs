@@ -11,8 +11,9 @@ use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef, StopReason};
 use serde_json::{Value, json};
 
 use super::failure::FailedTry;
+use super::streamed_calls::StreamedCalls;
 use super::tokens::TokenCollector;
-use super::{ModelError, Reply, responses};
+use super::{ModelError, Reply, reasoning, responses};
 
 /// Stop reasons for a context that was full before the reply was complete: Anthropic's and Z.ai's, then Mistral's.
 const FULL: [&str; 2] = ["model_context_window_exceeded", "model_length"];
@@ -107,17 +108,28 @@ impl ReplyErrors {
     }
 }
 
-/// Refusals, errors and tokens collected from a stream's events.
+/// Collects from a stream's events what `genai` does not read.
 #[derive(Debug, Default)]
-pub(super) struct StreamEvents(Mutex<(ReplyErrors, TokenCollector)>);
+pub(super) struct StreamEvents(Mutex<CollectedEvents>);
+
+/// The data collected from a stream's events.
+#[derive(Debug, Default)]
+pub(super) struct CollectedEvents {
+    pub(super) errors: ReplyErrors,
+    pub(super) tokens: TokenCollector,
+    /// Tool calls of OpenAI's protocol.
+    pub(super) calls: StreamedCalls,
+    /// The first piece of a message that contains reasoning in a field of its own.
+    pub(super) reasoning: Value,
+}
 
 impl StreamEvents {
-    fn lock(&self) -> MutexGuard<'_, (ReplyErrors, TokenCollector)> {
+    fn lock(&self) -> MutexGuard<'_, CollectedEvents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes everything collected so far.
-    pub(super) fn take(&self) -> (ReplyErrors, TokenCollector) {
+    pub(super) fn take(&self) -> CollectedEvents {
         std::mem::take(&mut *self.lock())
     }
 }
@@ -125,14 +137,22 @@ impl StreamEvents {
 impl ChatFrameSink for StreamEvents {
     fn on_frame(&self, _stream: &FrameCtx, frame: RawFrameRef<'_>) {
         let mut collected = self.lock();
-        let (said, tokens) = &mut *collected;
+        let CollectedEvents { errors: said, tokens, calls, reasoning } = &mut *collected;
         let has_tokens = tokens.concerns(frame.data);
-        if !has_tokens && !["refusal", "\"error\"", "finishMessage"].iter().any(|word| frame.data.contains(word)) {
+        let has_reasoning = reasoning.is_null() && frame.data.contains("\"reasoning");
+        let words = ["refusal", "\"error\"", "finishMessage", "tool_calls"];
+        if !has_tokens && !has_reasoning && !words.iter().any(|word| frame.data.contains(word)) {
             return;
         }
         let Some(event) = frame.json() else { return };
         if has_tokens {
             tokens.add(&event);
+        }
+        if let Some(delta) = event.pointer("/choices/0/delta") {
+            calls.add(delta);
+            if has_reasoning && reasoning::is_in(delta) {
+                *reasoning = delta.clone();
+            }
         }
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         for pointer in ["/choices/0/delta/refusal", "/delta/stop_details/explanation", "/candidates/0/finishMessage"] {

@@ -26,12 +26,14 @@ mod probe_cost;
 mod provider;
 mod provider_options;
 pub(crate) mod quote;
+mod reasoning;
 mod record;
 mod recording;
 mod replay;
 mod request_options;
 mod responses;
 mod scripted;
+mod streamed_calls;
 mod thinking;
 mod tokens;
 mod wire;
@@ -246,6 +248,13 @@ pub struct Usage {
     pub reasoning: u64,
 }
 
+impl Usage {
+    /// Whether no tokens are counted.
+    fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     // Saturates, because counts from servers may be absurd.
     fn add_assign(&mut self, other: Self) {
@@ -292,6 +301,9 @@ pub struct Reply {
     pub tokens: Option<ReplyTokens>,
     /// Tokens of this call, including failed tries that the provider charged.
     pub usage: Usage,
+    /// Tokens of the failed tries alone.
+    #[serde(default, skip_serializing_if = "Usage::is_zero")]
+    pub failed: Usage,
     /// Cost in dollars.
     pub cost: f64,
 }
@@ -306,11 +318,26 @@ impl Reply {
         self.tool_calls.extend(more.tool_calls);
         self.thoughts.extend(more.thoughts);
         self.usage += more.usage;
+        self.failed += more.failed;
         self.cut |= more.cut;
         self.finish = more.finish;
         // The lists of token ids of two calls cannot be joined into one list.
         self.tokens = None;
         self.estimated |= more.estimated;
+    }
+
+    /// Adds the tokens of failed tries of the same call.
+    fn add_failed(&mut self, usage: Usage) {
+        self.usage += usage;
+        self.failed += usage;
+    }
+
+    /// Whether the reply ended because it reached its maximum length of `most` tokens. The tokens decide only if the
+    /// server does not say why the reply ended.
+    #[must_use]
+    pub fn reaches(&self, most: Option<u32>) -> bool {
+        let written = self.usage.output.saturating_sub(self.failed.output);
+        self.cut || self.finish.is_none() && most.is_some_and(|most| written >= u64::from(most))
     }
 
     /// Returns the reply as an assistant message.
@@ -332,7 +359,7 @@ pub enum ModelError {
     #[error("the provider refused the conversation: {0}")]
     Refused(String),
     /// The provider rejected this request for an unknown reason, perhaps something in its history, or its length. Other
-    /// requests may be answered.
+    /// requests may be answered, or were answered in this session.
     #[error("the provider rejected the request: {0}")]
     Rejected(String),
     /// No conversation can be answered or paid for: a wrong key, an unknown model, an empty account, a server that does

@@ -28,7 +28,7 @@ const FORMS: &str = "give `openai:NAME`, `anthropic:NAME`, `gemini:NAME`, `scrip
 pub struct ModelAccess {
     /// Address of a server to use instead of the provider's, up to and including the version:
     /// `http://127.0.0.1:8080/v1`. A key is not required; if the variable `AUTOEXPERIMENT_API_KEY` is set, it is sent.
-    /// Such a server requires a price.
+    /// The address must not contain a user name, a password or a query. Such a server requires a price.
     pub base_url: Option<String>,
     /// Dollars per million tokens read and written, instead of the list price. Without [`ModelAccess::cache_price`],
     /// cached tokens cost as much as other tokens.
@@ -191,7 +191,7 @@ fn provider_settings(
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<ProviderSettings> {
     let (provider, model) = provider_of(spec, options.base_url.is_some())?;
-    let base_url = options.base_url.as_deref().map(checked_base_url).transpose()?;
+    let base_url = options.base_url.as_deref().map(|url| checked_address("--base-url", url)).transpose()?;
     let key_from = |name: &str| variable(name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
     let key = if base_url.is_some() {
         key_from(OWN_SERVER_KEY)
@@ -276,12 +276,23 @@ pub fn prices(spec: &str, options: &ModelAccess) -> Result<[f64; 4]> {
     Ok(prices)
 }
 
-/// Checks an HTTP address and adds the final slash that joining paths needs.
-fn checked_base_url(url: &str) -> Result<String> {
+/// Checks an HTTP address, the value of `option`, and adds the final slash that joining paths needs.
+///
+/// # Errors
+/// Kind `Usage` if it is not an HTTP address, or if it contains a user name, a password or a query. Runs store the
+/// address and reports show it, so it must not contain a key.
+pub(super) fn checked_address(option: &str, url: &str) -> Result<String> {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    if rest.contains('?') || rest.split(['/', '#']).next().is_some_and(|authority| authority.contains('@')) {
+        let what = format!("the address in `{option}` contains a user name, a password or a query");
+        let hint = format!("leave that out, because runs store the address; give a key in `{OWN_SERVER_KEY}`");
+        return Err(Error::usage(what).hint(hint));
+    }
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     if host.is_none_or(|host| host.is_empty() || host.starts_with('/') || host.chars().any(char::is_whitespace)) {
-        return Err(Error::usage(format!("`--base-url {url}` is not an HTTP address"))
-            .hint("give an address that ends with the API version, such as `--base-url http://127.0.0.1:8080/v1`"));
+        return Err(Error::usage(format!("`{option} {url}` is not an HTTP address")).hint(format!(
+            "give an address that ends with the API version, such as `{option} http://127.0.0.1:8080/v1`"
+        )));
     }
     Ok(format!("{}/", url.trim_end_matches('/')))
 }

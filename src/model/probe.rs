@@ -13,8 +13,7 @@ use serde_json::Value;
 use super::capacity::limits_in;
 use super::failure::says_no_access;
 use super::finish::ClassifiedReply;
-use super::provider::Provider;
-use super::provider::{estimate, told_nothing};
+use super::provider::{Provider, SHORT_QUESTION, estimate, told_nothing};
 use super::{Message, Model, ModelError, ProbeCost, QueryFailed, Request, Role, wire};
 use crate::error::{Error, FailureKind, Result, with_causes};
 
@@ -199,8 +198,8 @@ impl Provider {
     /// Makes the test call, a short question. Returns an error only if the server denies the call: after a transient
     /// failure, the calls of the run are retried anyway.
     async fn ask_once(&self) -> Result<ProbeCost, QueryFailed> {
-        let request = Request { messages: vec![Message::new(Role::User, "Reply with: ok")], ..Request::default() };
-        let chat = wire::request(&self.settings.target, &request);
+        let request = Request { messages: vec![Message::new(Role::User, SHORT_QUESTION)], ..Request::default() };
+        let chat = wire::request(&self.settings.target, &request, false);
         let options = ChatOptions::default().with_max_tokens(REPLY);
         let answer = self.ask(&request, chat, &options, None).await;
         let mut answer = answer.map(ClassifiedReply::into_reply);
@@ -254,8 +253,7 @@ fn denies(status: u16, body: &str, model: &str) -> bool {
 /// Returns host and port of an HTTP address.
 fn address(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = rest.split(['/', '#']).next()?;
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let port = if scheme == "https" { 443 } else { 80 };
     Some(if has_port { host.to_owned() } else { format!("{host}:{port}") })

@@ -1,19 +1,23 @@
 //! A model that a provider serves over HTTP: its address, retries, limits on the length of replies, and its price.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
+use genai::adapter::AdapterKind;
 use genai::chat::ChatOptions;
 use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
 use genai::{Client, ServiceTarget, WebConfig};
+use serde_json::json;
 
 use super::capacity::{Capacity, Lesson};
-use super::failure::FailedTry;
+use super::failure::{FailedTry, next_wait};
 use super::features::ModelTarget;
 use super::finish::{CONTEXT_FULL, ClassifiedReply};
 use super::price::Price;
 use super::quote::{Quote, tokens_read};
+use super::reasoning::{self, ReasoningField};
 use super::{
     Message, Model, ModelError, Pieces, ProbeCost, QueryFailed, Reply, Request, Role, Usage, extra, thinking, wire,
 };
@@ -27,6 +31,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of different limits that are tried for the length of one reply.
 const MOST_BOUNDS: u32 = 6;
+
+/// A question that every model answers in a few tokens, to find out whether the model can be used.
+pub(super) const SHORT_QUESTION: &str = "Reply with: ok";
 
 /// Maximum number of times that a paused reply is continued.
 const MOST_PAUSES: u32 = 16;
@@ -62,6 +69,12 @@ pub(super) struct Provider {
     pub(super) client: Client,
     /// Known limits on the length of replies and conversations.
     pub(super) capacity: Capacity,
+    /// How the server takes back its reasoning.
+    pub(super) reasoning: ReasoningField,
+    /// Whether the model's chat template opens the reasoning, so that it looks like text until the closing tag arrives.
+    pub(super) opens_reasoning: AtomicBool,
+    /// Whether the model has answered any call.
+    pub(super) answered: AtomicBool,
 }
 
 impl Provider {
@@ -83,12 +96,19 @@ impl Provider {
             .build()
             .map_err(|error| Error::new(FailureKind::Machine, "failed to set up the network client").because(error))?;
         let capacity = Capacity::new(&settings.target, settings.context, settings.output);
-        Ok(Self { settings, client, capacity })
+        Ok(Self {
+            settings,
+            client,
+            capacity,
+            reasoning: ReasoningField::default(),
+            opens_reasoning: AtomicBool::new(false),
+            answered: AtomicBool::new(false),
+        })
     }
 
     /// Asks for a reply. If the provider pauses the reply, asks for the rest until the reply is complete.
     async fn ask_to_the_end(&self, request: &Request, pieces: Option<&Pieces>) -> Result<Reply, FailedTry> {
-        let mut whole = match self.ask_bounded(request, pieces).await? {
+        let mut whole = match self.ask_settled(request, pieces).await? {
             ClassifiedReply::Whole(reply) => return Ok(reply),
             ClassifiedReply::Paused(reply) => reply,
         };
@@ -100,7 +120,7 @@ impl Provider {
                 thoughts: whole.thoughts.clone(),
                 ..Message::new(Role::Assistant, whole.text.clone())
             });
-            let ending = self.ask_bounded(&request, pieces).await;
+            let ending = self.ask_settled(&request, pieces).await;
             request.messages.pop();
             let (more, is_paused) = match ending {
                 Ok(ClassifiedReply::Whole(reply)) => (reply, false),
@@ -116,6 +136,40 @@ impl Provider {
             }
         }
         Ok(whole)
+    }
+
+    /// Asks for a reply. If the server refuses and leaves in doubt whether it refuses only this conversation, finds
+    /// out: if no call has been answered so far, asks a short question with the same settings. The error is
+    /// [`ModelError::Denied`] only if this question is refused, too.
+    async fn ask_settled(&self, request: &Request, pieces: Option<&Pieces>) -> Result<ClassifiedReply, FailedTry> {
+        let mut failure = match self.ask_bounded(request, pieces).await {
+            Err(failure) if failure.doubtful => failure,
+            outcome => return outcome,
+        };
+        if !self.answered.load(Ordering::Relaxed) {
+            let question = Request {
+                messages: vec![Message::new(Role::User, SHORT_QUESTION)],
+                tools: request.tools.clone(),
+                sampling: request.sampling.clone(),
+                one_call: request.one_call,
+                affordable: request.affordable,
+                ..Request::default()
+            };
+            match self.ask_bounded(&question, None).await {
+                Ok(answer) => failure.usage += answer.into_reply().usage,
+                Err(mut other) => {
+                    failure.usage += other.usage;
+                    // A failure of the infrastructure leaves the doubt, so the call counts as lost.
+                    let is_lost = matches!(other.error, ModelError::Unavailable(_));
+                    other.usage = failure.usage;
+                    return Err(if is_lost { other } else { failure });
+                }
+            }
+        }
+        if let ModelError::Denied(what) = failure.error {
+            failure.error = ModelError::Rejected(what);
+        }
+        Err(failure)
     }
 
     /// Asks for a reply whose length is limited by the model's capacity and the remaining money. If the server refuses
@@ -134,13 +188,13 @@ impl Provider {
             options.max_tokens = bound;
             thinking::fit(target, &mut options);
             extra::complete(target, &mut options);
-            let mut outcome = self.ask_patiently(request, &options, pieces).await;
+            let mut outcome = self.ask_with_reasoning(request, &options, pieces).await;
             match &mut outcome {
                 Ok(ClassifiedReply::Whole(reply) | ClassifiedReply::Paused(reply)) => {
                     if let Some(refused) = perhaps {
                         self.capacity.takes_no(refused);
                     }
-                    reply.usage += charged;
+                    reply.add_failed(charged);
                     return outcome;
                 }
                 Err(failure) => failure.usage += charged,
@@ -193,12 +247,51 @@ impl Provider {
         })
     }
 
+    /// Asks for a reply to a conversation that may contain reasoning of earlier replies. If the server refuses
+    /// reasoning, asks again without it, and remembers this.
+    async fn ask_with_reasoning(
+        &self,
+        request: &Request,
+        options: &ChatOptions,
+        pieces: Option<&Pieces>,
+    ) -> Result<ClassifiedReply, FailedTry> {
+        let target = &self.settings.target;
+        let field = self.reasoning.name();
+        let has_reasoning = field.is_some()
+            && target.kind == AdapterKind::OpenAI
+            && request.messages.iter().any(|message| !message.thoughts.is_empty());
+        if !has_reasoning {
+            return self.ask_patiently(request, options, pieces, false).await;
+        }
+        let mut with_field = options.clone();
+        if let Some(messages) = reasoning::messages_with(field, wire::request(target, request, true).messages) {
+            let extra = with_field.extra_body.get_or_insert_with(|| json!({}));
+            extra["messages"] = messages;
+        }
+        let mut outcome = self.ask_patiently(request, &with_field, pieces, true).await;
+        if let Err(failure) = &outcome
+            && refuses_reasoning(failure)
+        {
+            let charged = failure.usage;
+            outcome = self.ask_patiently(request, options, pieces, false).await;
+            match &mut outcome {
+                Ok(ClassifiedReply::Whole(reply) | ClassifiedReply::Paused(reply)) => {
+                    self.reasoning.give_up();
+                    reply.add_failed(charged);
+                }
+                Err(failure) => failure.usage += charged,
+            }
+        }
+        outcome
+    }
+
     /// Tries until there is a reply, no tries are left, or a retry cannot help.
     async fn ask_patiently(
         &self,
         request: &Request,
         options: &ChatOptions,
         pieces: Option<&Pieces>,
+        sends_reasoning: bool,
     ) -> Result<ClassifiedReply, FailedTry> {
         let settings = &self.settings;
         let waits = ExponentialBuilder::new()
@@ -209,15 +302,16 @@ impl Provider {
         let mut tries: u32 = 1;
         let mut charged = Usage::default();
         let mut unknown: u32 = 0;
+        let begun = Instant::now();
         let outcome = (|| {
             // Convert the conversation to `genai`'s types anew for each try: `genai` consumes it, and a copy kept for
             // later tries would take memory during the whole call.
-            self.ask(request, wire::request(&settings.target, request), options, pieces)
+            self.ask(request, wire::request(&settings.target, request, sends_reasoning), options, pieces)
         })
         .retry(waits)
         .sleep(tokio::time::sleep)
         .when(|failure| failure.retry)
-        .adjust(|failure, wait| wait.map(|wait| failure.wait.unwrap_or(wait)))
+        .adjust(|failure, wait| next_wait(failure.wait, wait, begun.elapsed()).filter(|_| settings.retries > 0))
         .notify(|failure, _| {
             tries += 1;
             charged += failure.usage;
@@ -228,10 +322,10 @@ impl Provider {
             Ok(mut ending) => {
                 let (ClassifiedReply::Whole(reply) | ClassifiedReply::Paused(reply)) = &mut ending;
                 self.capacity.counted(request, &reply.usage);
-                if (reply.estimated || told_nothing(&reply.usage)) && !settings.price.is_free() {
+                if reply.estimated || told_nothing(&reply.usage) {
                     estimate(request, reply);
                 }
-                reply.usage += charged;
+                reply.add_failed(charged);
                 Ok(ending)
             }
             Err(mut failure) => {
@@ -292,12 +386,14 @@ impl Model for Provider {
         self.priced(self.ask_to_the_end(request, None).await)
     }
 
-    /// Streams the reply, except in two cases. A user's server whose model has a price is asked for the whole reply,
+    /// Streams the reply, except in three cases. A user's server whose model has a price is asked for the whole reply,
     /// because not every server counts the tokens of a stream. If token ids are wanted, the whole reply is requested,
-    /// too, because some servers lose token ids in streams.
+    /// too, because some servers lose token ids in streams. The third case is reasoning without an opening tag, which
+    /// would be streamed as text.
     async fn stream(&self, request: &Request, pieces: &Pieces) -> Result<Reply, QueryFailed> {
         let counts = self.settings.base_url.is_none() || self.settings.price.is_free();
-        let streams = counts && !self.settings.target.features.tokens;
+        let is_clear = !self.settings.target.features.tokens && !self.opens_reasoning.load(Ordering::Relaxed);
+        let streams = counts && is_clear;
         self.priced(self.ask_to_the_end(request, streams.then_some(pieces)).await)
     }
 }
@@ -318,6 +414,14 @@ impl Provider {
             Ok(reply) => Ok(Reply { cost, ..reply }),
             Err(failure) => Err(QueryFailed { error: failure.error, usage, cost }),
         }
+    }
+}
+
+/// Whether a refusal names a field with reasoning: servers with a strict schema refuse fields that they do not know.
+fn refuses_reasoning(failure: &FailedTry) -> bool {
+    match &failure.error {
+        ModelError::Rejected(what) | ModelError::Denied(what) => what.to_lowercase().contains("reasoning"),
+        _ => false,
     }
 }
 

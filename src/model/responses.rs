@@ -11,7 +11,7 @@ use genai::chat::{ChatFrameSink, ChatOptions, FrameCtx, RawFrameRef, StopReason}
 use serde_json::{Map, Value, json};
 
 use super::features::ModelTarget;
-use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, message_text};
+use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, message_text, wire};
 
 /// Adds to a request what `genai` does not support: the conversation as items, and the option to get encrypted
 /// reasoning. Removes a temperature that the model does not accept.
@@ -107,8 +107,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
                 }
             }
             "function_call" => {
-                let written = text("arguments");
-                let arguments = if written.trim().is_empty() { json!({}) } else { parsed(written) };
+                let arguments = wire::written_arguments(text("arguments"));
                 reply.tool_calls.push(ToolCall { id: text("call_id").into(), name: text("name").into(), arguments });
             }
             _ => {}
@@ -117,10 +116,6 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
     reply.text = texts.concat();
     reply.reasoning = Some(thoughts.join("\n\n")).filter(|text| !text.is_empty());
     Some(reply)
-}
-
-fn parsed(written: &str) -> Value {
-    serde_json::from_str(written).unwrap_or_else(|_| Value::String(written.to_owned()))
 }
 
 fn texts_of<'a>(item: &'a Value, field: &str) -> Vec<&'a str> {

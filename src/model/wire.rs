@@ -22,8 +22,9 @@ use crate::files::hex;
 /// Mask for the seed that is sent: the narrowest field, Gemini's, is a signed 32-bit integer.
 const SEED_BITS: u64 = 0x7fff_ffff;
 
-/// Converts the conversation and the tools of a request.
-pub(super) fn request(target: &ModelTarget, request: &Request) -> ChatRequest {
+/// Converts the conversation and the tools of a request. `sends_reasoning` is whether an OpenAI-compatible server gets
+/// its earlier reasoning back.
+pub(super) fn request(target: &ModelTarget, request: &Request, sends_reasoning: bool) -> ChatRequest {
     let kind = target.kind;
     // Gemini identifies a result by its function's name, the other providers by the call's id.
     let names: HashMap<&str, &str> = request
@@ -39,12 +40,12 @@ pub(super) fn request(target: &ModelTarget, request: &Request) -> ChatRequest {
         // Anthropic wants the results of all calls in one message ("Parallel tool use" in its documentation).
         match messages.last_mut() {
             Some(last) if kind == AdapterKind::Anthropic && last.role == ChatRole::Tool && is_result(said) => {
-                for part in message(target, said, &names).content {
+                for part in message(target, said, &names, sends_reasoning).content {
                     last.content.push(part);
                 }
             }
             _ => {
-                messages.push(message(target, said, &names));
+                messages.push(message(target, said, &names, sends_reasoning));
                 messages.extend(pictures_apart(target, said));
             }
         }
@@ -90,7 +91,7 @@ fn is_result(message: &Message) -> bool {
     message.role == Role::Tool && message.tool_call_id.is_some()
 }
 
-fn message(target: &ModelTarget, message: &Message, names: &HashMap<&str, &str>) -> ChatMessage {
+fn message(target: &ModelTarget, message: &Message, names: &HashMap<&str, &str>, sends_reasoning: bool) -> ChatMessage {
     let text = message_text::text(target, message);
     match (message.role, &message.tool_call_id) {
         (Role::System, _) => ChatMessage::system(text),
@@ -111,7 +112,10 @@ fn message(target: &ModelTarget, message: &Message, names: &HashMap<&str, &str>)
         }
         (Role::User | Role::Tool, _) => ChatMessage::user(text),
         (Role::Assistant, _) => {
-            let mut parts = sent_thoughts(target.kind, message);
+            let mut parts = match target.kind {
+                AdapterKind::OpenAI if !sends_reasoning => Vec::new(),
+                kind => sent_thoughts(kind, message),
+            };
             if message.tool_calls.is_empty() || !message.content.trim().is_empty() {
                 parts.push(ContentPart::from_text(text));
             }
@@ -155,7 +159,8 @@ fn pictures_apart(target: &ModelTarget, message: &Message) -> Option<ChatMessage
 fn sent_thoughts(kind: AdapterKind, message: &Message) -> Vec<ContentPart> {
     let part = |thought: &Thought| match (kind, thought) {
         // Servers that send reasoning with a call want the reasoning back with the call's result. With other replies,
-        // the reasoning is useless, and some servers refuse it.
+        // the reasoning is useless, and some servers refuse it. [`super::reasoning`] moves it to another field if the
+        // server uses another one.
         (AdapterKind::OpenAI, Thought::Text(text)) if !message.tool_calls.is_empty() => {
             Some(ContentPart::ReasoningContent(text.clone()))
         }
@@ -191,7 +196,7 @@ fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
 /// model's name for the effort and cut it off.
 pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, Vec<String>) {
     let sampling = &request.sampling;
-    let mut options = ChatOptions::default().with_capture_raw_body(true).with_normalize_reasoning_content(true);
+    let mut options = ChatOptions::default().with_capture_raw_body(true);
     options.temperature = sampling.temperature;
     // The Responses API does not take a seed.
     options.seed = sampling.seed.map(|seed| seed & SEED_BITS).filter(|_| target.kind != AdapterKind::OpenAIResp);
@@ -255,13 +260,15 @@ pub(super) fn reply(kind: AdapterKind, response: ChatResponse) -> Reply {
     Reply { text: texts.join("\n\n"), ..reply }
 }
 
-/// Adapts options to a stream, so that `genai` returns usage, content and tool calls at the stream's end.
+/// Adapts options to a stream, so that `genai` returns usage, content and tool calls at the stream's end. Only tool
+/// calls of OpenAI's protocol are assembled by [`super::streamed_calls`].
 ///
 /// The caller collects the text of thoughts while it reads the stream, because letting `genai` capture it would also
 /// make Gemini send thoughts. Only Anthropic's thoughts are captured, because their signatures cannot be read in
 /// another way.
 pub(super) fn streaming(kind: AdapterKind, options: &ChatOptions) -> ChatOptions {
-    let options = options.clone().with_capture_usage(true).with_capture_content(true).with_capture_tool_calls(true);
+    let options = options.clone().with_capture_usage(true).with_capture_content(true);
+    let options = options.with_capture_tool_calls(kind != AdapterKind::OpenAI);
     if kind == AdapterKind::Anthropic { options.with_capture_reasoning_content(true) } else { options }
 }
 
@@ -281,7 +288,7 @@ fn parts(
     tokens: &genai::chat::Usage,
 ) -> (Vec<String>, Reply) {
     let reasoning = reasoning.filter(|text| !text.is_empty());
-    let mut reply = Reply { reasoning, usage: usage(tokens), ..Reply::default() };
+    let mut reply = Reply { reasoning, usage: usage(kind, tokens), ..Reply::default() };
     let mut texts = Vec::new();
     if kind == AdapterKind::OpenAI {
         reply.thoughts.extend(reply.reasoning.clone().map(Thought::Text));
@@ -330,18 +337,36 @@ fn own_signatures(kind: AdapterKind, call: &GenaiToolCall, thoughts: &mut Vec<Th
 }
 
 /// Converts token counts to the conventions of [`Usage`].
-fn usage(usage: &genai::chat::Usage) -> Usage {
+fn usage(kind: AdapterKind, usage: &genai::chat::Usage) -> Usage {
     let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
     let input = usage.prompt_tokens_details.as_ref();
     let reasoning = count(usage.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens));
+    let (read, completion) = (count(usage.prompt_tokens), count(usage.completion_tokens));
+    let total = if kind == AdapterKind::OpenAI { count(usage.total_tokens) } else { 0 };
     Usage {
-        input: count(usage.prompt_tokens),
+        input: read,
         cached: count(input.and_then(|details| details.cached_tokens)),
         cache_written: count(input.and_then(|details| details.cache_creation_tokens)),
         // For a reply that contains only thoughts, Gemini does not state the total number of tokens written.
-        output: count(usage.completion_tokens).max(reasoning),
+        output: written(read, completion, total).max(reasoning),
         reasoning,
     }
+}
+
+/// Returns the tokens written, by the counts of a chat completion. xAI and Gemini leave thoughts out of the
+/// completion's tokens, but not out of the total.
+fn written(read: u64, completion: u64, total: u64) -> u64 {
+    let rest = if read > 0 { total.saturating_sub(read) } else { 0 };
+    if rest <= MOST_WRITTEN { completion.max(rest) } else { completion }
+}
+
+/// Reads a tool call's arguments; a JSON string if the model did not write valid JSON. A call without arguments gets an
+/// empty object.
+pub(super) fn written_arguments(written: &str) -> Value {
+    if written.trim().is_empty() {
+        return json!({});
+    }
+    serde_json::from_str(written).unwrap_or_else(|_| Value::String(written.to_owned()))
 }
 
 /// Reads an OpenAI reply that `genai` refuses because a tool call's arguments are not JSON, or its id or type is
@@ -352,9 +377,7 @@ pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
     let calls = message.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let tool_calls = calls.iter().map(|call| {
         let arguments = match call.pointer("/function/arguments") {
-            Some(Value::String(written)) => {
-                serde_json::from_str(written).unwrap_or_else(|_| Value::String(written.clone()))
-            }
+            Some(Value::String(written)) => written_arguments(written),
             Some(Value::Null) | None => json!({}),
             Some(other) => other.clone(),
         };
@@ -413,7 +436,7 @@ pub(super) fn reported_usage(body: &Value) -> Usage {
         input: count("/usage/prompt_tokens"),
         cached: count("/usage/prompt_tokens_details/cached_tokens"),
         cache_written: count("/usage/prompt_tokens_details/cache_write_tokens"),
-        output: count("/usage/completion_tokens"),
+        output: written(count("/usage/prompt_tokens"), count("/usage/completion_tokens"), count("/usage/total_tokens")),
         reasoning: count("/usage/completion_tokens_details/reasoning_tokens"),
     }
 }

@@ -14,6 +14,9 @@ use crate::agent::{End, LiveUsage};
 use crate::error::{Error, FailureKind, Result};
 use crate::sample::Sample;
 
+/// Tolerance for rounding errors in sums of dollars.
+pub(super) const ROUNDING: f64 = 1e-9;
+
 /// How a session of a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOutcome {
@@ -187,7 +190,7 @@ impl<K: FnMut(&[&AttemptRecord]) -> Result<()>> AttemptQueue for LocalQueue<K> {
     }
 
     fn afford(&mut self, committed: f64, more: f64) -> Result<Affordability> {
-        let fits = self.max_cost.is_none_or(|most| committed + more <= most);
+        let fits = self.max_cost.is_none_or(|most| committed + more <= most + ROUNDING);
         Ok(if fits { Affordability::Fits } else { Affordability::Short })
     }
 

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use super::excerpt::excerpt;
 use super::vote::{Vote, VoteOutcome, Votes};
 use super::{Candidate, Question, Verifier, VerifierChoice};
+use crate::agent::protocol::is_only_thoughts;
 use crate::error::{Error, FailureKind, Result};
 use crate::model::ask::Caller;
 use crate::model::ledger::PayerLedger;
@@ -55,10 +56,12 @@ impl ByModel {
         let places = shuffled(distinct.len(), &question.sample, order);
         let shown: Vec<&Candidate> = places.iter().map(|&place| distinct[place]).collect();
         let mut messages = vec![Message::new(Role::User, prompt(question, &shown))];
+        // Reasoning models get more tokens, because their reasoning counts as output.
+        let mut most = Some(if self.model.reasons() { 16_384 } else { 1024 });
         for ask in 0..=SECOND_ASKS {
             let vote = match votes.earlier(order, ask) {
                 Some(vote) => vote,
-                None => self.ask(&messages, &shown, order, ask, votes).await?,
+                None => self.ask(&messages, most, &shown, order, ask, votes).await?,
             };
             spent.usage += vote.usage;
             spent.cost += vote.cost;
@@ -81,6 +84,12 @@ impl ByModel {
                     "That names no implementation.".to_owned()
                 }
             };
+            // Servers do not say whether their models reason. If thoughts took all tokens, repeat the question without
+            // the limit.
+            if is_only_thoughts(&vote.said) {
+                most = None;
+                continue;
+            }
             let last = label(shown.len() - 1);
             messages.push(Message::new(Role::Assistant, vote.said));
             messages.push(Message::new(
@@ -98,6 +107,7 @@ impl ByModel {
     async fn ask(
         &self,
         messages: &[Message],
+        most: Option<u32>,
         shown: &[&Candidate],
         order: u32,
         ask: u32,
@@ -107,11 +117,10 @@ impl ByModel {
             messages: messages.to_vec(),
             tools: Cow::default(),
             sampling: Sampling {
-                // Reasoning models accept no other temperature than their default. They get more tokens, because their
-                // reasoning counts as output.
+                // Reasoning models accept no other temperature than their default.
                 temperature: (!self.model.reasons()).then_some(0.0),
                 seed: Some(u64::from(order)),
-                max_tokens: Some(if self.model.reasons() { 16_384 } else { 1024 }),
+                max_tokens: most,
                 ..Sampling::default()
             },
             ..Request::default()
@@ -292,6 +301,51 @@ fn choice_word(reply: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A model whose thoughts use up the tokens of every reply that has a limit.
+    struct ThinkingModel(&'static str);
+
+    #[async_trait]
+    impl Model for ThinkingModel {
+        fn name(&self) -> &'static str {
+            "thinking"
+        }
+
+        async fn query(&self, request: &Request) -> std::result::Result<Reply, QueryFailed> {
+            assert_eq!(request.messages.len(), 1, "the question is repeated as it was");
+            let is_cut = request.sampling.max_tokens.is_some();
+            let text = if is_cut { self.0 } else { "{\"choice\": \"A\"}" };
+            Ok(Reply { text: text.to_owned(), cut: is_cut, cost: 0.5, ..Reply::default() })
+        }
+    }
+
+    struct NoVotes;
+
+    impl Votes for NoVotes {
+        fn earlier(&self, _: u32, _: u32) -> Option<Vote> {
+            None
+        }
+
+        fn allow(&self, _: &Quote) -> Result<Option<u32>> {
+            Ok(None)
+        }
+
+        fn keep(&self, _: &Vote) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_model_whose_thoughts_use_up_its_tokens_is_asked_again_without_a_limit() {
+        let candidates =
+            [0, 1].map(|attempt| Candidate { attempt, patch: attempt.to_string(), ..Candidate::default() });
+        for starved in ["", "<think>\nThe first one"] {
+            let verifier = ByModel::new(Arc::new(ThinkingModel(starved)), 2);
+            let choice = verifier.choose(&Question::default(), &candidates, &NoVotes).await.unwrap();
+            assert!(choice.reason.starts_with("1 of 2 votes") && choice.unreadable == 2, "{choice:?}");
+            assert!((choice.cost - 2.0).abs() < 1e-12, "both calls of both votes are paid for: {choice:?}");
+        }
+    }
 
     #[test]
     fn the_last_choice_in_a_reply_counts_and_a_letter_without_a_candidate_is_unknown() {

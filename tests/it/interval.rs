@@ -42,6 +42,12 @@ fn an_experiment_that_varies_on_purpose_is_compared_with_all_repeats_of_gold() {
     let mean = results["means"]["repeats"][0]["geometric"].clone();
     let centre = results["means"]["result"]["arithmetic"].as_f64().unwrap();
     lab.ok(&["check", "tiny"]);
+    // The repo has changed since the dependency matrix was measured.
+    let refused = lab.fails(3, &["run", "--sample", "tiny_0", "--agent", "gold"]);
+    assert!(refused.contains("the repo has changed since the dependency matrix was measured"), "{refused}");
+    // `verify` traces the experiment, masks functions and runs with two threads. All of these respect the tolerance,
+    // too.
+    lab.ok(&["verify", "tiny", "--no-mutants"]);
 
     lab.ok(&["run", "--sample", "tiny_0", "-k", "3", "--agent", "gold", "--agent", "noop", "--name", "r"]);
     let (mut errors, mut passed) = (Vec::new(), 0);
@@ -60,9 +66,6 @@ fn an_experiment_that_varies_on_purpose_is_compared_with_all_repeats_of_gold() {
     assert_eq!(passed, 3);
     let checked = lab.ok(&["gold", "tiny", "--check"]).stdout;
     assert!(checked.contains("stochastic"), "{checked}");
-    // `verify` traces the experiment, masks functions and runs with two threads. All of these respect the tolerance,
-    // too.
-    lab.ok(&["verify", "tiny", "--no-mutants"]);
 
     // The unchanged code fails if its results differ from gold's distribution: here, gold is tripled.
     let far = json!({"arithmetic": 3.0 * centre, "geometric": mean});

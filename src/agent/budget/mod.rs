@@ -46,6 +46,8 @@ pub struct Budget {
     /// Totals of steps, time, money and tokens that the attempt may reach at present. Equal to `limits` unless
     /// [`Self::share`] has allowed only a share of the limits.
     until: Limits,
+    /// The current share of `limits`; all of them unless [`Self::share`] has divided them.
+    share: Limits,
     /// Steps so far.
     pub steps: u32,
     /// Model calls so far, including failed calls and calls made by tools.
@@ -80,6 +82,7 @@ impl Budget {
         Self {
             limits,
             until: limits,
+            share: limits,
             steps: 0,
             calls: 0,
             cached_replies: 0,
@@ -142,6 +145,7 @@ impl Budget {
             cost: whole.cost / f64::from(parts),
             tokens: whole.tokens.map(|tokens| tokens / u64::from(parts)),
         };
+        self.share = share;
         self.until = Limits {
             steps: whole.steps.min(self.steps.saturating_add(share.steps)),
             seconds: whole.seconds.min(self.tool_time.as_secs_f64() + share.seconds),
@@ -264,18 +268,18 @@ impl Budget {
     }
 
     /// Returns the limit that makes the next step the last one, if any: the time is used up, one step is left, or money
-    /// or tokens may not be enough for two more steps (less than a tenth is left, or less than twice the last step's
-    /// cost).
+    /// or tokens may not be enough for two more steps (less than a tenth of the current share is left, or less than
+    /// twice the last step's cost).
     #[must_use]
     pub fn last_step(&self) -> Option<End> {
         let (last_cost, last_tokens) = self.last;
         let money_left = self.until.cost - self.cost;
         if self.time_left().is_zero() {
             Some(End::TimeLimit)
-        } else if self.cost > 0.0 && money_left < (self.limits.cost / 10.0).max(2.0 * last_cost) {
+        } else if self.cost > 0.0 && money_left < (self.share.cost / 10.0).max(2.0 * last_cost) {
             Some(End::CostLimit)
-        } else if self.until.tokens.is_some_and(|most| {
-            self.tokens() > 0 && most.saturating_sub(self.tokens()) < (most / 10).max(last_tokens.saturating_mul(2))
+        } else if self.until.tokens.zip(self.share.tokens).is_some_and(|(most, share)| {
+            self.tokens() > 0 && most.saturating_sub(self.tokens()) < (share / 10).max(last_tokens.saturating_mul(2))
         }) {
             Some(End::TokenLimit)
         } else if self.steps_left() == 1 {
@@ -334,6 +338,28 @@ mod tests {
         assert_eq!(spent(tokens, 0.0, 300).last_step(), None);
         assert_eq!(spent(tokens, 0.0, 340).last_step(), Some(End::TokenLimit));
         assert_eq!(spent(tokens, 0.0, 1000).no_step_left(), Some(End::TokenLimit));
+    }
+
+    #[test]
+    fn the_last_step_of_a_share_is_measured_by_the_share() {
+        let limits = Limits { steps: 100, cost: 1.0, tokens: Some(100_000), ..Limits::default() };
+        let mut budget = Budget::new(limits);
+        let usage = Usage { input: 100, ..Usage::default() };
+        let reply = Reply { usage, cost: 0.001, ..Reply::default() };
+        for share in 0..10 {
+            budget.share(10);
+            for step in 0..10 {
+                let expected = (step == 9).then_some(End::StepLimit);
+                assert_eq!(budget.last_step(), expected, "step {step} of share {share}");
+                budget.charge_reply(&reply, Duration::ZERO);
+            }
+        }
+        // A share of $0.1 has less than a tenth left after $0.091.
+        let mut budget = Budget::new(limits);
+        budget.share(10);
+        budget.charge_reply(&Reply { cost: 0.091, ..Reply::default() }, Duration::ZERO);
+        budget.charge_reply(&Reply::default(), Duration::ZERO);
+        assert_eq!(budget.last_step(), Some(End::CostLimit));
     }
 
     #[test]

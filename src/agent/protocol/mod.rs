@@ -1,4 +1,4 @@
-//! Finds the tool calls of a reply: those that the provider reports, or JSON in the text.
+//! Finds the tool calls of a reply: those that the provider reports, or tags or JSON in the text.
 //!
 //! The functions are pure and tolerant of what small local models write: a call in a code fence, between tags or bare,
 //! with keys other than `name` and `arguments`, with the arguments as a JSON text, or with raw line breaks inside
@@ -35,8 +35,16 @@ pub struct ParsedCall {
     pub arguments: Result<Map<String, Value>, String>,
 }
 
-/// Maximum bytes that the search for objects scans in total, so that deeply nested braces cannot take minutes.
+/// Maximum bytes that the search for objects or tags scans in total, so that deeply nested braces cannot take minutes.
 const SEARCH: usize = 8 << 20;
+
+/// Beginning and end of a call that is written with tags, as by Qwen3-Coder:
+/// `<function=NAME><parameter=KEY>VALUE</parameter></function>`.
+const FUNCTION: (&str, &str) = ("<function=", "</function>");
+const PARAMETER: (&str, &str) = ("<parameter=", "</parameter>");
+
+/// Tags around a call, of which the first pair contains JSON or the second pair.
+const CALL_TAGS: [(&str, &str); 2] = [("<tool_call>", "</tool_call>"), FUNCTION];
 
 const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENTS: [&str; 4] = ["arguments", "args", "parameters", "input"];
@@ -48,9 +56,12 @@ const ARGUMENTS: [&str; 4] = ["arguments", "args", "parameters", "input"];
 /// If the reply contains no call, returns the reason, as a text to show to the model.
 pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) -> Result<Vec<ParsedCall>, String> {
     if !tool_calls.is_empty() {
-        return Ok(tool_calls.iter().map(provided).collect());
+        return Ok(tool_calls.iter().map(|call| provided(call, known)).collect());
     }
-    let mut found = Vec::new();
+    let mut found = tagged(text, known);
+    if !found.is_empty() {
+        return Ok(found);
+    }
     let mut trouble = None;
     let mut looked_at = 0;
     let mut from = 0;
@@ -83,13 +94,93 @@ pub fn calls(text: &str, tool_calls: &[ToolCall], known: &dyn Fn(&str) -> bool) 
         (false, _) => Ok(found),
         (true, Some(trouble)) => Err(format!("the tool call is not valid JSON: {trouble}")),
         (true, None) if text.trim().is_empty() => Err("the reply was empty".to_owned()),
+        (true, None) if text.contains(FUNCTION.0) => {
+            Err(format!("a tag `{}...>` or a tag in it is not closed", FUNCTION.0))
+        }
         (true, None) => Err("the reply has no tool call".to_owned()),
     }
 }
 
 /// Converts a call that the provider reports.
-fn provided(call: &ToolCall) -> ParsedCall {
-    ParsedCall { id: Some(call.id.clone()), name: call.name.clone(), arguments: object(&call.arguments) }
+fn provided(call: &ToolCall, known: &dyn Fn(&str) -> bool) -> ParsedCall {
+    let name = meant(&call.name, known).unwrap_or_else(|| call.name.clone());
+    ParsedCall { id: Some(call.id.clone()), name, arguments: object(&call.arguments) }
+}
+
+/// Returns the complete calls of a text that are written as [`FUNCTION`] tags. All their arguments are texts.
+fn tagged(text: &str, known: &dyn Fn(&str) -> bool) -> Vec<ParsedCall> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    let mut looked_at = 0;
+    while let Some((_, begun)) = rest.split_once(FUNCTION.0).filter(|_| looked_at <= SEARCH) {
+        rest = begun;
+        match tagged_call(begun, known) {
+            Some((call, after)) => {
+                found.push(call);
+                rest = after;
+            }
+            None => looked_at += begun.len(),
+        }
+    }
+    found
+}
+
+/// Reads a call from the text after its opening `<function=`. Also returns the text after the call. A value may
+/// contain any text except the tag that closes it.
+fn tagged_call<'a>(text: &'a str, known: &dyn Fn(&str) -> bool) -> Option<(ParsedCall, &'a str)> {
+    let (name, mut rest) = text.split_once('>')?;
+    let name = meant(name, known).unwrap_or_else(|| name.trim().to_owned());
+    let mut arguments = Map::new();
+    loop {
+        rest = rest.trim_start();
+        if let Some(after) = rest.strip_prefix(FUNCTION.1) {
+            return Some((ParsedCall { id: None, name, arguments: Ok(arguments) }, after));
+        }
+        let (key, begun) = rest.strip_prefix(PARAMETER.0)?.split_once('>')?;
+        let (value, after) = begun.split_once(PARAMETER.1)?;
+        // The tags are on lines of their own if the value has several lines.
+        let value = value.strip_prefix('\n').unwrap_or(value);
+        let value = value.strip_suffix('\n').unwrap_or(value);
+        arguments.insert(key.trim().to_owned(), Value::from(value));
+        rest = after;
+    }
+}
+
+/// Returns the tagged call with which a model's thoughts end. Some servers leave a call in the thoughts, because the
+/// model did not close them before the call. A call with text after it may be a draft and does not count.
+#[must_use]
+pub fn call_after_thoughts(thoughts: &str) -> Option<&str> {
+    let thoughts = thoughts.trim_end();
+    let (begin, _) = CALL_TAGS.iter().find(|(_, end)| thoughts.ends_with(end))?;
+    Some(&thoughts[thoughts.rfind(begin)?..])
+}
+
+/// Whether the text of a reply contains nothing after the model's thoughts, so that the model has not answered. Without
+/// a parser for thoughts, servers report them as part of the text.
+#[must_use]
+pub fn is_only_thoughts(text: &str) -> bool {
+    let text = text.trim();
+    text.is_empty() || text.starts_with("<think>") && (!text.contains("</think>") || text.ends_with("</think>"))
+}
+
+/// Converts the arguments that are texts although the tool's schema demands another type, such as the number `"20"`.
+pub fn convert_texts(arguments: &mut Map<String, Value>, parameters: &Value) {
+    for (name, value) in arguments {
+        if let (Some(schema), Value::String(text)) = (parameters["properties"].get(name.as_str()), &*value) {
+            *value = typed(schema, text);
+        }
+    }
+}
+
+/// Converts a value to the type that its schema demands, if possible.
+fn typed(schema: &Value, text: &str) -> Value {
+    let json = match schema["type"].as_str() {
+        Some("string") => return Value::from(text),
+        // Python's spelling of `true` and `false`.
+        Some("boolean") => text.trim().to_lowercase(),
+        _ => text.trim().to_owned(),
+    };
+    serde_json::from_str(&json).unwrap_or_else(|_| Value::from(text))
 }
 
 /// Returns a call's arguments as an object; parses them if they are a text. Missing arguments become an empty object.
@@ -132,10 +223,13 @@ fn misnamed(mut map: Map<String, Value>, known: &dyn Fn(&str) -> bool) -> Option
     Some(ParsedCall { id: None, name: meant(key, known)?, arguments: object(value) })
 }
 
-/// Returns the known tool that a name refers to. Small models write names as words, such as `Command line`.
+/// Returns the known tool that a name refers to. Small models write names as words, such as `Command line`; gpt-oss
+/// adds parts of its own syntax, as in `functions.command_line` and `command_line<|channel|>commentary`.
 fn meant(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
-    let plain = name.trim().to_lowercase().replace([' ', '-'], "_");
-    [name.to_owned(), plain].into_iter().find(|name| known(name))
+    let bare = name.split("<|").next().unwrap_or_default().trim();
+    let bare = bare.strip_prefix("functions.").unwrap_or(bare);
+    let plain = bare.to_lowercase().replace([' ', '-'], "_");
+    [name, bare, &plain].into_iter().find(|name| known(name)).map(str::to_owned)
 }
 
 /// Returns the position of the next possible JSON object: an opening brace followed by a quote or a closing brace.
@@ -283,6 +377,9 @@ mod tests {
             r#"{"name": "Command line", "arguments": {"command": "ls"}}"#,
             r#"{"command": "command_line", "arguments": {"command": "ls"}}"#,
             r#"{"command_line": {"command": "ls"}}"#,
+            "<tool_call>\n<function=command_line>\n<parameter=command>\nls\n</parameter>\n</function>\n</tool_call>",
+            "I look. <function=Command line><parameter=command>ls</parameter></function> Then I wait.",
+            r#"{"name": "functions.command_line", "arguments": {"command": "ls"}}"#,
             "for x in {1..3}; do { :; }; done {\"a\": {} {\"name\": \"command_line\", \"args\": {\"command\": \"ls\"}}",
         ] {
             assert_eq!(one(text), expected, "{text}");
@@ -331,6 +428,69 @@ mod tests {
     }
 
     #[test]
+    fn names_that_gpt_oss_writes_in_its_own_syntax_are_those_of_the_tools() {
+        let known = |name: &str| name == "list_files";
+        for written in
+            ["functions.list_files", "list_files<|channel|>commentary", "functions.list_files<|constrain|>json"]
+        {
+            let call = ToolCall { id: "7".into(), name: written.into(), arguments: json!({}) };
+            assert_eq!(calls("", &[call], &known).unwrap()[0].name, "list_files", "{written}");
+        }
+        let other = ToolCall { id: "7".into(), name: "functions.nope".into(), arguments: json!({}) };
+        assert_eq!(calls("", &[other], &known).unwrap()[0].name, "functions.nope");
+    }
+
+    #[test]
+    fn values_between_tags_keep_their_lines_and_may_contain_other_tags() {
+        let content =
+            "x = {\"name\": \"list_files\", \"arguments\": {}}\n\n  </function>\n<function=list_files></function>\n";
+        let text = format!(
+            "<function=write_file>\n<parameter=path>\na.py\n</parameter>\n<parameter=content>\n{content}\n\
+             </parameter>\n</function>\n<function=list_files>\n</function>"
+        );
+        let expected = [
+            ("write_file".to_owned(), json!({"path": "a.py", "content": content})),
+            ("list_files".to_owned(), json!({})),
+        ];
+        assert_eq!(read(&text).unwrap(), expected);
+        let open = read("<function=write_file>\n<parameter=path>\na.py\n</function>").unwrap_err();
+        assert_eq!(open, "a tag `<function=...>` or a tag in it is not closed");
+    }
+
+    #[test]
+    fn only_a_tagged_call_at_the_end_of_thoughts_counts() {
+        let json = r#"<tool_call>{"name": "list_files", "arguments": {}}</tool_call>"#;
+        let tags = "<function=list_files>\n</function>";
+        for call in [json, tags] {
+            let thoughts = format!("Perhaps {json} or {tags}? No.\n{call} \n");
+            assert_eq!(call_after_thoughts(&thoughts), Some(call));
+            assert_eq!(call_after_thoughts(&format!("{thoughts} I wait.")), None);
+        }
+        assert_eq!(call_after_thoughts(r#"I call {"name": "list_files", "arguments": {}}"#), None);
+        assert_eq!(call_after_thoughts("</tool_call>"), None);
+    }
+
+    #[test]
+    fn texts_are_converted_to_the_types_of_the_schema() {
+        let schema = json!({"properties": {
+            "line": {"type": "integer"},
+            "seconds": {"type": "number"},
+            "all": {"type": "boolean"},
+            "text": {"type": "string"},
+        }});
+        let mut arguments = Map::from_iter(
+            [("line", "1"), ("seconds", " 2.5"), ("all", "True"), ("text", "7"), ("other", "8")]
+                .map(|(name, text)| (name.to_owned(), json!(text))),
+        );
+        convert_texts(&mut arguments, &schema);
+        let expected = json!({"line": 1, "seconds": 2.5, "all": true, "text": "7", "other": "8"});
+        assert_eq!(Value::Object(arguments), expected);
+        let mut wrong = Map::from_iter([("line".to_owned(), json!("one"))]);
+        convert_texts(&mut wrong, &schema);
+        assert_eq!(wrong["line"], "one");
+    }
+
+    #[test]
     fn the_last_object_with_results_of_experiments_is_found_in_a_text() {
         let text = "First {\"Experiment 1\": {\"x\": 1}}.\n```json\n{\"experiment 1\": {\"x\": 2}}\n``` {\"a\": 1}";
         assert_eq!(results(text).as_deref(), Some(r#"{"experiment 1":{"x":2}}"#));
@@ -341,7 +501,9 @@ mod tests {
     fn deeply_nested_replies_are_parsed_within_seconds() {
         let now = || nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
         let begun = now();
-        for hostile in ["{\"a\":", "{\"", "{}", "{\"name\":{", "{\"a\":{\"b\":1},", "\"{\""] {
+        for hostile in
+            ["{\"a\":", "{\"", "{}", "{\"name\":{", "{\"a\":{\"b\":1},", "\"{\"", "<function=a><parameter=b>"]
+        {
             let long = hostile.repeat((1 << 20) / hostile.len());
             let _ = (read(&long), results(&long));
         }

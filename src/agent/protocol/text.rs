@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{ParsedCall, parse};
+use super::{ParsedCall, parse, typed};
 use crate::agent::tools::ToolSet;
 
 /// Labels of code fences with Python code.
@@ -29,7 +29,11 @@ struct Fence<'a> {
 /// # Errors
 /// If the reply contains no call, returns the reason, as a text to show to the model.
 pub fn calls(text: &str, tools: &ToolSet) -> Result<Vec<ParsedCall>, String> {
-    let mut found = Vec::new();
+    // Read tags first, because the value of a tagged call may contain fences.
+    let mut found = super::tagged(text, &|name| tools.get(name).is_some());
+    if !found.is_empty() {
+        return Ok(found);
+    }
     let mut trouble = None;
     for fence in fences(text) {
         match call(&fence, tools) {
@@ -125,12 +129,10 @@ fn arguments(parameters: &Value, body: &str) -> Result<Map<String, Value>, Strin
     Ok(given)
 }
 
-/// Converts a value to the type that its schema demands, if possible.
-fn typed(schema: &Value, text: &str) -> Value {
-    if schema["type"] == "string" {
-        return Value::from(text);
-    }
-    serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::from(text))
+/// Whether the last code fence of a reply is closed; `false` without a fence.
+#[must_use]
+pub fn ends_with_closed_fence(text: &str) -> bool {
+    fences(text).last().is_some_and(|fence| fence.closed)
 }
 
 /// Returns the code fences of a text, in order. A fence ends at a line that consists of at least as many backticks as

@@ -233,6 +233,32 @@ mod tests {
     }
 
     #[test]
+    fn repeated_settings_and_settings_that_the_preset_ignores_are_refused_for_new_runs_only() {
+        for (kind, text, message) in [
+            (AgentKind::React, "tools=bash,history=full,tools=super", "`react` has several values of `tools`"),
+            (AgentKind::Fixed, "repair=1,repair=1", "`fixed` has several values of `repair`"),
+            (AgentKind::React, "preset=super,tools=bash", "`preset=super` ignores `tools=bash`"),
+            (AgentKind::React, "context=9000,preset=super", "`preset=super` ignores `context=9000`"),
+            (
+                AgentKind::Fixed,
+                "preset=researchcodebench,snippets=9",
+                "`preset=researchcodebench` ignores `snippets=9`",
+            ),
+        ] {
+            let stored: Overrides = text.parse().unwrap();
+            assert_eq!(stored.to_string(), text);
+            assert_eq!(stored.check(kind).unwrap_err().message, message);
+        }
+        for (kind, text) in [
+            (AgentKind::React, "preset=super,reflexion=3,paper-file=false"),
+            (AgentKind::React, "preset=none,tools=bash,passages=9"),
+            (AgentKind::Fixed, "preset=researchcodebench,fill=masked"),
+        ] {
+            text.parse::<Overrides>().unwrap().check(kind).unwrap();
+        }
+    }
+
+    #[test]
     fn embeddings_without_a_model_are_refused() {
         let cache = tempfile::tempdir().unwrap();
         let mut settings = Settings { paper: Some(PaperChoice::Embedding), ..Settings::default() };

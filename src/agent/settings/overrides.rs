@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::AgentKind;
-use super::Settings;
-use super::keys::{KEYS, setting_keys, users};
+use super::keys::{KEYS, setting_keys, users, written};
+use super::{AgentKind, Preset, Settings};
 use crate::error::{Error, Result};
 
 /// Settings of a single agent, which replace those of the run: `paper=none,repair=2`.
@@ -19,17 +18,31 @@ impl Overrides {
         self.0.is_empty()
     }
 
-    /// Checks that this kind of agent uses all of these settings.
+    /// Checks that this kind of agent uses all of these settings. Stored settings of earlier runs are not checked.
     ///
     /// # Errors
-    /// Kind `Usage` for a setting that only other agents use.
+    /// Kind `Usage` for a setting that only other agents use, that has several values, or that the preset ignores.
     pub(crate) fn check(&self, kind: AgentKind) -> Result<()> {
-        for (name, value) in &self.0 {
-            let users = KEYS.iter().find(|key| key.name == *name).map(users).unwrap_or_default();
+        let settings = Settings::default().with(self).for_kind(kind);
+        let without_preset = Settings { preset: Preset::None, ..settings.clone() };
+        for (place, (name, value)) in self.0.iter().enumerate() {
+            let Some(key) = KEYS.iter().find(|key| key.name == *name) else { continue };
+            let users = users(key);
             if !users.contains(&kind) {
                 let users: Vec<String> = users.iter().map(|user| format!("`{}`", user.name())).collect();
                 return Err(Error::usage(format!("`{name}={value}` is not a setting of `{}`", kind.name()))
                     .hint(format!("`{name}` is for {}; the settings are {}", users.join(" and "), setting_keys())));
+            }
+            if self.0[..place].iter().any(|(earlier, _)| earlier == name) {
+                return Err(Error::usage(format!("`{}` has several values of `{name}`", kind.name()))
+                    .hint("give one value; to compare values, repeat `--agent`"));
+            }
+            // This preset retrieves nothing. `heeded` does not say so, because labels of stored runs depend on it.
+            let is_unused = matches!(*name, "passages" | "snippets") && settings.preset == Preset::Researchcodebench;
+            if is_unused || (key.heeded)(kind, &without_preset) && !(key.heeded)(kind, &settings) {
+                let preset = written(settings.preset);
+                return Err(Error::usage(format!("`preset={preset}` ignores `{name}={value}`"))
+                    .hint("leave out the setting or the preset"));
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::support::{Attempt, AttemptFixture, call, open, submit, task, text};
+use super::support::{Attempt, AttemptFixture, call, cut, open, submit, task, text};
 use crate::agent::{Agent, End, Event, Replication, Settings, TaskFunction, TaskRegion};
 use crate::model::{ModelError, Reply, Usage};
 
@@ -83,6 +83,22 @@ async fn after_an_unusable_reply_the_model_is_told_why_and_asked_again() {
     let why = "An earlier answer could not be used: `double` still only raises NotImplementedError.";
     assert!(told.contains(why), "{told}");
     assert!(!told.contains("```python\ndef double(x):\n    raise"), "small models write a reply again that they see");
+}
+
+#[tokio::test]
+async fn code_of_a_reply_that_was_cut_off_is_used_only_if_its_fence_is_closed() {
+    let right = "```python\ndef double(x):\n    return 2 * x\n```";
+    let half = "```python\ndef double(x):\n    y = 2\n";
+    let note = "the reply was cut off at a length limit, so write a shorter one";
+    for unusable in [half, "def double(x):\n    y = 2\n", "", &format!("A draft:\n{right}\nBetter:\n{half}")] {
+        let world = AttemptFixture::new(vec![cut(text(unusable)), text(right)]).await;
+        let attempt = run("", world, &task()).await;
+        assert_eq!((attempt.answer.as_deref(), attempt.format_errors()), (Some(BOTH), vec![note]), "{unusable}");
+        assert!(call_text(&attempt, 1).contains(note), "{unusable}");
+    }
+    let whole = cut(text(&format!("{right}\nThis code adds")));
+    let attempt = run("", AttemptFixture::new(vec![whole]).await, &task()).await;
+    assert_eq!((attempt.answer.as_deref(), attempt.budget.calls), (Some(BOTH), 1));
 }
 
 #[tokio::test]
@@ -187,16 +203,34 @@ async fn functions_written_before_a_limit_are_still_run() {
     assert_eq!(attempt.end, End::TimeLimit);
 }
 
-#[tokio::test]
-async fn in_large_repos_the_model_selects_the_relevant_files() {
-    let replies = vec![text("1. `b/helper_3.py`\n2. nothing.py"), writing("return 2 * x")];
+/// Returns a repo with many Python files.
+async fn large(replies: Vec<Reply>) -> AttemptFixture {
     let world = AttemptFixture::new(replies).await;
     std::fs::create_dir(world.dir.path().join("b")).unwrap();
     for number in 0..12 {
         let path = world.dir.path().join(format!("b/helper_{number}.py"));
         std::fs::write(path, format!("def double_number_{number}(x):\n    return {number}\n")).unwrap();
     }
-    let attempt = run("", world, &task()).await;
+    world
+}
+
+#[tokio::test]
+async fn a_model_whose_thoughts_use_up_the_tokens_of_the_list_of_files_is_asked_again_without_a_limit() {
+    for starved in ["", "<think>\nThe function doubles"] {
+        let replies = vec![spending(cut(text(starved)), 400), text("b/helper_3.py"), writing("return 2 * x")];
+        let attempt = run("", large(replies).await, &task()).await;
+        assert_eq!((attempt.answer.as_deref(), attempt.budget.usage.output), (Some(BOTH), 400));
+        let most: Vec<_> = attempt.asked.iter().map(|request| request.sampling.max_tokens).collect();
+        assert_eq!(most, [Some(400), None, None]);
+        assert_eq!(call_text(&attempt, 0), call_text(&attempt, 1));
+        assert!(!call_text(&attempt, 2).contains("helper_4"), "only the named file is searched");
+    }
+}
+
+#[tokio::test]
+async fn in_large_repos_the_model_selects_the_relevant_files() {
+    let replies = vec![text("1. `b/helper_3.py`\n2. nothing.py"), writing("return 2 * x")];
+    let attempt = run("", large(replies).await, &task()).await;
     assert_eq!(attempt.answer.as_deref(), Some(BOTH));
     assert!(call_text(&attempt, 0).contains("b/helper_11.py"));
     let second = call_text(&attempt, 1);

@@ -84,17 +84,51 @@ async fn old_observations_are_shortened_and_recorded_when_the_context_fills_up()
     // Each observation has about 4,000 tokens; prompts and tools have 3,000. So a context of 16,000 tokens is too small
     // for four observations.
     let long = |number: u32| sh(&format!("head -c 12000 /dev/zero | tr '\\0' x; echo {number}"));
-    let attempt =
-        AttemptFixture::new((0..6).map(long).chain([submit()]).collect()).await.react_with("context=16000").await;
-    assert_eq!(attempt.end, End::Answered);
-    let lengths: Vec<usize> =
-        shown_messages(&attempt).iter().skip(1).step_by(2).map(|content| content.chars().count()).collect();
-    assert!(lengths[0] <= 500 && lengths[1] <= 500 && lengths[5] > 12_000, "{lengths:?}");
-    let shortened = |event: &Event| matches!(event, Event::Shortened { .. });
-    assert!(attempt.lines.iter().any(|line| shortened(&line.event)));
-    for request in &attempt.asked {
-        let bytes: usize = request.messages.iter().map(|message| message.content.len()).sum();
-        assert!(bytes < 60_000, "{bytes}");
+    let world = async || AttemptFixture::new((0..6).map(long).chain([submit()]).collect()).await;
+    // The context is set by the user, or stated by the server.
+    for attempt in [
+        world().await.react_with("context=16000").await,
+        world().await.states_context(16_000).react().await,
+        world().await.states_context(900_000).react_with("context=16000").await,
+    ] {
+        assert_eq!(attempt.end, End::Answered);
+        let lengths: Vec<usize> =
+            shown_messages(&attempt).iter().skip(1).step_by(2).map(|content| content.chars().count()).collect();
+        assert!(lengths[0] <= 500 && lengths[1] <= 500 && lengths[5] > 12_000, "{lengths:?}");
+        let shortened = |event: &Event| matches!(event, Event::Shortened { .. });
+        assert!(attempt.lines.iter().any(|line| shortened(&line.event)));
+        for request in &attempt.asked {
+            let bytes: usize = request.messages.iter().map(|message| message.content.len()).sum();
+            assert!(bytes < 60_000, "{bytes}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_whose_conversation_the_server_cuts_silently_is_not_scored() {
+    let end = async |tokens: [u64; 8]| {
+        let replies = tokens.into_iter().enumerate().map(|(place, tokens)| {
+            let long = if place < 3 { "head -c 12000 /dev/zero | tr '\\0' x; " } else { "" };
+            costing(sh(&format!("{long}echo {place}")), 0.0, tokens)
+        });
+        let attempt = AttemptFixture::new(replies.chain([submit()]).collect()).await.react().await;
+        (attempt.end, attempt.asked.len(), attempt.detail)
+    };
+    // The server keeps what fits into its context.
+    let (ended, calls, detail) = end([2051; 8]).await;
+    assert_eq!((ended, calls), (End::ModelDenied, 6), "{detail:?}");
+    assert!(detail.is_some_and(|detail| detail.contains("OLLAMA_CONTEXT_LENGTH") && detail.contains("2051 tokens")));
+    assert_eq!(end([2051, 3900, 3000, 3100, 2500, 2400, 2300, 2200]).await.0, End::ModelDenied);
+    for honest in [
+        // All tokens are counted, of text that takes few tokens.
+        [2500, 2600, 2700, 2800, 2830, 2860, 2890, 2920],
+        // Only the tokens that are missing from the server's cache are counted.
+        [2500, 3000, 3000, 3000, 25, 25, 25, 25],
+        // The counts are missing, or the same whatever is sent.
+        [2500, 3000, 0, 0, 0, 0, 0, 0],
+        [10, 10, 10, 10, 10, 10, 10, 10],
+    ] {
+        assert_eq!(end(honest).await.0, End::Answered, "{honest:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::{AttemptFixture, call, sh, submit, text};
+use super::support::{AttemptFixture, call, cut, sh, submit, text};
 use crate::agent::End;
 use crate::agent::tools::OBSERVATION_LIMIT;
 use crate::model::{Reply, Role, Usage};
@@ -38,14 +38,69 @@ async fn arguments_that_are_not_json_are_answered_with_an_error() {
 
 #[tokio::test]
 async fn a_call_that_was_cut_off_is_answered_with_the_limit_it_ran_into() {
-    let cut = |output| {
+    let of_tokens = |output| {
         let reply = text("{\"name\": \"write_file\", \"arguments\": {\"path\": \"a\", ");
         Reply { usage: Usage { output, ..Usage::default() }, ..reply }
     };
-    let attempt = AttemptFixture::new(vec![cut(400), cut(399), submit()]).await.max_tokens(400).react().await;
+    let attempt =
+        AttemptFixture::new(vec![of_tokens(400), of_tokens(399), submit()]).await.max_tokens(400).react().await;
     let errors = attempt.format_errors();
     assert!(errors[0].ends_with("is not closed (the reply was cut off at 400 tokens, so write a shorter one)"));
     assert!(errors[1].ends_with("is not closed"), "{}", errors[1]);
+}
+
+#[tokio::test]
+async fn a_reply_that_the_server_cut_off_is_answered_with_the_advice_to_write_less() {
+    let note = "the reply was cut off at a length limit, so write a shorter one";
+    is_answered(cut(text("")), &format!("Nothing was run: the reply was empty ({note})")).await;
+    is_answered(cut(call("command_line", Value::String("{\"command\": \"ls".into()))), note).await;
+    let thinking = Reply { reasoning: Some("I think".into()), ..Reply::default() };
+    is_answered(cut(thinking), &format!("the reply consisted only of thoughts ({note})")).await;
+    let last = AttemptFixture::new(vec![cut(text(""))]).await.limits(|limits| limits.steps = 1).react().await;
+    assert_eq!(last.detail, Some(format!("the reply was empty ({note})")));
+}
+
+#[tokio::test]
+async fn an_action_of_supers_agent_that_was_cut_off_is_not_run() {
+    let action = "Thought: done\nAction: submit\n<content>\n{\"Experiment 1\": {\"x\": 1}}\n";
+    let replies = vec![cut(text(action)), cut(text(&format!("{action}</content>\nObservation: I")))];
+    let attempt = AttemptFixture::new(replies).await.react_with("preset=super").await;
+    assert_eq!((attempt.end, attempt.budget.steps), (End::Answered, 2));
+    assert_eq!(attempt.format_errors(), ["the reply was cut off at a length limit, so write a shorter one"]);
+}
+
+#[tokio::test]
+async fn a_call_that_the_server_left_at_the_end_of_the_thoughts_is_run() {
+    let list = r#"<tool_call>{"name": "list_files", "arguments": {"path": "."}}</tool_call>"#;
+    let thinking = |thoughts: String| Reply { reasoning: Some(thoughts), ..Reply::default() };
+    for protocol in ["tools", "text"] {
+        let world = AttemptFixture::new(vec![thinking(format!("Draft: {list} No. So:\n{list}\n")), submit()]).await;
+        let attempt = world.react_with(&format!("protocol={protocol}")).await;
+        assert_eq!(attempt.observations(), ["Call 1 of 1, `list_files`:\nmain.py  45\n"], "{protocol}");
+        assert_eq!((attempt.end, attempt.format_errors().len()), (End::Answered, 0), "{protocol}");
+    }
+    is_answered(thinking(format!("I might call {list}, but first I think.")), "consisted only of thoughts").await;
+    is_answered(cut(thinking(format!("I call\n{list}"))), "consisted only of thoughts").await;
+    is_answered(thinking("Hm.".into()), "the reply consisted only of thoughts").await;
+}
+
+#[tokio::test]
+async fn calls_with_names_and_types_as_open_models_write_them_are_run() {
+    let tagged = "I look.\n<tool_call>\n<function=inspect_file_lines>\n<parameter=path>\nmain.py\n</parameter>\n\
+                  <parameter=start_line>\n1\n</parameter>\n<parameter=end_line>\n1\n</parameter>\n\
+                  </function>\n</tool_call>";
+    let lines = json!({"path": "main.py", "start_line": "1", "end_line": "1"});
+    let replies = vec![
+        call("functions.list_files", json!({})),
+        call("inspect_file_lines<|channel|>commentary", lines),
+        call("Command line", json!({"command": "echo hi", "timeout_seconds": "20"})),
+        text(tagged),
+        submit(),
+    ];
+    let attempt = AttemptFixture::new(replies).await.react().await;
+    assert_eq!((attempt.end, attempt.format_errors().len()), (End::Answered, 0), "{:?}", attempt.format_errors());
+    let line = "lines 1 to 1 of 2:\n    1  def double(x):\n";
+    assert_eq!(attempt.observations(), ["main.py  45\n", line, "exit code 0\nstdout:\nhi", line]);
 }
 
 #[tokio::test]

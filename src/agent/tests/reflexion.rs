@@ -55,10 +55,14 @@ async fn after_a_failed_try_the_model_plans_and_tries_again_with_its_share_of_th
 async fn each_try_gets_its_share_of_the_steps_and_the_answer_of_an_earlier_try_counts() {
     let mut replies = vec![submit(), text("Report all.")];
     replies.extend((0..4).map(|number| sh(&format!("echo {number}"))));
-    let world = AttemptFixture::new(replies).await.limits(|limits| limits.steps = 5);
+    let world = AttemptFixture::new(replies).await.limits(|limits| limits.steps = 6);
     let attempt = world.react_with("reflexion=2").await;
     assert_eq!(tries(&attempt.lines)[1].1, Some("nothing was reported for Experiment 2"));
-    assert_eq!((attempt.end, attempt.budget.steps), (End::Answered, 3), "two steps a try, and the first has used one");
+    assert_eq!(
+        (attempt.end, attempt.budget.steps),
+        (End::Answered, 4),
+        "three steps a try, and the first has used one"
+    );
     assert_eq!(attempt.detail.as_deref(), Some("the answer is from an earlier try; the last try ended with StepLimit"));
     assert_eq!(attempt.answer.as_deref(), Some(r#"{"Experiment 1": {"x": 1}}"#));
 }
@@ -75,4 +79,27 @@ async fn a_try_that_ends_without_a_report_has_failed() {
     assert!(told.ends_with("The files are as that try left them."), "without a plan: {told}");
     let limited = AttemptFixture::new(vec![sh("echo one")]).await.limits(|limits| limits.seconds = 0.0);
     assert_eq!(limited.react_with("reflexion=2").await.end, End::TimeLimit);
+}
+
+#[tokio::test]
+async fn late_and_many_tries_get_their_whole_share_of_the_steps() {
+    // Every try works for its five steps without an answer, and a plan follows each try but the last.
+    let five = || (0..5).map(|_| costing(sh("date +%N"), 0.001, 100));
+    let tried = (0..10).flat_map(|_| five().chain([costing(text("Try again."), 0.001, 100)]));
+    let world = AttemptFixture::new(tried.collect()).await.limits(|limits| limits.tokens = Some(1_000_000));
+    let attempt = world.react_with("reflexion=10").await;
+    assert_eq!((attempt.end, attempt.budget.steps), (End::StepLimit, 50));
+    assert_eq!(tries(&attempt.lines).len(), 10);
+    assert!(
+        tries(&attempt.lines)[1..].iter().all(|(_, why)| why.is_some_and(|why| why.ends_with("the steps are used up")))
+    );
+}
+
+#[tokio::test]
+async fn tries_of_fewer_than_three_steps_are_refused_before_the_first_call() {
+    let world = AttemptFixture::new(vec![submit()]).await.limits(|limits| limits.steps = 8);
+    let attempt = world.react_with("reflexion=3").await;
+    assert_eq!((attempt.end, attempt.asked.len()), (End::ModelDenied, 0));
+    let detail = attempt.detail.unwrap();
+    assert!(detail.starts_with("`reflexion=3` leaves fewer than 3 of the 8 steps to each try"), "{detail}");
 }

@@ -28,12 +28,17 @@ pub struct PreparedModel {
     replies: Vec<Result<Reply, QueryFailed>>,
     asked: Mutex<Vec<Request>>,
     hangs: bool,
+    context: Option<u64>,
 }
 
 #[async_trait]
 impl Model for PreparedModel {
     fn name(&self) -> &'static str {
         "given"
+    }
+
+    fn context(&self) -> Option<u64> {
+        self.context
     }
 
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
@@ -264,6 +269,12 @@ impl AttemptFixture {
         self
     }
 
+    /// Sets the context that the model's server states.
+    pub fn states_context(mut self, tokens: u64) -> Self {
+        self.model.context = Some(tokens);
+        self
+    }
+
     /// Makes the model never answer.
     pub fn hanging(mut self) -> Self {
         self.model.hangs = true;
@@ -411,6 +422,11 @@ pub fn sh(command: &str) -> Reply {
 
 pub fn submit() -> Reply {
     call("final_answer", json!({ "answer": r#"{"Experiment 1": {"x": 1}}"# }))
+}
+
+/// Marks a reply as cut off by the server.
+pub fn cut(reply: Reply) -> Reply {
+    Reply { cut: true, ..reply }
 }
 
 /// Adds a cost and tokens to a reply.

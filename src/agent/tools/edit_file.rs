@@ -5,12 +5,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use similar::TextDiff;
 
-use super::{Context, Session, ToolFailure, ToolOutput, TypedTool, ask, read_text};
+use super::swe_agent::syntax;
+use super::{Context, Session, ToolFailure, ToolOutput, TypedTool, ask, cut_middle, read_text};
 use crate::agent::prompts;
 use crate::model::{Message, Role};
 
 /// Maximum bytes of a file; models cannot write longer files in one reply.
 const LIMIT: u64 = 256 << 10;
+
+/// Shortest code fence.
+const FENCE: &str = "```";
+
+/// Maximum characters shown of a reply that is not the file.
+const SHOWN: usize = 300;
 
 /// Has the model rewrite a file according to an instruction.
 pub(super) struct EditFile;
@@ -48,14 +55,26 @@ impl TypedTool for EditFile {
         let before = read_text(context, &source, &path, LIMIT).await?;
         let prompt = prompts::edit_file(&path, &before, &instruction);
         let reply = ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await?;
-        let Some(mut after) = rewritten(&reply) else {
+        if context.cut_note(&reply).is_some() {
+            let what = "the model's reply was cut off at a length limit; nothing was written. Change the file with \
+                        `write_file` or a command instead";
+            return Err(ToolFailure::Refused(what.to_owned()));
+        }
+        let Some(mut after) = rewritten(&reply.text) else {
             return Err(ToolFailure::Refused("the model gave no new content; nothing was written".to_owned()));
         };
+        let shown = save_as.as_deref().unwrap_or(&path);
+        // Without a fence, the reply may be a refusal or a question instead of the file.
+        if !reply.text.lines().any(|line| line.starts_with(FENCE)) && syntax::broken(shown, "", &after).is_some() {
+            let said = cut_middle(reply.text.trim(), SHOWN);
+            return Err(ToolFailure::Refused(format!(
+                "the model's reply is not Python code; nothing was written. The model replied: {said}"
+            )));
+        }
         if !after.ends_with('\n') {
             after.push('\n');
         }
         context.write(&target, after.as_bytes()).await?;
-        let shown = save_as.as_deref().unwrap_or(&path);
         if before == after {
             return Ok(ToolOutput::Observation(format!("`{shown}` was written without any change")));
         }
@@ -73,7 +92,7 @@ fn rewritten(reply: &str) -> Option<String> {
     for line in reply.split_inclusive('\n') {
         let ticks = line.chars().take_while(|character| *character == '`').count();
         match &mut open {
-            None if ticks >= 3 => open = Some((ticks, String::new())),
+            None if ticks >= FENCE.len() => open = Some((ticks, String::new())),
             None => {}
             Some((opened, content)) if ticks >= *opened && line.trim_end().len() == ticks => {
                 if best.as_ref().is_none_or(|best| best.len() < content.len()) {

@@ -30,13 +30,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::history::History;
 use super::{Budget, Context};
 use crate::agent::budget::account::{Asker, Unanswered};
-use crate::model::{self, Message, ModelError, Request};
+use crate::agent::protocol::convert_texts;
+use crate::model::{self, Message, ModelError, Reply, Request};
 use crate::sandbox::{Command, Exec, Exit, Fault, Loss};
 
 pub use bash::MARKER;
@@ -165,7 +167,14 @@ impl<T: TypedTool> AnyTool for T {
         context: &mut Context<'_>,
         session: &mut Session,
     ) -> Result<ToolOutput, ToolFailure> {
-        let arguments = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+        let mut arguments = arguments;
+        let mut parsed = <T::Arguments as Deserialize<'_>>::deserialize(&arguments);
+        if parsed.is_err() {
+            // Building the schema takes time, so look at the types only now.
+            convert_texts(&mut arguments, &self.parameters());
+            parsed = <T::Arguments as Deserialize<'_>>::deserialize(&arguments);
+        }
+        let arguments = parsed.map_err(|error| {
             let expected = signature_of(&self.parameters());
             ToolFailure::Arguments(format!("wrong arguments for `{}`: {error}; expected {expected}", T::NAME))
         })?;
@@ -375,13 +384,13 @@ pub(super) fn signature_of(parameters: &Value) -> String {
 /// # Errors
 /// [`ToolFailure::Refused`] if no call is allowed or the provider refuses this one, [`ToolFailure::Model`] if the model
 /// fails.
-pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Context<'_>) -> Result<String, ToolFailure> {
+pub(crate) async fn ask(name: &str, messages: Vec<Message>, context: &mut Context<'_>) -> Result<Reply, ToolFailure> {
     let Some(model) = context.model else {
         return Err(ToolFailure::Refused(format!("`{name}` needs a model, and this attempt has none")));
     };
     let mut request = Request { messages, sampling: context.next_sampling(), ..Request::default() };
     match context.ask(model, Asker::Tool(name), &mut request).await {
-        Ok(reply) => Ok(reply.text),
+        Ok(reply) => Ok(reply),
         Err(Unanswered::NotAsked(refused)) => Err(ToolFailure::Refused(format!("`{name}` was not run: {refused}"))),
         // Do not end the attempt: only the tool's question, a separate conversation, is too long. The agent's own
         // conversation can continue.

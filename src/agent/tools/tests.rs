@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{ToolChoice, ToolSet, schema, signature_of};
-use crate::agent::tests::support::{Attempt, AttemptFixture, call, sh, submit, text};
+use crate::agent::tests::support::{Attempt, AttemptFixture, call, cut, sh, submit, text};
 use crate::agent::{End, Limits};
 use crate::model::Reply;
 
@@ -241,6 +241,37 @@ async fn edit_file_can_save_under_another_name_and_writes_nothing_if_the_reply_i
     assert!(
         prompt.contains("raise NotImplementedError") && prompt.contains("copy") && attempt.asked[1].tools.is_empty()
     );
+}
+
+#[tokio::test]
+async fn edit_file_writes_no_reply_that_was_cut_off_and_no_refusal() {
+    let edit = |path: &str, what: &str| call("edit_file", json!({"path": path, "instruction": what}));
+    let attempt = observe(
+        &[("notes.txt", b"one\n")],
+        vec![
+            edit("main.py", "one"),
+            cut(text("def double(x):\n    y = 2\n")),
+            edit("main.py", "two"),
+            cut(text("```sh\nls\n```\nThen:\n```python\ndef double(x):\n")),
+            edit("main.py", "three"),
+            text("I cannot see the file that you mean."),
+            edit("notes.txt", "four"),
+            text("I cannot say whether this is prose."),
+        ],
+    )
+    .await;
+    assert_eq!(attempt.file("main.py"), "def double(x):\n    raise NotImplementedError\n");
+    let shown = attempt.observations();
+    assert!(
+        shown[0].starts_with("error: the model's reply was cut off at a length limit; nothing was written"),
+        "{shown:?}"
+    );
+    assert_eq!(shown[1], shown[0]);
+    assert!(
+        shown[2].ends_with("nothing was written. The model replied: I cannot see the file that you mean."),
+        "{shown:?}"
+    );
+    assert!(attempt.file("notes.txt").starts_with("I cannot say"), "only Python files can be checked");
 }
 
 #[tokio::test]

@@ -56,7 +56,7 @@ impl TypedTool for UnderstandFile {
         for (first, window) in &windows {
             let last = first + window.lines().count().saturating_sub(1);
             let prompt = prompts::understand_file(&path, &question, window, *first, last);
-            answers.push((*first, last, ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await?));
+            answers.push((*first, last, ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await?.text));
         }
         if let [(_, _, answer)] = answers.as_mut_slice() {
             return Ok(ToolOutput::Observation(std::mem::take(answer)));
@@ -66,7 +66,8 @@ impl TypedTool for UnderstandFile {
             let _ = writeln!(notes, "Lines {first} to {last}:\n{answer}\n");
         }
         let prompt = prompts::understand_notes(&path, &question, &notes);
-        ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await.map(ToolOutput::Observation)
+        let reply = ask(Self::NAME, vec![Message::new(Role::User, prompt)], context).await?;
+        Ok(ToolOutput::Observation(reply.text))
     }
 }
 

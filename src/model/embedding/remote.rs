@@ -11,6 +11,7 @@ use genai::{Client, ModelIden, ServiceTarget};
 
 use super::{Embedder, normalised};
 use crate::error::{Error, FailureKind, Result};
+use crate::model::open::checked_address;
 
 /// Maximum texts per request.
 const BATCH: usize = 64;
@@ -45,11 +46,7 @@ impl Remote {
                     )
             })?
         };
-        if let Some(url) = url.filter(|url| !url.starts_with("http://") && !url.starts_with("https://")) {
-            return Err(Error::usage(format!("`--embedding-url {url}` is not an HTTP address"))
-                .hint("give an address that ends with the API version, such as `http://127.0.0.1:8080/v1`"));
-        }
-        let endpoint = url.map(|url| format!("{}/", url.trim_end_matches('/')));
+        let endpoint = url.map(|url| checked_address("--embedding-url", url)).transpose()?;
         let name = format!("{}{model}", endpoint.as_deref().unwrap_or("openai:"));
         let resolver = ServiceTargetResolver::from_resolver_fn(move |mut target: ServiceTarget| {
             if let Some(url) = endpoint.clone() {

@@ -71,6 +71,9 @@ async fn endpoints_are_called_with_openais_protocol_and_vectors_are_reordered_by
 fn a_missing_key_or_model_gives_an_error_with_a_remedy() {
     let error = remote::Remote::open("openai:text-embedding-3-small", None, &|_| None).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("OPENAI_API_KEY") && error.hint.is_some());
+    let with_key = "http://user:secretpw@host/v1";
+    let error = remote::Remote::open("m", Some(with_key), &|_| None).map(|_| ()).unwrap_err();
+    assert!(!error.to_string().contains("secretpw") && error.hint.is_some(), "{error}");
     assert!(open("/no/such/folder", None, None).map(|_| ()).unwrap_err().hint.is_some());
 }
 

@@ -176,7 +176,7 @@ impl Finish {
     fn classify(AnsweredCall { reply, most, refusal }: &AnsweredCall, stops: &[String]) -> Self {
         if let Some(refusal) = refusal {
             Self::Refused(refusal.clone())
-        } else if reply.cut || most.is_some_and(|most| reply.usage.output >= u64::from(most)) {
+        } else if reply.reaches(*most) {
             Self::Length
         } else if !reply.tool_calls.is_empty() {
             Self::ToolCalls

@@ -55,7 +55,7 @@ async fn transient_failures_are_retried() {
 
 #[tokio::test]
 async fn permanent_failures_are_not_retried() {
-    for status in [401, 402, 403, 404, 405] {
+    for status in [401, 402, 404] {
         let body = json!({"error": {"message": format!("Incorrect API key provided: {KEY}.")}});
         let (answer, server) = ask(vec![CannedAnswer::status(status, body), good()]).await;
         let error = answer.unwrap_err();
@@ -115,6 +115,77 @@ async fn failed_tries_that_the_provider_charged_are_counted() {
     let reply = reply.unwrap();
     assert_eq!((reply.usage.input, reply.usage.output), (2000, 107));
     assert!((reply.cost - 0.00307).abs() < 1e-12, "{}", reply.cost);
+    // The reply itself has 100 tokens. They say whether it was cut only if the server does not.
+    assert!(!reply.reaches(Some(90)), "the server says that the reply is complete");
+    let unexplained = Reply { finish: None, ..reply };
+    assert!(unexplained.reaches(Some(100)) && !unexplained.reaches(Some(101)) && !unexplained.reaches(None));
+}
+
+/// Returns the page of a firewall that blocks a request.
+fn firewall() -> CannedAnswer {
+    let page = "<html>Request blocked</html>";
+    let head = "HTTP/1.1 403 Forbidden\r\ncontent-type: text/html\r\nconnection: close\r\n";
+    CannedAnswer::Raw(format!("{head}content-length: {}\r\n\r\n{page}", page.len()).into_bytes())
+}
+
+#[tokio::test]
+async fn a_refused_conversation_does_not_deny_the_model_if_another_one_is_answered() {
+    let first = Request { call: 0, ..request() };
+    for refused in [firewall(), CannedAnswer::status(400, json!({"error": {"message": "no"}}))] {
+        // No call was answered before, so a short question with the same tools shows whether the model can be used.
+        let server = TestServer::start(vec![refused.clone(), good(), refused.clone(), good()]).await;
+        let model = open_here("m", &options(&server.url));
+        let failed = model.query(&first).await.unwrap_err();
+        assert!(matches!(failed.error, ModelError::Rejected(_)), "{failed}");
+        assert_eq!((failed.usage.input, failed.usage.output), (1000, 100), "the question is charged");
+        let asked = &server.requests()[1].body;
+        assert_eq!((asked["messages"].as_array().unwrap().len(), &asked["tools"][0]["type"]), (1, &json!("function")));
+        // After an answer, no further question is needed.
+        assert!(matches!(model.query(&first).await.unwrap_err().error, ModelError::Rejected(_)));
+        assert_eq!(server.requests().len(), 3);
+        // The model cannot be used if the short question is refused, too.
+        let (server, later) = (TestServer::start(vec![refused.clone()]).await, Request { call: 5, ..request() });
+        let asked = if matches!(refused, CannedAnswer::Raw(_)) { &later } else { &first };
+        let failed = open_here("m", &options(&server.url)).query(asked).await.unwrap_err();
+        assert!(matches!(failed.error, ModelError::Denied(_)), "{failed}");
+        // The doubt remains if the question cannot be asked.
+        let server = TestServer::start(vec![refused, CannedAnswer::status(503, json!({}))]).await;
+        let failed = open_here("m", &options(&server.url)).query(&first).await.unwrap_err();
+        assert!(matches!(failed.error, ModelError::Unavailable(_)), "{failed}");
+    }
+}
+
+#[tokio::test]
+async fn an_invalid_tool_call_that_the_server_refuses_to_return_is_a_reply() {
+    let said = json!({"error": {"message": "Failed to call a function.", "type": "invalid_request_error",
+        "code": "tool_use_failed", "failed_generation": "<function=list_files>{"}});
+    let event = super::providers::events(&[&format!("data: {said}")]);
+    for (answer, streams) in [(CannedAnswer::status(400, said.clone()), false), (event, true)] {
+        for call in [0, 3] {
+            let server = TestServer::start(vec![answer.clone()]).await;
+            let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
+            let model = open_here("m", &free);
+            let (to, _from) = crate::model::pieces();
+            let request = Request { call, ..request() };
+            let reply = if streams { model.stream(&request, &to).await } else { model.query(&request).await }.unwrap();
+            assert_eq!(
+                (reply.text.as_str(), reply.finish.as_deref()),
+                ("<function=list_files>{", Some("tool_use_failed"))
+            );
+            assert!(reply.estimated && reply.usage.output > 0 && server.requests().len() == 1, "{reply:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_states_a_wait_in_its_error_is_asked_more_often_than_the_number_of_retries() {
+    let limited = CannedAnswer::status(429, json!({"error": {"message": "Rate limited, try again in 20ms."}}));
+    let (reply, server) = ask(vec![limited.clone(), limited.clone(), limited.clone(), limited.clone(), good()]).await;
+    assert_eq!((reply.unwrap().text.as_str(), server.requests().len()), ("ok", 5));
+    // Without retries, the call is made once.
+    let server = TestServer::start(vec![limited, good()]).await;
+    let once = ModelAccess { retries: 0, ..options(&server.url) };
+    assert!(open_here("m", &once).query(&request()).await.is_err() && server.requests().len() == 1);
 }
 
 #[tokio::test]
@@ -162,13 +233,14 @@ async fn status_400_means_an_unusable_model_at_the_first_call_and_a_rejected_req
     let model = open_here("m", &options(&server.url));
     let later = model.query(&request()).await.unwrap_err();
     assert_eq!(later.to_string(), "the provider rejected the request: status 400: invalid messages[3]");
+    // This request is followed by a short question, which the server refuses, too.
     let first = model.query(&Request { call: 0, ..request() }).await.unwrap_err();
     assert_eq!(first.to_string(), "the model cannot be used: status 400: invalid messages[3]");
     // With `foreign`, an external agent wrote the request. If the server refuses it, even at the first call, the
     // request may be wrong, so the error does not say that the model cannot be used.
     let strange = model.query(&Request { call: 0, foreign: true, ..request() }).await.unwrap_err();
     assert_eq!(strange.error, later.error);
-    assert_eq!(server.requests().len(), 3);
+    assert_eq!(server.requests().len(), 4);
 }
 
 #[tokio::test]
@@ -236,14 +308,16 @@ async fn requests_to_servers_that_hang_or_drip_end_at_the_time_limit() {
 }
 
 #[tokio::test]
-async fn tokens_that_a_paid_server_does_not_report_are_estimated_and_a_free_server_costs_nothing() {
+async fn tokens_that_a_server_does_not_report_are_estimated_and_a_free_server_costs_nothing() {
     let mut body = openai_text("ok");
     body.as_object_mut().unwrap().remove("usage");
     let (answer, server) = ask(vec![CannedAnswer::ok(body)]).await;
     let reply = answer.unwrap();
     assert!(reply.estimated && reply.usage.input > 50 && reply.usage.output > 0 && reply.cost > 0.0, "{reply:?}");
     let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
-    assert!(open_here("m", &free).query(&request()).await.unwrap().cost.abs() < f64::EPSILON);
+    let unpaid = open_here("m", &free).query(&request()).await.unwrap();
+    assert_eq!((unpaid.usage, unpaid.estimated), (reply.usage, true));
+    assert!(unpaid.cost.abs() < f64::EPSILON);
 }
 
 #[tokio::test]

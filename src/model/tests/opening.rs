@@ -85,6 +85,18 @@ fn an_invalid_address_is_refused() {
 }
 
 #[test]
+fn an_address_that_may_contain_a_key_is_refused_without_showing_it() {
+    for url in ["http://user:secretpw@host/v1", "http://secretpw@host/v1", "http://host/v1?api_key=secretpw"] {
+        let error = refused("m", &ModelAccess { base_url: Some(url.into()), ..at_server() }, None);
+        let hint = error.hint.clone().unwrap();
+        assert!(error.kind == FailureKind::Usage && hint.contains("`AUTOEXPERIMENT_API_KEY`"), "{url}: {error}");
+        assert!(!error.to_string().contains("secretpw") && !hint.contains("secretpw"), "{url}: {error}");
+    }
+    let path = ModelAccess { base_url: Some("http://host/a@b/v1".into()), ..at_server() };
+    assert!(open_with("m", &path, &|_| None).is_ok());
+}
+
+#[test]
 fn provider_options_are_refused_for_models_that_read_their_replies_from_a_file() {
     for spec in ["scripted:x.jsonl", "replay:x.jsonl"] {
         assert!(refused(spec, &at_server(), None).message.contains("`--base-url` cannot be used with"));

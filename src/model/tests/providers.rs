@@ -1,6 +1,6 @@
 //! Tests of the requests sent to each provider, and of how its answers are read.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::server::{CannedAnswer, TestServer};
 use super::{KEY, open_here, openai_text, options, request};
@@ -166,6 +166,85 @@ async fn text_between_think_tags_in_a_reply_is_stored_as_reasoning() {
     let server = TestServer::start(vec![CannedAnswer::ok(openai_text("<think>Hm.</think>\n\nYes."))]).await;
     let reply = open_here("m", &options(&server.url)).query(&Request::default()).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.reasoning.as_deref()), ("Yes.", Some("Hm.")));
+}
+
+#[tokio::test]
+async fn tags_in_the_code_of_a_reply_are_kept() {
+    let code = "```python\ntext.split(\"<think>\")[1].split(\"</think>\")[0]\n```";
+    let server = TestServer::start(vec![CannedAnswer::ok(openai_text(code))]).await;
+    let reply = open_here("m", &options(&server.url)).query(&Request::default()).await.unwrap();
+    assert_eq!((reply.text.as_str(), reply.reasoning), (code, None));
+}
+
+#[tokio::test]
+async fn reasoning_without_an_opening_tag_is_neither_text_nor_streamed_as_text_again() {
+    let text = "I could call `rm`.\n</think>\n\nYes.";
+    let event = format!("data: {}", json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
+    let end = r#"data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}"#;
+    let stream = events(&[&event, end, "data: [DONE]"]);
+    let mut broken = openai_text(text);
+    broken["choices"][0]["message"]["tool_calls"] = json!([{"id": "a", "function": {"name": "ls", "arguments": "{"}}]);
+    let whole = [CannedAnswer::ok(openai_text(text)), CannedAnswer::ok(broken)];
+    let server = TestServer::start([vec![stream], whole.to_vec()].concat()).await;
+    let model = open_here("m", &ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) });
+    for streams in [true, false, false] {
+        let (to, _from) = pieces();
+        let reply = model.stream(&request(), &to).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.reasoning.as_deref()), ("Yes.", Some("I could call `rm`.")));
+        let asked = server.requests().pop().unwrap().body;
+        assert_eq!(asked.get("stream").is_some_and(|stream| stream == true), streams);
+    }
+}
+
+#[tokio::test]
+async fn streamed_reasoning_between_tags_does_not_become_pieces_of_text() {
+    let part = |text: &str| format!("data: {}", json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
+    let end = r#"data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}"#;
+    for (texts, text, thoughts) in
+        [(["<th", "ink>Hm.</think>\n", "Yes."], "Yes.", Some("Hm.")), (["<", "p>", "Yes."], "<p>Yes.", None)]
+    {
+        let parts = texts.map(part);
+        let stream = events(&[&parts[0], &parts[1], &parts[2], end, "data: [DONE]"]);
+        let server = TestServer::start(vec![stream]).await;
+        let (to, mut from) = pieces();
+        let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
+        let reply = open_here("m", &free).stream(&request(), &to).await.unwrap();
+        assert_eq!((reply.text.as_str(), reply.reasoning.as_deref()), (text, thoughts));
+        let shown = if thoughts.is_some() { "" } else { text };
+        assert_eq!(came(&mut from), (shown.to_owned(), String::new()));
+    }
+}
+
+#[tokio::test]
+async fn streamed_calls_with_any_indexes_are_kept_apart() {
+    let call = |index: u32, id: &str| json!({"index": index, "id": id, "type": "function", "function": {"name": "list_files", "arguments": format!("{{\"path\": \"{id}\"}}")}});
+    let end = r#"data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}"#;
+    for indexes in [[0, 0], [1, 2], [0, u32::MAX]] {
+        let calls = [call(indexes[0], "a"), call(indexes[1], "b")];
+        let parts =
+            calls.map(|call| format!("data: {}", json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]})));
+        let server = TestServer::start(vec![events(&[&parts[0], &parts[1], end, "data: [DONE]"])]).await;
+        let (to, _from) = pieces();
+        let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
+        let reply = open_here("m", &free).stream(&request(), &to).await.unwrap();
+        let calls: Vec<_> = reply.tool_calls.iter().map(|call| (call.id.as_str(), &call.arguments["path"])).collect();
+        assert_eq!(calls, [("a", &json!("a")), ("b", &json!("b"))], "{indexes:?}");
+    }
+}
+
+#[tokio::test]
+async fn thoughts_that_only_the_total_of_the_tokens_contains_are_counted() {
+    let with = |total: Value| {
+        let mut body = openai_text("ok");
+        body["usage"] = json!({"prompt_tokens": 10, "completion_tokens": 35, "total_tokens": total,
+            "completion_tokens_details": {"reasoning_tokens": 192}});
+        body
+    };
+    for (total, output) in [(json!(237), 227), (json!(45), 192), (json!(2_000_000), 192), (json!(u64::MAX), 35)] {
+        let server = TestServer::start(vec![CannedAnswer::ok(with(total.clone()))]).await;
+        let reply = open_here("m", &options(&server.url)).query(&request()).await.unwrap();
+        assert_eq!(reply.usage.output, output, "{total}");
+    }
 }
 
 #[tokio::test]
@@ -352,6 +431,11 @@ async fn a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() {
     let message = "Your organization must be verified to stream this model.";
     let refused = CannedAnswer::status(400, json!({"error": {"message": message, "param": "stream"}}));
     let whole = || CannedAnswer::ok(openai_text("yes"));
+    // A refusal that only contains the letters of the word is final.
+    let upstream = CannedAnswer::status(400, json!({"error": {"message": "the upstream refused it"}}));
+    let server = TestServer::start(vec![upstream, whole()]).await;
+    let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };
+    assert!(open_here("m", &free).stream(&request(), &pieces().0).await.is_err() && server.requests().len() == 1);
     // One server refuses to stream; another ignores the request for a stream and sends a whole reply.
     for first in [refused, whole()] {
         let server = TestServer::start(vec![first, whole()]).await;

@@ -10,7 +10,7 @@ use super::server::{CannedAnswer, TestServer};
 use super::{open_here, openai_text, options, request};
 use crate::agent::Event;
 use crate::agent::conversation;
-use crate::model::{Message, ModelAccess, Reply, Request, Role};
+use crate::model::{Message, ModelAccess, ModelError, Reply, Request, Role};
 
 /// Returns the next request: the conversation, this reply as it is read back from a trajectory, and results of the
 /// reply's calls.
@@ -124,6 +124,69 @@ async fn reasoning_content_is_sent_back_only_with_tool_calls() {
     assert_eq!(sent["messages"][4]["reasoning_content"], "I think.", "{sent:#}");
     let sent = sent_after("m", "v1", reply(json!([]))).await;
     assert_eq!(sent["messages"][4].get("reasoning_content"), None, "{sent:#}");
+}
+
+/// Returns a reply with a call, and reasoning in this field.
+fn reasoned(field: &str) -> Value {
+    let call = json!({"id": "a", "type": "function", "function": {"name": "list_files", "arguments": "{}"}});
+    let mut body = openai_text("Next.");
+    body["choices"][0]["message"][field] = json!("I think.");
+    body["choices"][0]["message"]["tool_calls"] = json!([call]);
+    body
+}
+
+#[tokio::test]
+async fn reasoning_is_sent_back_in_the_field_in_which_it_came() {
+    let fields = ["reasoning", "reasoning_content"];
+    for (field, other) in [(fields[0], fields[1]), (fields[1], fields[0])] {
+        let sent = sent_after("m", "v1", reasoned(field)).await;
+        let assistant = &sent["messages"][4];
+        assert_eq!((&assistant[field], assistant.get(other)), (&json!("I think."), None), "{sent:#}");
+        // Except for the name of this field, the conversation is the same.
+        let mut without = sent["messages"].clone();
+        without[4].as_object_mut().unwrap().remove(field);
+        let mut plain = reasoned("nothing");
+        plain["choices"][0]["message"]["nothing"] = json!(null);
+        assert_eq!(without, sent_after("m", "v1", plain).await["messages"], "{field}");
+
+        // The field is also learned from a stream.
+        let delta = json!({"choices": [{"index": 0, "delta": reasoned(field)["choices"][0]["message"]}]});
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
+        let stream = events(&[&format!("data: {delta}"), &format!("data: {end}"), "data: [DONE]"]);
+        let server = TestServer::start(vec![stream, CannedAnswer::ok(openai_text("ok"))]).await;
+        let model = open_here("m", &ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) });
+        let (to, _from) = crate::model::pieces();
+        let reply = model.stream(&request(), &to).await.unwrap();
+        assert_eq!(reply.tool_calls.len(), 1, "{reply:?}");
+        model.query(&next(&reply)).await.unwrap();
+        assert_eq!(server.requests()[1].body["messages"][4][field], "I think.");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_reasoning_is_asked_again_without_it_and_gets_none_later() {
+    for field in ["reasoning", "reasoning_content"] {
+        let said = format!(
+            "'messages.4' : for 'role:assistant' the following must be satisfied[(property '{field}' is unsupported)]"
+        );
+        let strict = CannedAnswer::status(400, json!({"error": {"message": said, "type": "invalid_request_error"}}));
+        let ok = || CannedAnswer::ok(reasoned(field));
+        let server = TestServer::start(vec![ok(), strict.clone(), ok(), ok()]).await;
+        let model = open_here("m", &options(&server.url));
+        let request = next(&model.query(&request()).await.unwrap());
+        model.query(&request).await.unwrap();
+        model.query(&request).await.unwrap();
+        let sent: Vec<bool> =
+            server.requests().iter().map(|asked| asked.body["messages"][4].get(field).is_some()).collect();
+        assert_eq!(sent, [false, true, false, false], "{field}");
+        // If the server refuses the request without reasoning, too, nothing is concluded.
+        let server = TestServer::start(vec![ok(), strict.clone(), strict, ok()]).await;
+        let model = open_here("m", &options(&server.url));
+        model.query(&super::request()).await.unwrap();
+        assert!(matches!(model.query(&request).await.unwrap_err().error, ModelError::Rejected(_)));
+        model.query(&request).await.unwrap();
+        assert!(server.requests()[3].body["messages"][4].get(field).is_some(), "{field}");
+    }
 }
 
 #[tokio::test]

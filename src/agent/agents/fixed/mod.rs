@@ -20,6 +20,7 @@ use crate::agent::experiment::{self, ReplicationOutcome};
 use crate::agent::filled::FilledCode;
 use crate::agent::plain_chat::{NoReply, PlainChat};
 use crate::agent::prompts::fixed::{Missing, ShownFile};
+use crate::agent::protocol::{is_only_thoughts, text::ends_with_closed_fence};
 use crate::agent::retrieval::{Code, CodeChoice, Passage, RetrievalQuery, Retriever};
 use crate::agent::settings::{Fill, Preset, Settings};
 use crate::agent::{Agent, AttemptEnd, Context, End, Replication, Task, TaskFunction, prompts, repo};
@@ -256,7 +257,11 @@ impl Fixed {
                 talk.add_message(Role::User, more.clone(), context);
             }
             let reply = write(&mut talk, &missing_one, self.settings.reasoning_tokens, context).await?;
-            self.put(place, &reply.text, work, context).await?;
+            // The code of a reply that was cut off is complete only if a fence closes it.
+            match context.cut_note(&reply).filter(|_| !ends_with_closed_fence(&reply.text)) {
+                Some(what) => note_fault(place, what, work, context),
+                None => self.put(place, &reply.text, work, context).await?,
+            }
             unusable = work.faults.get(&place).map(|fault| prompts::fixed::again(fault));
             if unusable.is_none() {
                 break;
@@ -281,8 +286,7 @@ impl Fixed {
         match one_prompt::last_block(&reply.text) {
             Ok(block) => self.put(place, &block, work, context).await,
             Err(what) => {
-                context.count_format_error(&what);
-                work.faults.insert(place, what);
+                note_fault(place, what, work, context);
                 Ok(())
             }
         }
@@ -302,10 +306,19 @@ impl Fixed {
             return Ok(None);
         }
         let paths: Vec<String> = code.modules.keys().map(|path| path.display().to_string()).collect();
-        let mut talk = begin(work.model, context);
-        talk.add_message(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
-        let reply = talk.ask(Some(LIST_TOKENS), context).await?;
-        let named = named(&reply.text, &paths);
+        let mut text = String::new();
+        for most in [Some(LIST_TOKENS), None] {
+            let mut talk = begin(work.model, context);
+            talk.add_message(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
+            let reply = ask(&mut talk, most, self.settings.reasoning_tokens, context).await?;
+            // Ask a model whose thoughts alone took all tokens again, without the limit.
+            let is_starved = reply.reaches(most) && is_only_thoughts(&reply.text);
+            text = reply.text;
+            if !is_starved {
+                break;
+            }
+        }
+        let named = named(&text, &paths);
         // If the reply names no known path, all files may be searched.
         Ok((!named.is_empty()).then_some(named))
     }
@@ -320,8 +333,7 @@ impl Fixed {
     ) -> Result<(), NoReply> {
         match work.filled.put(&work.task.functions, place, reply) {
             Err(what) => {
-                context.count_format_error(&what);
-                work.faults.insert(place, what);
+                note_fault(place, what, work, context);
                 Ok(())
             }
             Ok(file) => {
@@ -333,6 +345,12 @@ impl Fixed {
             }
         }
     }
+}
+
+/// Counts an unusable reply for a function as a format error, and keeps the error for the function's next prompt.
+fn note_fault(place: usize, what: String, work: &mut FixedAttempt<'_>, context: &mut Context<'_>) {
+    context.count_format_error(&what);
+    work.faults.insert(place, what);
 }
 
 /// Runs all experiments with the code written so far.
@@ -357,16 +375,25 @@ async fn write(
     reasoning: u32,
     context: &mut Context<'_>,
 ) -> Result<Reply, NoReply> {
-    // A model that reasons by itself always gets a reasoning budget; 0 asks for as little reasoning as possible.
-    let native = talk.reasons();
-    if reasoning > 0 && !native {
+    if reasoning > 0 && !talk.reasons() {
         let question = prompts::fixed::reason(&missing.called, reasoning);
         talk.think(question, &prompts::fixed::wait(), reasoning, context).await?;
     }
     talk.add_message(Role::User, prompts::fixed::write(missing), context);
+    ask(talk, None, reasoning, context).await
+}
+
+/// Asks for a reply of at most `most` tokens. A model that reasons by itself always gets a reasoning budget; 0 asks for
+/// as little reasoning as possible.
+async fn ask(
+    talk: &mut PlainChat<'_>,
+    most: Option<u32>,
+    reasoning: u32,
+    context: &mut Context<'_>,
+) -> Result<Reply, NoReply> {
     let before = context.sampling.reasoning_tokens;
-    context.sampling.reasoning_tokens = native.then_some(reasoning);
-    let reply = talk.ask(None, context).await;
+    context.sampling.reasoning_tokens = talk.reasons().then_some(reasoning);
+    let reply = talk.ask(most, context).await;
     context.sampling.reasoning_tokens = before;
     reply
 }

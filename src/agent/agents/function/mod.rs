@@ -16,6 +16,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::agent::{Agent, AttemptEnd, Context, Task};
+use crate::env::secret_variables;
 use crate::error::{Error, Result};
 use crate::files::hex;
 
@@ -89,7 +90,7 @@ fn command(verb: &str, spec: &FunctionSpec) -> Command {
     command.env("AUTOEXPERIMENT_AGENT", "1").stdin(std::process::Stdio::null());
     // Remove API keys from the environment, because calls of models other than the run's would be neither charged nor
     // recorded.
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().ends_with("_API_KEY")) {
+    for name in secret_variables() {
         command.env_remove(name);
     }
     command

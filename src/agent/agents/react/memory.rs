@@ -23,13 +23,19 @@ const RESERVE: u64 = 4096;
 /// Share of the usable context to which a nearly full conversation is reduced. Shortening only a little at every step
 /// would invalidate the provider's prompt cache each time.
 const DOWN_TO: f64 = 0.75;
+/// Signs of a server that cuts conversations without an error: the conversation has grown by at least this many bytes
+/// since its first call; it has more bytes per counted token than at its first call, by at least this number; and it
+/// grew in at least this many calls without more tokens being counted.
+const CUT_BYTES: usize = 8000;
+const CUT_RATIO: f64 = 6.0;
+const CUT_CALLS: u32 = 2;
 
 /// A conversation's history setting, and measurements of its length.
 #[derive(Debug)]
 pub(super) struct ConversationMemory {
     history: History,
-    /// Context size of the model in tokens, input and output together.
-    context: Option<u64>,
+    /// Context size of the model in tokens, input and output together; `None` if unknown.
+    pub(super) context: Option<u64>,
     /// Number of leading messages that are never removed: those before the first step, such as system prompt and task.
     head: usize,
     /// Length in bytes of the last of the messages that are never removed. A note or summary, which is appended to this
@@ -46,20 +52,26 @@ pub(super) struct ConversationMemory {
     answered: usize,
     /// Number of leading messages whose observations are already shortened as the history setting demands.
     checked: usize,
-    /// Bytes of each message. They are cached because a long conversation has many messages.
-    sizes: Vec<usize>,
+    /// Bytes of each message without and with the model's thoughts. They are cached because a long conversation has
+    /// many messages.
+    sizes: Vec<[usize; 2]>,
+    /// Bytes, without the model's thoughts, and tokens of the conversation at the first call and at the last call whose
+    /// tokens the server counted.
+    counted: Option<[(usize, u64); 2]>,
+    /// Number of calls in which the conversation grew without more tokens being counted.
+    uncounted: u32,
 }
 
 impl ConversationMemory {
     /// Creates the memory of a conversation that contains only the messages before the first step. `beside` is the
     /// number of bytes sent in addition to the messages.
     #[must_use]
-    pub fn new(history: History, context: Option<u64>, messages: &[Message], beside: usize) -> Self {
+    pub fn new(history: History, messages: &[Message], beside: usize) -> Self {
         let keep = messages.last().map_or(0, |message| message.content.len());
         let head = messages.len();
         Self {
             history,
-            context,
+            context: None,
             head,
             keep,
             beside,
@@ -69,6 +81,8 @@ impl ConversationMemory {
             answered: 0,
             checked: head,
             sizes: Vec::new(),
+            counted: None,
+            uncounted: 0,
         }
     }
 
@@ -114,9 +128,44 @@ impl ConversationMemory {
     /// Updates the estimate of tokens per byte from a reply.
     pub fn learn(&mut self, reply: &Reply) {
         self.answered = self.answered.max(self.sent);
-        if self.context.is_some() && reply.usage.input > 0 {
-            self.ratio = reply.usage.input as f64 / self.sent.max(1) as f64;
+        let tokens = tokens_read(reply);
+        if tokens > 0 {
+            self.ratio = tokens as f64 / self.sent.max(1) as f64;
         }
+    }
+
+    /// Checks a reply's token count for signs that the server cuts conversations without an error, so that the model
+    /// does not see all of its task. Called once per reply.
+    ///
+    /// A single low count may have other reasons. A server that counts only the tokens missing from its cache counts at
+    /// most one token for each byte added. Most servers do not count the thoughts of earlier replies, so thoughts are
+    /// left out here.
+    ///
+    /// # Errors
+    /// Returns the signs and what the user can do about them.
+    pub fn check_count(&mut self, reply: &Reply) -> Result<(), String> {
+        let bytes = self.beside + self.sizes.iter().map(|[bytes, _]| bytes).sum::<usize>();
+        let tokens = tokens_read(reply);
+        if reply.estimated || tokens == 0 {
+            return Ok(());
+        }
+        let Some([first, last]) = self.counted else {
+            self.counted = Some([(bytes, tokens); 2]);
+            return Ok(());
+        };
+        self.counted = Some([first, (bytes, tokens)]);
+        let ratio = |(bytes, tokens): (usize, u64)| bytes as f64 / tokens as f64;
+        let is_long = bytes >= first.0 + CUT_BYTES && ratio((bytes, tokens)) >= ratio(first) + CUT_RATIO;
+        let added = bytes.saturating_sub(last.0) as u64;
+        self.uncounted += u32::from(is_long && (1..tokens).contains(&added) && tokens <= last.1);
+        if self.uncounted < CUT_CALLS {
+            return Ok(());
+        }
+        Err(format!(
+            "the server seems to cut conversations without an error: it counted {tokens} tokens in {bytes} bytes of \
+             conversation; serve the model with a longer context (Ollama: `num_ctx` or OLLAMA_CONTEXT_LENGTH), or give \
+             the context's size, as in `react:context=4096`"
+        ))
     }
 
     /// Whether a model error may be due to the conversation's length: the error says so, or it gives no known reason
@@ -171,7 +220,7 @@ impl ConversationMemory {
         let steps = transcript::render(&messages[self.head..self.head + count]);
         let question = Message::new(Role::User, dynamic::summarise(self.summary.as_deref(), &steps));
         match ask("summary", vec![question], context).await {
-            Ok(summary) if !summary.trim().is_empty() => self.summary = Some(summary.trim().to_owned()),
+            Ok(reply) if !reply.text.trim().is_empty() => self.summary = Some(reply.text.trim().to_owned()),
             Ok(_) | Err(ToolFailure::Refused(_) | ToolFailure::Arguments(_)) => {}
             Err(ToolFailure::Lost(loss)) => return Err(loss.into()),
             Err(ToolFailure::Model(error)) => return Err(AttemptEnd::from(&error)),
@@ -209,17 +258,22 @@ impl ConversationMemory {
             Thought::Block(block) => block.to_string().len(),
             Thought::Signature { signature, .. } => signature.len(),
         };
-        let calls = |message: &Message| {
-            let calls = message.tool_calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
-            calls + message.thoughts.iter().map(thought).sum::<usize>()
-        };
         // Measure the last message again: it may have grown, because consecutive user messages are merged.
         self.sizes.pop();
         for message in &messages[self.sizes.len().min(messages.len())..] {
-            self.sizes.push(message.content.len() + calls(message));
+            let calls = message.tool_calls.iter().map(|call| call.arguments.to_string().len()).sum::<usize>();
+            // Without a parser for thoughts, servers report them as part of the text.
+            let said = message.content.rsplit("</think>").next().unwrap_or_default();
+            let thoughts = message.thoughts.iter().map(thought).sum::<usize>() + message.content.len() - said.len();
+            self.sizes.push([said.len() + calls, said.len() + calls + thoughts]);
         }
-        self.beside + self.sizes.iter().sum::<usize>()
+        self.beside + self.sizes.iter().map(|[_, bytes]| bytes).sum::<usize>()
     }
+}
+
+/// Returns the number of tokens that the server counted in the conversation, without those of failed tries.
+const fn tokens_read(reply: &Reply) -> u64 {
+    reply.usage.input.saturating_sub(reply.failed.input)
 }
 
 /// Returns the index of the last reply; the newest observation follows it.

@@ -177,7 +177,7 @@ impl React {
             }
         }
         let (history, most) = (self.settings.history, self.settings.context_tokens);
-        let mut memory = ConversationMemory::new(history, most, &request.messages, self.tools_bytes);
+        let mut memory = ConversationMemory::new(history, &request.messages, self.tools_bytes);
         let mut errors = 0;
         let mut told = false;
         // The first error with which the provider refused the conversation for its length. The conversation is then
@@ -189,6 +189,8 @@ impl React {
             if let Err(refused) = context.may_ask() {
                 return refused.into();
             }
+            // A model's context may become known only during the attempt.
+            memory.context = most.or_else(|| model.context());
             if let Err(ended) = memory.tidy(&mut request.messages, context).await {
                 return ended;
             }
@@ -211,6 +213,10 @@ impl React {
                 Ok(reply) => {
                     refused = None;
                     memory.learn(&reply);
+                    // A verdict on what the model did without seeing its task would be wrong.
+                    if let Err(what) = memory.check_count(&reply) {
+                        return End::ModelDenied.because(what);
+                    }
                     if let Some(why) = last {
                         step::act_last(&reply, why, tool_calling, context)
                     } else {
@@ -265,10 +271,19 @@ impl Agent for React {
         let Some(model) = context.model else {
             return End::ModelDenied.because("`react` needs a model and was given none");
         };
-        if self.settings.reflexion > 1 {
+        let limits = *context.budget.limits();
+        let tries = self.settings.reflexion;
+        if tries > 1 && limits.steps > 0 && tries > limits.steps / reflexion::LEAST_STEPS {
+            return End::ModelDenied.because(format!(
+                "`reflexion={tries}` leaves fewer than {} of the {} steps to each try: give a smaller `reflexion`, or \
+                 more `--steps`",
+                reflexion::LEAST_STEPS,
+                limits.steps
+            ));
+        }
+        if tries > 1 {
             return self.reflect(task, model, context).await;
         }
-        let limits = *context.budget.limits();
         let session = Session::with_history(self.settings.history);
         let mut work = ReactTry { limits, lesson: None, request: Request::default(), session };
         self.work(task, model, &mut work, context).await

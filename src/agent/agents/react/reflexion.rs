@@ -13,6 +13,9 @@ use crate::agent::{AttemptEnd, Context, End, Replication, Task};
 use crate::model::{Message, Role};
 use crate::score::parse_answer;
 
+/// Least number of steps of a try: one to look at the task, one to work and one to report.
+pub const LEAST_STEPS: u32 = 3;
+
 /// Returns why a try failed; `None` if there is no sign of failure. An error ends the attempt.
 pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, AttemptEnd> {
     let Some(answer) = context.answer.as_deref().filter(|_| ended.end == End::Answered) else {
@@ -58,7 +61,7 @@ pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) 
 pub async fn plan(why: &str, messages: &[Message], context: &mut Context<'_>) -> Result<Option<String>, AttemptEnd> {
     let question = Message::new(Role::User, dynamic::reflect(why, &transcript::render(messages)));
     match ask("reflexion", vec![question], context).await {
-        Ok(plan) => Ok(Some(plan.trim().to_owned()).filter(|plan| !plan.is_empty())),
+        Ok(reply) => Ok(Some(reply.text.trim().to_owned()).filter(|plan| !plan.is_empty())),
         Err(ToolFailure::Refused(_) | ToolFailure::Arguments(_)) => Ok(None),
         Err(ToolFailure::Lost(loss)) => Err(loss.into()),
         Err(ToolFailure::Model(error)) => Err(AttemptEnd::from(&error)),

@@ -9,7 +9,7 @@ mod open;
 mod scroll;
 mod search_dir;
 mod search_file;
-mod syntax;
+pub(super) mod syntax;
 #[cfg(test)]
 mod tests;
 mod window;

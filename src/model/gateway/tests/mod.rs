@@ -360,6 +360,18 @@ async fn a_reply_cut_by_the_runs_limit_is_marked_as_cut() {
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["choices"][0]["finish_reason"], "length");
     let (_, said) = post("/v1/messages", &body, cut).await;
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["stop_reason"], "max_tokens");
+    // The reply is not cut if the server says so, or if the tokens of a failed try make up the number.
+    let failed = Usage { output: 1, ..Usage::default() };
+    for whole in [
+        Reply { text: "All.".into(), finish: Some("stop".into()), tool_calls: Vec::new(), ..reply() },
+        Reply { text: "All.".into(), failed, tool_calls: Vec::new(), ..reply() },
+    ] {
+        let answers = move |ask: AgentCall| {
+            ask.answer.send(Ok(AnsweredCall { reply: whole.clone(), most: Some(7), refusal: None })).unwrap();
+        };
+        let (_, said) = post("/v1/chat/completions", &body, answers).await;
+        assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["choices"][0]["finish_reason"], "stop");
+    }
 }
 
 #[tokio::test]

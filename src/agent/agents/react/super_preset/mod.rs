@@ -72,6 +72,10 @@ async fn steps(
             Err(unanswered) => return unanswered.into(),
         };
         let (said, call) = reply::read(&reply.text);
+        let call = match context.cut_note(&reply) {
+            Some(note) if !reply::is_complete(&reply.text) => Err(note),
+            _ => call,
+        };
         session.next_step();
         let ran = match call {
             Ok((name, arguments)) => run(&tools, name, arguments, session, context).await,

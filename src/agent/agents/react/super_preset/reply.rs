@@ -27,6 +27,11 @@ pub fn read(text: &str) -> (String, ReplyAction) {
     (if said.is_empty() { "(nothing)".to_owned() } else { said }, call)
 }
 
+/// Whether the reply contains the tag that ends its action.
+pub fn is_complete(text: &str) -> bool {
+    text.contains(END)
+}
+
 fn action(said: &str) -> ReplyAction {
     let form = "write `Thought:`, then `Action:` with one action, then its `<content>`";
     let mut lines = said.lines();
