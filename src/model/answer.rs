@@ -66,7 +66,7 @@ impl Provider {
         let answer = match answer {
             Err(FailedTry { generation: Some(text), usage, .. }) => {
                 let finish = Some(INVALID_CALL.to_owned());
-                Ok((ClassifiedReply::Whole(Reply { text, usage, finish, ..Reply::default() }), Usage::default()))
+                Ok((ClassifiedReply::Whole(Reply { text, finish, usage, ..Reply::default() }), Usage::default()))
             }
             answer => answer,
         };

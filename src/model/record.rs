@@ -71,7 +71,7 @@ impl Recorder {
 
     fn keep(&self, request: &Request, answer: Result<Reply, QueryFailed>) -> Result<Reply, QueryFailed> {
         let (outcome, usage, cost) = match &answer {
-            Ok(reply) => (RecordedOutcome::Reply(reply.clone()), reply.usage, reply.cost),
+            Ok(reply) => (RecordedOutcome::Reply(Box::new(reply.clone())), reply.usage, reply.cost),
             Err(failed) => match failed.error {
                 ModelError::ContextLength(_) | ModelError::Refused(_) | ModelError::Rejected(_) => {
                     (RecordedOutcome::Failed(failed.clone()), failed.usage, failed.cost)

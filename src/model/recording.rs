@@ -21,7 +21,7 @@ const START: &[u8] = b"{\"key\":\"";
 #[serde(rename_all = "snake_case")]
 pub(super) enum RecordedOutcome {
     /// The model's reply.
-    Reply(Reply),
+    Reply(Box<Reply>),
     /// The error for a conversation that was too long or refused.
     #[serde(rename = "error")]
     Failed(QueryFailed),

@@ -157,7 +157,7 @@ impl Model for Replay {
         };
         let turn = recorded.played.fetch_add(1, Ordering::Relaxed) % recorded.outcomes.len();
         match &recorded.outcomes[turn] {
-            RecordedOutcome::Reply(reply) => Ok(reply.clone()),
+            RecordedOutcome::Reply(reply) => Ok(reply.as_ref().clone()),
             RecordedOutcome::Failed(failed) => Err(failed.clone()),
         }
     }
