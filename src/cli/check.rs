@@ -161,7 +161,8 @@ fn digests(loaded: &LoadedPaper) -> Vec<Problem> {
         problems.push(changed("gold was recorded", "gold.json"));
     }
     if loaded.dependencies.as_ref().is_some_and(|dependencies| dependencies.repo != now) {
-        problems.push(changed("the dependency matrix was measured", "dependencies.json"));
+        let problem = changed("the dependency matrix was measured", "dependencies.json");
+        problems.push(Problem { error: problem.error.hint(&verify), ..problem });
     }
     match evidence {
         None => {

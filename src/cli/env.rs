@@ -117,13 +117,14 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
             let named = |id: &String| envs.contains(id);
             let removed: Vec<_> =
                 all.iter().filter(|env| if envs.is_empty() { !env.complete } else { named(&env.id) }).collect();
-            for env in &removed {
-                remove_cached(env)?;
-            }
-            talk!("removed {} env(s)", removed.len());
+            let kept: Vec<Error> = removed.iter().filter_map(|env| remove_cached(env).err()).collect();
+            talk!("removed {} env(s)", removed.len() - kept.len());
             if *downloads {
                 remove_downloads(&cache)?;
                 talk!("removed downloads");
+            }
+            if let Some(error) = kept.into_iter().next() {
+                return Err(error);
             }
         }
     }

@@ -192,13 +192,17 @@ pub fn metadata_fields(repo: &Path) -> Option<String> {
     let said = text(repo, "PKG-INFO")?;
     let mut fields: Vec<&str> = Vec::new();
     let mut in_description = false;
-    for line in said.lines() {
+    let lines: Vec<&str> = said.lines().collect();
+    for (number, line) in lines.iter().enumerate() {
         let name = line.split_once(':').map_or("", |(name, _)| name);
         if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             in_description = name.eq_ignore_ascii_case("description");
         }
-        // In a description, blank lines consist of spaces, because its lines are indented.
-        if line.is_empty() || (line.trim().is_empty() && !in_description) {
+        // In a field of several lines, such as a licence's text, blank lines consist of spaces, because its lines are
+        // indented.
+        let is_continued = || lines[number..].iter().find(|line| !line.trim().is_empty());
+        let is_inside = || is_continued().is_some_and(|next| next.starts_with([' ', '\t']));
+        if line.is_empty() || (line.trim().is_empty() && !in_description && !is_inside()) {
             break;
         }
         if !in_description {
@@ -362,11 +366,13 @@ mod tests {
         let unindented = "Name: p\nDescription: P\n>>> p.f(1)\n2\nKeywords: x\n";
         let windows = "Name: p\r\nVersion: 2.0\r\n\r\n>>> p.f(1)\r\n2\r\n";
         let spaces = "Name: p\n  \n>>> p.f(1)\n2\n";
+        let licence = "Name: p\nLicense: MIT\n        \n        As is.\nRequires-Python: >=3.8\n\ntext\n";
         for (info, expected) in [
             (older, "Metadata-Version: 1.1\nName: p\nVersion: 2.0\nKeywords: x\nRequires-Dist: six"),
             (unindented, "Name: p\nKeywords: x"),
             (windows, "Name: p\nVersion: 2.0"),
             (spaces, "Name: p"),
+            (licence, "Name: p\nLicense: MIT\n        \n        As is.\nRequires-Python: >=3.8"),
         ] {
             let folder = repo(&[("PKG-INFO", info)]);
             assert_eq!(metadata_fields(folder.path()).as_deref(), Some(expected));

@@ -174,10 +174,12 @@ impl EnvHold {
             .hint("repeat the command"))
     }
 
-    /// Whether the environment is complete and still the same, with the same interpreter.
+    /// Whether the environment is complete and still the same, and its interpreter is there. An update of the
+    /// interpreter does not matter: processes that use the environment go on.
     #[must_use]
     pub fn is_intact(&self) -> bool {
-        CompletionMarker::read(&self.0.home).is_some_and(|now| now == self.0.marker)
+        let marker = CompletionMarker::read_any(&self.0.home);
+        marker.is_some_and(|now| now == self.0.marker) && self.0.marker.interpreter.exists()
     }
 }
 
@@ -188,8 +190,13 @@ impl CompletionMarker {
 
     /// Reads the marker of a complete environment; returns `None` if the interpreter has changed since.
     pub(super) fn read(home: &Path) -> Option<Self> {
-        let complete: Self = serde_json::from_slice(&std::fs::read(Self::path(home)).ok()?).ok()?;
+        let complete = Self::read_any(home)?;
         (stamp(&complete.interpreter).ok()? == complete.stamp).then_some(complete)
+    }
+
+    /// Reads the marker of a complete environment, whose interpreter may have changed.
+    fn read_any(home: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(Self::path(home)).ok()?).ok()
     }
 
     /// Writes the marker atomically.

@@ -94,9 +94,7 @@ def magic(text):
     elif name == "time":
         return timed(rest, "<timed>")
     elif name == "timeit":
-        timer = timeit.Timer(re.sub(r"^(-\w+ *\d+ +)+", "", rest), globals=main.__dict__)
-        times, took = timer.autorange()
-        print(f"{took / times:.3g} s per loop ({times:,} loops)")
+        timed_often(rest)
     elif name not in ("matplotlib", "load_ext", "autoreload", "config"):
         usage(f"Line magic function `%{name}` not found.")
 
@@ -113,6 +111,16 @@ def timed(code, name):
     value = evaluated(code, name)
     print(f"CPU times: total: {time.process_time() - cpu:.3g} s\nWall time: {time.perf_counter() - wall:.3g} s")
     return value
+
+
+def timed_often(text):
+    """Runs `%timeit`: measures how long the statement in the text takes. Options give the number of loops and of runs."""
+    options = re.match(r"(?:-\w+\s*\d*\s+)*", text)[0]
+    number = lambda name, other: int((re.search(rf"-{name}\s*(\d+)", options) or [0, other])[1])
+    timer = timeit.Timer(text[len(options):], globals=main.__dict__)
+    loops = number("n", 0) or timer.autorange()[0]
+    took = min(timer.repeat(number("r", 3), loops))
+    print(f"{took / loops:.3g} s per loop ({loops:,} loops)")
 
 
 class Captured:
@@ -137,16 +145,16 @@ def captured(code, name, target):
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
         try:
-            show(evaluated(code, name), code)
+            run(code, name)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
             for descriptor, number in zip(kept, (1, 2)):
                 os.dup2(descriptor, number)
                 os.close(descriptor)
-        file.seek(0)
-        if target.isidentifier():
-            setattr(main, target, Captured(file.read().decode(errors="replace")))
+            file.seek(0)
+            if target:
+                setattr(main, target, Captured(file.read().decode(errors="replace")))
 
 
 def cell_magic(code, cell):
@@ -161,7 +169,7 @@ def cell_magic(code, cell):
     elif name == "timeit":
         magic(f"timeit {rest}".rstrip() if rest.strip() and not body.strip() else f"timeit {body}")
     elif name == "capture":
-        captured(whole, cell, rest.strip().split(" ")[-1])
+        captured(whole, cell, next((word for word in rest.split() if word.isidentifier()), None))
     elif name in ("bash", "sh"):
         sys.stdout.flush()
         status = subprocess.run([name, "-c", body], stdin=subprocess.DEVNULL).returncode
@@ -246,7 +254,8 @@ def evaluated(code, name):
 def value_of(tree, name, mode):
     """Runs parsed code, which may use `await` outside of functions, as in a notebook."""
     global loop
-    code = compile(tree, name, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    # Python 3.8 was the first to allow it.
+    code = compile(tree, name, mode, getattr(ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0))
     if not code.co_flags & inspect.CO_COROUTINE:
         return eval(code, main.__dict__)
     import asyncio

@@ -244,17 +244,7 @@ impl Ready for ReadyItem {
     }
 
     fn problems(&self) -> Vec<Error> {
-        let loaded = &self.paper.loaded;
-        let mut problems = copies::installed(loaded, &self.paper.env.prefix);
-        if loaded.dependencies.as_ref().is_some_and(|matrix| matrix.repo != self.repo()) {
-            let what = "the repo has changed since the dependency matrix was measured, so samples may lack tests";
-            problems.push(
-                Error::suite(what)
-                    .at(loaded.dir.join("dependencies.json"), None)
-                    .hint(format!("measure again with `autoexperiment verify {}`", loaded.paper.id)),
-            );
-        }
-        problems
+        copies::installed(&self.paper.loaded, &self.paper.env.prefix)
     }
 
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>> {

@@ -92,7 +92,6 @@ impl Provider {
         if settings.target.kind == AdapterKind::OpenAI && reasoning::take_from_text(&mut reply) {
             self.opens_reasoning.store(true, Ordering::Relaxed);
         }
-        self.answered.store(true, Ordering::Relaxed);
         name_calls(&mut reply, request);
         Ok(if is_paused { ClassifiedReply::Paused(reply) } else { ClassifiedReply::Whole(reply) })
     }

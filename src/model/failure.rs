@@ -83,7 +83,7 @@ const BUSY: [&str; 20] = [
 
 /// Phrases, in lower case, that show an invalid key or account if the status alone does not show it: three codes of
 /// OpenAI, one message of Anthropic, one reason and two messages of Gemini.
-const NO_ACCESS: [&str; 7] = [
+const NO_ACCESS: [&str; 11] = [
     "insufficient_quota",
     "billing_not_active",
     "billing_hard_limit_reached",
@@ -91,6 +91,10 @@ const NO_ACCESS: [&str; 7] = [
     "api_key_invalid",
     "api key not valid",
     "user location is not supported",
+    "key limit exceeded",
+    "used all available credits",
+    "run out of credits",
+    "monthly spending limit",
 ];
 
 /// Groq's error code for a reply that it does not return because of an invalid tool call.

@@ -73,8 +73,6 @@ pub(super) struct Provider {
     pub(super) reasoning: ReasoningField,
     /// Whether the model's chat template opens the reasoning, so that it looks like text until the closing tag arrives.
     pub(super) opens_reasoning: AtomicBool,
-    /// Whether the model has answered any call.
-    pub(super) answered: AtomicBool,
 }
 
 impl Provider {
@@ -102,7 +100,6 @@ impl Provider {
             capacity,
             reasoning: ReasoningField::default(),
             opens_reasoning: AtomicBool::new(false),
-            answered: AtomicBool::new(false),
         })
     }
 
@@ -138,38 +135,41 @@ impl Provider {
         Ok(whole)
     }
 
-    /// Asks for a reply. If the server refuses and leaves in doubt whether it refuses only this conversation, finds
-    /// out: if no call has been answered so far, asks a short question with the same settings. The error is
-    /// [`ModelError::Denied`] only if this question is refused, too.
+    /// Asks for a reply. If the server refuses and leaves in doubt whether it refuses only this conversation, asks a short
+    /// question with the same settings. The error is [`ModelError::Denied`] only if this question is refused, too. Answers
+    /// to earlier conversations would not tell: the key may be used up by now, and another agent may use no tools.
     async fn ask_settled(&self, request: &Request, pieces: Option<&Pieces>) -> Result<ClassifiedReply, FailedTry> {
         let mut failure = match self.ask_bounded(request, pieces).await {
             Err(failure) if failure.doubtful => failure,
             outcome => return outcome,
         };
-        if !self.answered.load(Ordering::Relaxed) {
-            let question = Request {
-                messages: vec![Message::new(Role::User, SHORT_QUESTION)],
-                tools: request.tools.clone(),
-                sampling: request.sampling.clone(),
-                one_call: request.one_call,
-                affordable: request.affordable,
-                ..Request::default()
-            };
-            match self.ask_bounded(&question, None).await {
-                Ok(answer) => failure.usage += answer.into_reply().usage,
-                Err(mut other) => {
-                    failure.usage += other.usage;
-                    // A failure of the infrastructure leaves the doubt, so the call counts as lost.
-                    let is_lost = matches!(other.error, ModelError::Unavailable(_));
-                    other.usage = failure.usage;
-                    return Err(if is_lost { other } else { failure });
+        // Some servers refuse system messages.
+        let has_system = request.messages.iter().any(|message| message.role == Role::System);
+        let roles = has_system.then_some(Role::System).into_iter().chain([Role::User]);
+        let question = Request {
+            messages: roles.map(|role| Message::new(role, SHORT_QUESTION)).collect(),
+            tools: request.tools.clone(),
+            sampling: request.sampling.clone(),
+            one_call: request.one_call,
+            affordable: request.affordable,
+            ..Request::default()
+        };
+        match self.ask_bounded(&question, None).await {
+            Ok(answer) => {
+                failure.usage += answer.into_reply().usage;
+                if let ModelError::Denied(what) = failure.error {
+                    failure.error = ModelError::Rejected(what);
                 }
+                Err(failure)
+            }
+            Err(mut other) => {
+                failure.usage += other.usage;
+                // A failure of the infrastructure leaves the doubt, so the call counts as lost.
+                let is_lost = matches!(other.error, ModelError::Unavailable(_));
+                other.usage = failure.usage;
+                Err(if is_lost { other } else { failure })
             }
         }
-        if let ModelError::Denied(what) = failure.error {
-            failure.error = ModelError::Rejected(what);
-        }
-        Err(failure)
     }
 
     /// Asks for a reply whose length is limited by the model's capacity and the remaining money. If the server refuses

@@ -139,10 +139,19 @@ fn split(text: &str) -> Option<(&str, &str)> {
         let end = closing(rest).or_else(|| rest.find(CLOSE));
         end.map_or((rest, ""), |end| (&rest[..end], &rest[end + CLOSE.len()..]))
     } else {
-        let end = closing(text).filter(|end| !text[..*end].contains(OPEN))?;
+        let end = closing(text).filter(|&end| is_unopened(text, end))?;
         (&text[..end], &text[end + CLOSE.len()..])
     };
     Some((thoughts.trim(), rest.trim()))
+}
+
+/// Whether the closing tag at `end` ends reasoning without an opening tag. It stands alone on its line then; otherwise it
+/// may be part of a sentence or of code. The text before it contains no call.
+fn is_unopened(text: &str, end: usize) -> bool {
+    let (before, after) = (&text[..end], &text[end + CLOSE.len()..]);
+    let starts_line = before.trim_end_matches([' ', '\t']).chars().next_back().is_none_or(|last| last == '\n');
+    let ends_line = after.trim_start_matches([' ', '\t', '\r']).chars().next().is_none_or(|first| first == '\n');
+    starts_line && ends_line && ![OPEN, "<tool_call>", "<function="].iter().any(|tag| before.contains(tag))
 }
 
 /// Returns the place of the first closing tag that is not part of code: whitespace or nothing follows it, no quote
@@ -167,7 +176,6 @@ mod tests {
             ("<think>Hm.</think>Yes.", "Hm.", "Yes."),
             (" \n<think>\nCut off", "Cut off", ""),
             ("I call `rm`.\n</think>\n\nYes.", "I call `rm`.", "Yes."),
-            ("Hm. </think> Yes.", "Hm.", "Yes."),
             ("Hm.\n</think>", "Hm.", ""),
             ("</think>\nYes.", "", "Yes."),
             (
@@ -190,6 +198,9 @@ mod tests {
             "text.rsplit(\"</think>\")[-1]",
             "text.rsplit('</think> ')",
             "```\na\n</think>\nb\n```",
+            "```python\nx = 1\n```\nIt drops everything up to the closing </think> tag.",
+            "<function=write_file>\n<parameter=content>\n\"\"\"\n</think>\n\"\"\"</parameter>\n</function>",
+            "def f(reply):\n    \"\"\"Return the part after </think> of a reply.\"\"\"",
             "First <think>, then\n</think>\n",
         ] {
             assert_eq!(split(text), None, "{text}");

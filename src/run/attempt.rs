@@ -109,6 +109,11 @@ impl RunContext {
         };
         let begun = Instant::now();
         let ready = self.ready(&job.sample)?;
+        let env = ready.env();
+        if !env.is_intact() {
+            let what = format!("the env in `{}` was removed or replaced", env.prefix.display());
+            return Err(Error::machine(what).hint("resume the run: the env is built again"));
+        }
         let staged = ready.stage(&job.sample, job.attempt)?;
         let mut record = self.blank_record(job, agent);
         record.gpu = gpu.as_ref().map(|lease| lease.gpu().name.clone());

@@ -119,10 +119,12 @@ impl LoadedPaper {
     }
 
     /// Returns the experiments that test a sample, as indices into the manifest: those that need any of these
-    /// functions. Returns all experiments if no functions are given or the dependency matrix has not been measured.
+    /// functions. Returns all experiments if no functions are given, or the dependency matrix has not been measured or
+    /// was measured on another state of the repo than gold.
     #[must_use]
     pub fn tests(&self, functions: &[usize]) -> Vec<usize> {
-        match &self.dependencies {
+        let is_current = |matrix: &&Dependencies| self.gold.as_ref().is_none_or(|gold| gold.repo == matrix.repo);
+        match self.dependencies.as_ref().filter(is_current) {
             Some(dependencies) => dependencies.tests(&self.paper, functions),
             None => (0..self.paper.experiments.len()).collect(),
         }

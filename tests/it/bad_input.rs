@@ -375,6 +375,7 @@ fn check_reports_a_repo_that_changed_after_gold_was_recorded() {
         hint: record it with `autoexperiment gold tiny --full`
       warning: [lab]/papers/tiny/gold.json: the repo has changed since gold was recorded
       warning: [lab]/papers/tiny/dependencies.json: the repo has changed since the dependency matrix was measured
+        hint: measure it with `autoexperiment verify tiny`
       warning: [lab]/papers/tiny/evidence.json: mutants have not been measured
         hint: measure it with `autoexperiment verify tiny`
     "#);

@@ -293,8 +293,12 @@ fn run(model: &str) -> Output {
 }
 
 fn run_tests(model: &str, tests: &str) -> Output {
+    run_files(model, REFERENCE, tests)
+}
+
+fn run_files(model: &str, reference: &str, tests: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
-    let files = [("model.py", model), ("model_ref.py", REFERENCE), ("test.py", tests)];
+    let files = [("model.py", model), ("model_ref.py", reference), ("test.py", tests)];
     for (name, text) in files {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
@@ -359,6 +363,56 @@ fn right_code_may_log_warn_and_print_tracebacks() {
     let gold = result(&run(RIGHT)).unwrap();
     let output = run(&format!("{RIGHT}{ORDINARY}"));
     assert_eq!(result(&output), Some(gold), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A reference that is called back by the repo's code and by a decorator without a file, as those of libraries.
+const INTERTWINED: &str = r"
+from model import Base, apply
+space = {}
+exec('def plain(function):\n    def inner(*given):\n        return function(*given)\n    return inner', space)
+
+class Twice(Base):
+    def core(self, x):
+        return 2 * x
+
+@space['plain']
+def double(x):
+    return apply(lambda y: Twice().run(y), x)
+";
+
+/// Right code that the reference above uses. It also moves a file to another folder.
+const USED_BY_REFERENCE: &str = r"
+import os, tempfile
+
+class Base:
+    def run(self, x):
+        return self.core(x)
+
+def apply(function, x):
+    return function(x)
+
+def double(x):
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        open(os.path.join(one, 'a'), 'w').close()
+        os.replace(os.path.join(one, 'a'), os.path.join(other, 'b'))
+    return x + x
+";
+
+#[test]
+fn references_may_use_code_of_the_repo_that_calls_them_back_but_code_under_test_may_not_call_them() {
+    let tests = "import unittest\nfrom model import double\nfrom model_ref import double as double_ref\n\n\n\
+                 class TestDouble(unittest.TestCase):\n    def test_double(self):\n        \
+                 self.assertEqual(double(1.5), double_ref(1.5))\n";
+    let output = run_files(USED_BY_REFERENCE, INTERTWINED, tests);
+    let found = result(&output).unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    assert_eq!((&found["passed"], &found["changed"]), (&json!(1), &json!(0)), "{found:#}");
+    // The base class remembers the reference and uses it for the code under test.
+    let thief = "\nkept = []\ndef run(self, x):\n    kept.append(self)\n    return self.core(x)\nBase.run = run\n\
+                 def double(x):\n    return kept[0].core(x) if kept else 7\n";
+    let backwards = tests.replace("double(1.5), double_ref(1.5)", "double_ref(1.5), double(1.5)");
+    let output = run_files(&format!("{USED_BY_REFERENCE}{thief}"), INTERTWINED, &backwards);
+    let passed = result(&output).is_some_and(|found| found["tests"]["TestDouble.test_double"] == "passed");
+    assert!(!passed, "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 const HELPERS: &str = r"

@@ -94,12 +94,3 @@ async fn late_and_many_tries_get_their_whole_share_of_the_steps() {
         tries(&attempt.lines)[1..].iter().all(|(_, why)| why.is_some_and(|why| why.ends_with("the steps are used up")))
     );
 }
-
-#[tokio::test]
-async fn tries_of_fewer_than_three_steps_are_refused_before_the_first_call() {
-    let world = AttemptFixture::new(vec![submit()]).await.limits(|limits| limits.steps = 8);
-    let attempt = world.react_with("reflexion=3").await;
-    assert_eq!((attempt.end, attempt.asked.len()), (End::ModelDenied, 0));
-    let detail = attempt.detail.unwrap();
-    assert!(detail.starts_with("`reflexion=3` leaves fewer than 3 of the 8 steps to each try"), "{detail}");
-}

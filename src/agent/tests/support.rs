@@ -269,12 +269,6 @@ impl AttemptFixture {
         self
     }
 
-    /// Sets the context that the model's server states.
-    pub fn states_context(mut self, tokens: u64) -> Self {
-        self.model.context = Some(tokens);
-        self
-    }
-
     /// Makes the model never answer.
     pub fn hanging(mut self) -> Self {
         self.model.hangs = true;

@@ -65,7 +65,7 @@ impl TypedTool for EditFile {
         };
         let shown = save_as.as_deref().unwrap_or(&path);
         // Without a fence, the reply may be a refusal or a question instead of the file.
-        if !reply.text.lines().any(|line| line.starts_with(FENCE)) && syntax::broken(shown, "", &after).is_some() {
+        if !reply.text.lines().any(|line| line.starts_with(FENCE)) && syntax::broken(shown, &before, &after).is_some() {
             let said = cut_middle(reply.text.trim(), SHOWN);
             return Err(ToolFailure::Refused(format!(
                 "the model's reply is not Python code; nothing was written. The model replied: {said}"

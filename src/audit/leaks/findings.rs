@@ -72,21 +72,27 @@ pub(super) fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     )
 }
 
-/// Reports an archive that contains code or further archives, whatever its size, and an archive that is damaged.
+/// Reports an archive that contains code, whatever its size. An archive that is damaged, or contains further archives, is
+/// only unread: most such archives contain data.
 ///
 /// # Errors
 /// Kind `Machine` if the file cannot be read.
 pub(super) fn of_archive(path: &Path) -> Result<Option<LeakFinding>> {
     let names = names(path).map_err(|error| Error::io("read", path, error))?;
-    let message = match names {
-        None => "a damaged archive, whose files cannot be listed".to_owned(),
-        Some(names) => match names.iter().find(|name| is_code(name) || is_archive(name)) {
-            Some(name) => format!("an archive that contains `{name}`"),
-            None => return Ok(None),
-        },
+    let finding = |kind, message: String| {
+        let hint = "remove it from the repo, or unpack it so that it can be searched";
+        Some(LeakFinding { kind, error: Error::suite(message).at(path, None).hint(hint) })
     };
-    let hint = "remove it from the repo, or unpack it so that it can be searched";
-    Ok(Some(LeakFinding { kind: FindingKind::Archive, error: Error::suite(message).at(path, None).hint(hint) }))
+    let Some(names) = names else {
+        return Ok(finding(FindingKind::Unread, "a damaged archive, whose files cannot be listed".to_owned()));
+    };
+    Ok(if let Some(code) = names.iter().find(|name| is_code(name)) {
+        finding(FindingKind::Archive, format!("an archive that contains code, such as `{code}`"))
+    } else if let Some(inner) = names.iter().find(|name| is_archive(name)) {
+        finding(FindingKind::Unread, format!("an archive that contains the archive `{inner}`"))
+    } else {
+        None
+    })
 }
 
 /// Reports compiled code that the manifest lists as harmless, although it belongs to a Python file with maskable
@@ -139,14 +145,16 @@ fn is_git(bytes: &[u8]) -> bool {
 
 fn is_code(name: &str) -> bool {
     let name = name.to_lowercase();
-    [".py", ".pyc", ".pyo", ".pyx", ".pyw", ".ipynb", ".so", ".pyd"].iter().any(|ending| name.ends_with(ending))
+    let endings = [".py", ".pyc", ".pyo", ".pyx", ".pyw", ".ipynb", ".so", ".pyd", ".whl", ".egg"];
+    endings.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Whether a file is an archive of files, by its name.
 fn is_archive(name: &str) -> bool {
-    const ENDINGS: [&str; 10] = [".whl", ".egg", ".zip", ".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".7z", ".rar"];
+    const ENDINGS: [&str; 11] =
+        [".zip", ".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz", ".tbz2", ".txz", ".7z", ".rar"];
     let name = name.to_lowercase();
-    name.contains(".tar.") || ENDINGS.iter().any(|ending| name.ends_with(ending))
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Returns the names of the files in a zip or tar archive, which may be compressed by gzip; empty for other files. The

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::Path;
 
 use tree_sitter::Tree;
 
@@ -105,7 +104,7 @@ impl Module {
             let is_new = !known.contains(binding.name.as_str());
             match &binding.kind {
                 BindingKind::Import(line) if is_new => imports.push(line.clone()),
-                BindingKind::Import(line) if takes_precedence(line, &binding.name, self.path(), &in_file) => {
+                BindingKind::Import(line) if takes_precedence(line, &binding.name, &in_file) => {
                     own_imports.push(line.clone());
                 }
                 BindingKind::Import(_) => continue,
@@ -181,7 +180,7 @@ impl Module {
         for (source, binding) in offers {
             match &binding.kind {
                 BindingKind::Import(line) => {
-                    if is_known(&binding.name) && takes_precedence(line, &binding.name, self.path(), in_file) {
+                    if is_known(&binding.name) && takes_precedence(line, &binding.name, in_file) {
                         imports.insert(&binding.name);
                     }
                 }
@@ -223,16 +222,21 @@ impl Module {
     }
 }
 
-/// Whether an import in a reply takes precedence over the bindings of the same `name` in the file at `path`: these are
+/// Libraries of which models know the modules.
+const LIBRARIES: [&str; 9] =
+    ["jax", "networkx", "numpy", "pandas", "scipy", "sklearn", "statsmodels", "tensorflow", "torch"];
+
+/// Whether an import in a reply takes precedence over the file's bindings of the same `name`: these are
 /// imports of something else, and the file has an import from the same package. An import from another package may be a
-/// guess, such as `from utils import f` for `from .utils import f`. So may be another place in the file's own package, and
-/// a module that contains the file's one, such as `from utils import f` for `from utils.math import f`. Names of library
-/// modules beside each other are not guessed: `norm` of `scipy.stats` is another function than that of `scipy.linalg`.
-fn takes_precedence(line: &str, name: &str, path: &Path, in_file: &[Binding]) -> bool {
-    let is_inside = package(line).is_some_and(|package| path.iter().any(|part| part == package));
+/// guess, such as `from utils import f` for `from .utils import f`. So may be another place in the same package, such as
+/// `from utils import f` for `from utils.math import f`. But names of modules beside each other in a well-known library
+/// are not guessed: `norm` of `scipy.stats` is another function than that of `scipy.linalg`.
+fn takes_precedence(line: &str, name: &str, in_file: &[Binding]) -> bool {
+    let is_known = package(line).is_some_and(|package| LIBRARIES.contains(&package));
     let is_guess = |own: &str| match (source_module(own), source_module(line)) {
         (Some(own), Some(other)) => {
-            (is_inside && package_of(own) == package_of(other)) || contains(own, other) || contains(other, own)
+            let is_same = package_of(own) == package_of(other);
+            is_same && (!is_known || contains(own, other) || contains(other, own))
         }
         _ => false,
     };

@@ -253,6 +253,7 @@ fn a_guessed_import_does_not_replace_an_import_or_a_definition_of_the_file() {
 fn an_import_from_another_place_in_the_same_package_is_not_preferred_to_the_files_own() {
     for (own, guess) in [
         ("from utils.metrics import acc", "from utils import acc"),
+        ("from models.backbones import acc", "from models.resnet import acc"),
         ("from scipy.integrate import simpson as acc", "from scipy.integrate import simps as acc"),
     ] {
         let source = format!("{own}\n\n\ndef f(x):\n    raise NotImplementedError\n");

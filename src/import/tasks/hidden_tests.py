@@ -434,15 +434,24 @@ def prepare(request, folder, give):
         finally:
             exit(1)
 
-    def entered(frame_of=sys._getframe, is_own=is_own, refuse=refuse):
+    references = {os.path.join(folder, file) for file in request["references"]}
+
+    def entered(
+        frame_of=sys._getframe, is_own=is_own, refuse=refuse, references=frozenset(references), kind=type, text=str
+    ):
+        """Refuses a call for which the code under test is responsible: unlike a call of a reference by its base class in
+        the repo, or by a function of the repo that the reference has called. Code without a file may be a library's, such
+        as a decorator's."""
         frame = frame_of(1)
         name = frame.f_code.co_name
+        by_own = False
         while frame is not None:
-            if is_own(frame.f_globals):
-                refuse("called `%s` of a test or reference" % name)
+            file = frame.f_globals.get("__file__")
+            if kind(file) is text:
+                by_own = file not in references and (by_own or is_own(frame.f_globals))
             frame = frame.f_back
-
-    references = {os.path.join(folder, file) for file in request["references"]}
+        if by_own:
+            refuse("called `%s` of a test or reference" % name)
 
     def returned(value, amount, frame_of=sys._getframe, references=frozenset(references), wrong=wrong_result):
         """Makes a value wrong unless another function of a reference has asked for it."""
@@ -636,12 +645,18 @@ def confine():
 
     libc = ctypes.CDLL(None, use_errno=True)
     version = libc.syscall(444, None, 0, 1)
-    if version < 1:
+    # The first version always forbids renaming files into other folders, which right code may do.
+    if version < 2:
         return
-    # Each ruleset must restrict some access to files: here, the creation of block devices. The last field is for signals.
-    attributes = struct.pack("QQQ", 1 << 11, 0, 2)[: 8 if version < 4 else 16 if version < 6 else 24]
+    # Each ruleset must restrict some access to files: here, the creation of block devices. Each one also restricts renaming
+    # files into other folders, unless a rule for the root folder allows it. The last field is for signals.
+    devices, renaming = 1 << 11, 1 << 13
+    attributes = struct.pack("QQQ", devices | renaming, 0, 2)[: 8 if version < 4 else 16 if version < 6 else 24]
     rules = libc.syscall(444, attributes, len(attributes), 0)
     if rules >= 0:
+        root = os.open("/", os.O_PATH)
+        libc.syscall(445, rules, 1, struct.pack("=Qi", renaming, root), 0)
+        os.close(root)
         libc.prctl(38, 1, 0, 0, 0)
         libc.syscall(446, rules, 0)
         os.close(rules)

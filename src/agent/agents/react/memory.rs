@@ -29,6 +29,9 @@ const DOWN_TO: f64 = 0.75;
 const CUT_BYTES: usize = 8000;
 const CUT_RATIO: f64 = 6.0;
 const CUT_CALLS: u32 = 2;
+/// Tokens of a call that may stand for more than the bytes that we count: names, roles, the template of the conversation,
+/// and what is missing from a cache that stores whole blocks of tokens.
+const UNCOUNTED_TOKENS: u64 = 512;
 
 /// A conversation's history setting, and measurements of its length.
 #[derive(Debug)]
@@ -137,8 +140,8 @@ impl ConversationMemory {
     /// Checks a reply's token count for signs that the server cuts conversations without an error, so that the model
     /// does not see all of its task. Called once per reply.
     ///
-    /// A single low count may have other reasons. A server that counts only the tokens missing from its cache counts at
-    /// most one token for each byte added. Most servers do not count the thoughts of earlier replies, so thoughts are
+    /// A single low count may have other reasons. A server that counts only the tokens missing from its cache counts
+    /// little more than one token for each byte added. Most servers do not count the thoughts of earlier replies, so thoughts are
     /// left out here.
     ///
     /// # Errors
@@ -157,7 +160,11 @@ impl ConversationMemory {
         let ratio = |(bytes, tokens): (usize, u64)| bytes as f64 / tokens as f64;
         let is_long = bytes >= first.0 + CUT_BYTES && ratio((bytes, tokens)) >= ratio(first) + CUT_RATIO;
         let added = bytes.saturating_sub(last.0) as u64;
-        self.uncounted += u32::from(is_long && (1..tokens).contains(&added) && tokens <= last.1);
+        if tokens > last.1 {
+            self.uncounted = 0;
+        } else if is_long && added > 0 && added + UNCOUNTED_TOKENS < tokens {
+            self.uncounted += 1;
+        }
         if self.uncounted < CUT_CALLS {
             return Ok(());
         }

@@ -189,8 +189,7 @@ impl React {
             if let Err(refused) = context.may_ask() {
                 return refused.into();
             }
-            // A model's context may become known only during the attempt.
-            memory.context = most.or_else(|| model.context());
+            memory.context = most;
             if let Err(ended) = memory.tidy(&mut request.messages, context).await {
                 return ended;
             }
@@ -273,14 +272,6 @@ impl Agent for React {
         };
         let limits = *context.budget.limits();
         let tries = self.settings.reflexion;
-        if tries > 1 && limits.steps > 0 && tries > limits.steps / reflexion::LEAST_STEPS {
-            return End::ModelDenied.because(format!(
-                "`reflexion={tries}` leaves fewer than {} of the {} steps to each try: give a smaller `reflexion`, or \
-                 more `--steps`",
-                reflexion::LEAST_STEPS,
-                limits.steps
-            ));
-        }
         if tries > 1 {
             return self.reflect(task, model, context).await;
         }

@@ -13,9 +13,6 @@ use crate::agent::{AttemptEnd, Context, End, Replication, Task};
 use crate::model::{Message, Role};
 use crate::score::parse_answer;
 
-/// Least number of steps of a try: one to look at the task, one to work and one to report.
-pub const LEAST_STEPS: u32 = 3;
-
 /// Returns why a try failed; `None` if there is no sign of failure. An error ends the attempt.
 pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) -> Result<Option<String>, AttemptEnd> {
     let Some(answer) = context.answer.as_deref().filter(|_| ended.end == End::Answered) else {
