@@ -148,6 +148,16 @@ pub struct ToolCall {
     pub arguments: serde_json::Value,
 }
 
+impl ToolCall {
+    /// Reads the arguments of a call as the model wrote them. A call without arguments gets an empty object.
+    fn arguments_in(written: &str) -> serde_json::Value {
+        if written.trim().is_empty() {
+            return serde_json::json!({});
+        }
+        serde_json::from_str(written).unwrap_or_else(|_| serde_json::Value::String(written.to_owned()))
+    }
+}
+
 /// A tool offered to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {

@@ -11,7 +11,7 @@ use genai::chat::{ChatFrameSink, ChatOptions, FrameCtx, RawFrameRef, StopReason}
 use serde_json::{Map, Value, json};
 
 use super::features::ModelTarget;
-use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, message_text, wire};
+use super::{Message, Reply, Request, Role, Thought, ToolCall, Usage, message_text};
 
 /// Adds to a request what `genai` does not support: the conversation as items, and the option to get encrypted
 /// reasoning. Removes a temperature that the model does not accept.
@@ -107,7 +107,7 @@ pub(super) fn reply(body: &Value) -> Option<Reply> {
                 }
             }
             "function_call" => {
-                let arguments = wire::written_arguments(text("arguments"));
+                let arguments = ToolCall::arguments_in(text("arguments"));
                 reply.tool_calls.push(ToolCall { id: text("call_id").into(), name: text("name").into(), arguments });
             }
             _ => {}

@@ -7,7 +7,7 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{ToolCall, wire};
+use super::ToolCall;
 
 /// The calls in the events so far.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl StreamedCalls {
         self.0.into_iter().map(|call| ToolCall {
             id: call.id,
             name: call.name,
-            arguments: wire::written_arguments(&call.arguments),
+            arguments: ToolCall::arguments_in(&call.arguments),
         })
     }
 }

@@ -348,25 +348,17 @@ fn usage(kind: AdapterKind, usage: &genai::chat::Usage) -> Usage {
         cached: count(input.and_then(|details| details.cached_tokens)),
         cache_written: count(input.and_then(|details| details.cache_creation_tokens)),
         // For a reply that contains only thoughts, Gemini does not state the total number of tokens written.
-        output: written(read, completion, total).max(reasoning),
+        output: written(read, completion, reasoning, total).max(reasoning),
         reasoning,
     }
 }
 
 /// Returns the tokens written, by the counts of a chat completion. xAI and Gemini leave thoughts out of the
-/// completion's tokens, but not out of the total.
-fn written(read: u64, completion: u64, total: u64) -> u64 {
+/// completion's tokens, but not out of the total. A total may also contain tokens that were read from a cache, so it
+/// counts only as far as thoughts are reported.
+fn written(read: u64, completion: u64, reasoning: u64, total: u64) -> u64 {
     let rest = if read > 0 { total.saturating_sub(read) } else { 0 };
-    if rest <= MOST_WRITTEN { completion.max(rest) } else { completion }
-}
-
-/// Reads a tool call's arguments; a JSON string if the model did not write valid JSON. A call without arguments gets an
-/// empty object.
-pub(super) fn written_arguments(written: &str) -> Value {
-    if written.trim().is_empty() {
-        return json!({});
-    }
-    serde_json::from_str(written).unwrap_or_else(|_| Value::String(written.to_owned()))
+    completion.max(rest.min(completion.saturating_add(reasoning)))
 }
 
 /// Reads an OpenAI reply that `genai` refuses because a tool call's arguments are not JSON, or its id or type is
@@ -377,7 +369,7 @@ pub(super) fn lenient_openai_reply(body: &Value) -> Option<Reply> {
     let calls = message.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let tool_calls = calls.iter().map(|call| {
         let arguments = match call.pointer("/function/arguments") {
-            Some(Value::String(written)) => written_arguments(written),
+            Some(Value::String(written)) => ToolCall::arguments_in(written),
             Some(Value::Null) | None => json!({}),
             Some(other) => other.clone(),
         };
@@ -432,11 +424,13 @@ pub(super) fn reported_usage(body: &Value) -> Usage {
         let input = count("/usage/input_tokens").saturating_add(cached).saturating_add(cache_written);
         return Usage { input, cached, cache_written, output: count("/usage/output_tokens"), reasoning: 0 };
     }
+    let reasoning = count("/usage/completion_tokens_details/reasoning_tokens");
+    let (read, completion) = (count("/usage/prompt_tokens"), count("/usage/completion_tokens"));
     Usage {
-        input: count("/usage/prompt_tokens"),
+        input: read,
         cached: count("/usage/prompt_tokens_details/cached_tokens"),
         cache_written: count("/usage/prompt_tokens_details/cache_write_tokens"),
-        output: written(count("/usage/prompt_tokens"), count("/usage/completion_tokens"), count("/usage/total_tokens")),
-        reasoning: count("/usage/completion_tokens_details/reasoning_tokens"),
+        output: written(read, completion, reasoning, count("/usage/total_tokens")),
+        reasoning,
     }
 }

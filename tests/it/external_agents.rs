@@ -62,9 +62,10 @@ impl Upstream {
                     std::thread::sleep(wait);
                 }
                 let message = other.map_or_else(|| replies[place.min(replies.len() - 1)].clone(), |(_, said)| said);
+                let finish = message.get("finish_reason").cloned().unwrap_or_else(|| json!("stop"));
                 let mut body = json!({
                     "id": "x", "object": "chat.completion", "created": 0, "model": "m",
-                    "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                    "choices": [{"index": 0, "message": message, "finish_reason": finish}],
                     "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
                 });
                 if let Some(prompt) = ids {
@@ -684,9 +685,12 @@ post('/chat/completions', {'messages': [{'role': 'user', 'content': 'hi'}], 'n':
 fn a_reply_cut_by_the_run_is_marked_as_cut_for_the_agent() {
     let lab = Lab::new();
     let agent = own_agent(&lab, "print(call()[1]['choices'][0]['finish_reason'])\n");
-    // A reply with as many tokens as the run allows counts as cut. The replies here have 100 tokens.
-    for (most, said) in [("100", "length\n"), ("101", "stop\n")] {
-        let upstream = Upstream::new(vec![text("no")]);
+    // If the server does not say why a reply ended, it counts as cut if it has as many tokens as the run allows. The
+    // replies here have 100 tokens.
+    for (finish, most, said) in
+        [(Value::Null, "100", "length\n"), (Value::Null, "101", "stop\n"), (json!("stop"), "100", "stop\n")]
+    {
+        let upstream = Upstream::new(vec![json!({"role": "assistant", "content": "no", "finish_reason": finish})]);
         let ran = run(&lab, agent, &upstream, &["--max-tokens", most, "--name", "r"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert_eq!(events(&trajectory(&lab, "own"), "program")[0]["stdout"], said);

@@ -145,7 +145,7 @@ pub(super) static KEYS: [SettingKey; 23] = [
     SettingKey {
         name: "context",
         value: "TOKENS",
-        help: "context size of the model, for tokens read and written together; the oldest results are shortened when it is nearly used up. 0: the size that the server states; if it states none, they are shortened only when the provider refuses a conversation as too long",
+        help: "context size of the model, for tokens read and written together; the oldest results are shortened when it is nearly used up. 0: they are shortened only when the provider refuses a conversation as too long",
         read: |settings, text| {
             settings.context_tokens = match number(text)? {
                 0 => None,
