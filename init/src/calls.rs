@@ -132,8 +132,8 @@ const UNCOUNTED: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_vmsplice];
 /// kernel would in the end kill the sandbox's first process.
 const OUTLIVING: &[libc::c_long] = &[libc::SYS_mq_open, libc::SYS_msgget, libc::SYS_semget];
 
-/// Additional calls refused without namespaces. Landlock protects only the contents of files, so these calls could
-/// change the metadata of files that landlock hides.
+/// System calls that are refused only where there are no namespaces. Landlock protects only the contents of files, so
+/// these calls could change the metadata of hidden files.
 const DENIED_ON_THE_HOST: &[libc::c_long] = &[libc::SYS_fchown, libc::SYS_fchownat];
 #[cfg(target_arch = "x86_64")]
 const DENIED_ON_THE_HOST_HERE: &[libc::c_long] = &[libc::SYS_chown, libc::SYS_lchown];

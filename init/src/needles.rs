@@ -94,7 +94,7 @@ impl WantedSecrets {
         self.enough.is_empty()
     }
 
-    /// Returns the numbers of the secrets by the hashes of their windows.
+    /// Returns, for the hash of each window, the indices of the secrets that contain it.
     #[must_use]
     pub fn by_hash(&self) -> BTreeMap<u64, Vec<u32>> {
         let mut found: BTreeMap<u64, Vec<u32>> = BTreeMap::new();

@@ -65,8 +65,7 @@ pub(super) fn most_of_one() -> u64 {
     4 * setting("wmem_default")
 }
 
-/// Returns the maximum bytes that one socket of a connected pair of stream sockets may have sent without the other
-/// socket receiving them.
+/// Returns the maximum bytes that one of two connected stream sockets may have sent and the other not yet received.
 pub(super) fn most_of_a_pair() -> u64 {
     // Here, too, the last message may exceed the limit, but a message of a stream socket is at most half as large as
     // the limit.

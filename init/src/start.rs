@@ -89,7 +89,7 @@ impl Starter {
         })
     }
 
-    /// Whether each child is confined on its own, because there are no namespaces.
+    /// Whether there are no namespaces, so that each child is confined on its own.
     pub(super) fn confines(&self) -> bool {
         self.confinement.is_some()
     }

@@ -128,7 +128,7 @@ impl Starved {
         self.pending = if self.is_ready && stood_still { self.pending + time } else { Duration::ZERO };
     }
 
-    /// Returns the nanoseconds that these processes have run, including processes that have ended below them.
+    /// Returns the nanoseconds that these processes and their ended descendants have run.
     fn ran_so_far(&self, processes: &[i32]) -> u64 {
         let living: u64 = processes.iter().flat_map(|pid| counts(*pid)).map(|(_, (ran, _))| ran).sum();
         let ended: u64 = processes.iter().map(|pid| ran_of_children(*pid)).sum();

@@ -154,7 +154,7 @@ pub struct EnvHold(Arc<HeldEnv>);
 struct HeldEnv {
     home: PathBuf,
     marker: CompletionMarker,
-    /// `None` if the file system has no locks, or the cache is read-only.
+    /// The shared lock; `None` if the file system has no locks, or the cache is read-only.
     _in_use: Option<File>,
 }
 
@@ -174,8 +174,8 @@ impl EnvHold {
             .hint("repeat the command"))
     }
 
-    /// Whether the environment is complete and still the same, and its interpreter is there. An update of the
-    /// interpreter does not matter: processes that use the environment go on.
+    /// Whether the environment is complete and still the same, and its interpreter exists. The interpreter may have been
+    /// updated, because processes can then still use the environment.
     #[must_use]
     pub fn is_intact(&self) -> bool {
         let marker = CompletionMarker::read_any(&self.0.home);

@@ -97,7 +97,7 @@ async fn install(
         .args(["ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", "--cache"])
         .arg(cache.join("downloads-npm"))
         .current_dir(&prefix)
-        // If this process is killed, npm goes on, and so keeps the lock.
+        // npm continues to run if this process is killed, so it must hold the lock, too.
         .stdin(taken.try_clone().map_err(|error| Error::machine("failed to copy a file handle").because(error))?)
         .kill_on_drop(true)
         .output()

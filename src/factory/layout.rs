@@ -213,7 +213,7 @@ impl Layout {
         format!("export PYTHONPATH=\"{path}${{PYTHONPATH:+:$PYTHONPATH}}\"")
     }
 
-    /// Whether a path in the repo is a source of the package.
+    /// Whether a path in the repo is one of the package's source files.
     pub(super) fn holds(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.root) else { return false };
         self.modules.iter().any(|module| {

@@ -43,7 +43,7 @@ pub(super) struct SurveyedTest {
     /// Duration in seconds.
     #[serde(default)]
     pub(super) seconds: f64,
-    /// Reason of the outcome, if there is one.
+    /// Reason for the outcome, if there is one.
     #[serde(default)]
     pub(super) reason: String,
     /// The test's file.

@@ -40,7 +40,7 @@ pub struct ProofSetup {
     pub env: crate::env::EnvKind,
     /// Number of parallel attempts.
     pub jobs: usize,
-    /// Whether to run everything again, instead of using results of earlier and interrupted proofs.
+    /// Whether to run everything again, without the results of earlier proofs, finished or interrupted.
     pub fresh: bool,
 }
 

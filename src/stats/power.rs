@@ -79,9 +79,8 @@ impl Design {
         second.clamp(0.0, 1.0)
     }
 
-    /// Variance, over samples, of the difference between the contenders' pass rates at a sample. It is the mean of two
-    /// values of [`Spread::of_difference`]: one as if both contenders had the first one's pass rate, and one as if both
-    /// had the second one's.
+    /// Variance, over samples, of the difference between the contenders' pass rates at a sample. It is the mean of
+    /// [`Spread::of_difference`] with both at the first contender's pass rate, and with both at the second's.
     fn variance(&self, difference: f64) -> f64 {
         let second = Spread::assumed(self.second(difference), self.alike());
         f64::midpoint(

@@ -22,7 +22,7 @@ pub struct Bodies {
     tables: Vec<ShingleTable>,
 }
 
-/// The shingles of all bodies, for one of the ways of comparing names in [`WAYS`].
+/// The shingles of all bodies, for one way of comparing names (see [`WAYS`]).
 struct ShingleTable {
     way: usize,
     /// By the hash of a shingle: the functions whose bodies contain the shingle, each with the shingle's number in the

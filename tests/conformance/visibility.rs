@@ -1,4 +1,4 @@
-//! Attempts to see what must be hidden: gold, originals, the home, the environment, other sandboxes.
+//! Gold, the original code, the user's home and environment, and other sandboxes are hidden.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

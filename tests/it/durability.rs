@@ -1,4 +1,4 @@
-//! No finished attempt is ever lost: kills, signals, full disks, torn stores.
+//! No finished attempt is ever lost by kills, signals, full disks or files that were cut off.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -56,7 +56,7 @@ pub struct Budget {
     pub cached_replies: u32,
     /// Requests of an external agent so far that the gateway could not pass on.
     pub refused_requests: u32,
-    /// Replies so far that could not be carried out completely.
+    /// Replies so far with calls that could not be carried out.
     pub format_errors: u32,
     /// Tool time so far.
     pub tool_time: Duration,

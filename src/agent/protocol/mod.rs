@@ -300,8 +300,8 @@ fn escape(text: &str) -> String {
     escaped_text
 }
 
-/// Returns the last JSON object in a text that has keys beginning with "experiment": results that the model reported
-/// without a tool.
+/// Returns a text's last JSON object with keys that begin with "experiment": results that the model reported without a
+/// tool.
 #[must_use]
 pub fn results(text: &str) -> Option<String> {
     let (mut found, mut from, mut looked_at) = (None, 0, 0);

@@ -87,8 +87,8 @@ pub(super) fn of_text<'bytes>(bytes: &'bytes [u8], ending: &str) -> Vec<FileRead
     readings
 }
 
-/// Blanks long tables of numbers, which contain no code: many lines in a row, or single long lines, without two
-/// adjacent letters.
+/// Blanks long tables of numbers: long lines, or many lines in a row, that have no two adjacent letters and so contain
+/// no code.
 pub(super) fn without_tables(bytes: &[u8]) -> Cow<'_, [u8]> {
     const LINES: usize = 30;
     const LENGTH: usize = 2000;

@@ -63,8 +63,8 @@ pub(super) fn attributes_of(tree: &Tree, source: &str, range: &Range<usize>, obj
     found
 }
 
-/// Returns the names that code in a range of the tree needs from its surroundings: those that it uses and does not bind
-/// itself, as its parameters and variables. Names of attributes and of keyword arguments do not count.
+/// Returns the names that code in a range of the tree needs from its surroundings: those that it uses but does not bind
+/// as parameters or variables. Names of attributes and of keyword arguments do not count.
 pub(super) fn needed(tree: &Tree, source: &str, range: &Range<usize>) -> BTreeSet<String> {
     // At the top level, code may need a name that it also binds, as a function that calls itself does.
     scope_of(tree, source, range).used

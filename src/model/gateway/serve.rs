@@ -49,7 +49,7 @@ impl Drop for Gateway {
 }
 
 /// Answers requests on all connections that `connections` receives, until the returned gateway is dropped. The returned
-/// receiver gets all calls of the model, and reports of refused requests that had the right key. Once the receiver is
+/// receiver gets all calls to the model, and reports of refused requests that had the right key. Once the receiver is
 /// dropped, calls are refused. The list of models contains only `model`.
 pub fn serve<C>(
     connections: mpsc::Receiver<C>,

@@ -249,8 +249,8 @@ pub trait Ready: Send + Sync {
     /// # Errors
     /// Same as [`Item::require`].
     fn stage(&self, sample: &Sample, attempt: u32) -> Result<Staged<'_>>;
-    /// Returns the limits of an attempt. `asked` are the run's limits, of which an item may replace the defaults by its
-    /// own.
+    /// Returns the limits of an attempt. `asked` are the run's limits; an item may replace those that have their
+    /// default values.
     fn limits(&self, asked: Limits) -> Limits {
         asked
     }
