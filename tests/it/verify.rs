@@ -142,7 +142,7 @@ fn a_killed_verification_resumes_and_a_finished_verification_repeats_no_trial() 
         begun.elapsed()
     });
     let quickest = times.min().unwrap();
-    assert!(quickest < Duration::from_secs(1), "{quickest:?}");
+    assert!(quickest < Duration::from_secs(3), "{quickest:?}");
     assert_eq!(lab.read("papers/plain/dependencies.json"), stored);
 }
 
