@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::ImportRemark;
-use super::published::{PublishedFolder, PublishedPaper, is_id, plain};
+use super::published::{PublishedFolder, PublishedPaper, plain};
 use crate::error::{Error, Result};
 use crate::score::{Tolerance, score_experiment};
+use crate::suite::is_manifest_id;
 
 /// A published experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +55,7 @@ pub fn experiments(
         if number.is_empty() || command.is_empty() {
             return Err(Error::suite(format!("paper `{}`: an experiment without `exp_id` or `solution`", paper.id)));
         }
-        if !is_id(&number) {
+        if !is_manifest_id(&number) {
             return Err(Error::suite(format!(
                 "paper `{}`: an experiment with the invalid `exp_id` {number:?}",
                 paper.id

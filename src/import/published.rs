@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::json_lines;
 use crate::error::{Error, Result};
+use crate::suite::is_manifest_id;
 
 /// A folder with published papers.
 #[derive(Debug, Default)]
@@ -187,7 +188,7 @@ fn function(value: &Value) -> Option<PublishedFunction> {
     let lines = line("header_line").zip(line("line_start")).zip(line("line_end"));
     let experiments = value.get("exp_dependencies").and_then(Value::as_array);
     Some(PublishedFunction {
-        number: value.get("func_id").map(plain).filter(|id| is_id(id))?,
+        number: value.get("func_id").map(plain).filter(|id| is_manifest_id(id))?,
         file: text("file")?.trim_start_matches("./").to_owned(),
         name: text("name")?,
         class: text("class").or_else(|| text("class_name")),
@@ -202,11 +203,6 @@ fn function(value: &Value) -> Option<PublishedFunction> {
 /// Parses a number, which may be written as text.
 fn number(value: &Value) -> Option<usize> {
     value.as_u64().map(|number| number as usize).or_else(|| value.as_str()?.trim().parse().ok())
-}
-
-/// Whether a text is a valid id. Ids become part of manifests, where other characters could have a meaning.
-pub(super) fn is_id(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '.' | '_' | '-'))
 }
 
 /// Formats a value as text without quotes.

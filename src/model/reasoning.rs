@@ -154,8 +154,8 @@ fn is_unopened(text: &str, end: usize) -> bool {
     starts_line && ends_line && ![OPEN, "<tool_call>", "<function="].iter().any(|tag| before.contains(tag))
 }
 
-/// Returns the place of the first closing tag that is not part of code: whitespace or nothing follows it, no quote
-/// stands before it, and it is outside of code blocks.
+/// Returns the place of the first closing tag that is not part of code: it is not in a code block, no quote stands before
+/// it, and whitespace or nothing follows it.
 fn closing(text: &str) -> Option<usize> {
     text.match_indices(CLOSE).map(|(place, _)| place).find(|place| {
         let (before, after) = (&text[..*place], &text[place + CLOSE.len()..]);

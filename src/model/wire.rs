@@ -354,8 +354,8 @@ fn usage(kind: AdapterKind, usage: &genai::chat::Usage) -> Usage {
 }
 
 /// Returns the tokens written, by the counts of a chat completion. xAI and Gemini leave thoughts out of the
-/// completion's tokens, but not out of the total. A total may also contain tokens that were read from a cache, so it
-/// counts only as far as thoughts are reported.
+/// completion's tokens, but not out of the total. A total may also contain tokens that were read from a cache, so the
+/// result exceeds `completion` by at most the reported thoughts.
 fn written(read: u64, completion: u64, reasoning: u64, total: u64) -> u64 {
     let rest = if read > 0 { total.saturating_sub(read) } else { 0 };
     completion.max(rest.min(completion.saturating_add(reasoning)))

@@ -394,7 +394,7 @@ impl Store {
             return Err(Error::store(format!("shards are working on run `{}`", self.folder.display()))
                 .hint("wait for them to end, or stop them; a killed shard counts as running for a minute"));
         }
-        self.try_lock()?.ok_or_else(|| {
+        self.lock_beside_shards()?.ok_or_else(|| {
             Error::store(format!("the file system of `{}` has no locks", self.folder.display()))
                 .hint("keep runs on a file system with locks: `--runs DIR`")
         })
@@ -406,10 +406,6 @@ impl Store {
     /// # Errors
     /// Kind `Store` if another process holds the lock, or the file cannot be locked for another reason.
     pub fn lock_beside_shards(&self) -> Result<Option<File>> {
-        self.try_lock()
-    }
-
-    fn try_lock(&self) -> Result<Option<File>> {
         let lock_path = self.folder.join("lock");
         let lock = File::create(&lock_path).map_err(|error| write_failed(&lock_path, error))?;
         match lock.try_lock() {

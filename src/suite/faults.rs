@@ -49,7 +49,7 @@ fn faults(paper: &Paper) -> Vec<ManifestFault> {
     let mut seen = BTreeSet::new();
     for (place, one) in paper.experiments.iter().enumerate() {
         let (id, part) = (&one.id, ManifestPart::Experiment(place));
-        if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_' || c == '.') {
+        if !is_manifest_id(id) {
             faults.push((part, format!("experiment id `{id}` must be of letters, digits, `-`, `_` and `.`")));
         }
         if !seen.insert(id) {
@@ -63,6 +63,12 @@ fn faults(paper: &Paper) -> Vec<ManifestFault> {
     faults.extend(faulty.map(|(place, what)| (ManifestPart::Hidden(place), what)));
     faults.extend(build(paper).into_iter().map(|what| (ManifestPart::Build, what)));
     faults
+}
+
+/// Whether a text can be an id in a manifest. Characters other than these could have a meaning there, in a path or in a
+/// command.
+pub(crate) fn is_manifest_id(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
 /// Lists the faults of a list of globs, each with the glob's index and as the text of a message. `key` is the list's key

@@ -33,6 +33,7 @@ pub(crate) use check::contradictions;
 pub use dates::PartialDate;
 pub use dependencies::Dependencies;
 pub(crate) use evidence::{EVIDENCE_FORMAT, FunctionEvidence, PaperEvidence};
+pub(crate) use faults::is_manifest_id;
 pub(crate) use gold::GOLD_FORMAT;
 pub use gold::{EnvStamp, Gold, GoldResult};
 pub(crate) use gold_values::{CHANCE_IN_PROSE, GoldValues};

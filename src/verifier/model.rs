@@ -301,6 +301,7 @@ fn choice_word(reply: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verifier::tests::NoVotes;
 
     /// A model whose thoughts use up the tokens of every reply that has a limit.
     struct ThinkingModel(&'static str);
@@ -316,22 +317,6 @@ mod tests {
             let is_cut = request.sampling.max_tokens.is_some();
             let text = if is_cut { self.0 } else { "{\"choice\": \"A\"}" };
             Ok(Reply { text: text.to_owned(), cut: is_cut, cost: 0.5, ..Reply::default() })
-        }
-    }
-
-    struct NoVotes;
-
-    impl Votes for NoVotes {
-        fn earlier(&self, _: u32, _: u32) -> Option<Vote> {
-            None
-        }
-
-        fn allow(&self, _: &Quote) -> Result<Option<u32>> {
-            Ok(None)
-        }
-
-        fn keep(&self, _: &Vote) -> Result<()> {
-            Ok(())
         }
     }
 

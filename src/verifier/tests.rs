@@ -7,7 +7,7 @@ use crate::model::{ModelError, QueryFailed, Quote, Reply, Request};
 use crate::verifier::vote::{Vote, VoteOutcome, Votes};
 
 /// Stores no votes and allows every call.
-struct NoVotes;
+pub(super) struct NoVotes;
 
 impl Votes for NoVotes {
     fn earlier(&self, _: u32, _: u32) -> Option<Vote> {

@@ -23,6 +23,7 @@ mod propose;
 mod statements;
 mod tags;
 
+use std::cell::LazyCell;
 use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
@@ -360,7 +361,7 @@ impl<'a> Finder<'a> {
         in_function: bool,
     ) -> Range<usize> {
         // Comments that mark another region stay. Comments that only look like such a mark may describe the statements.
-        let pairs = tags::pairs(self.tree, self.source).unwrap_or_default();
+        let pairs = LazyCell::new(|| tags::pairs(self.tree, self.source).unwrap_or_default());
         let marks = |at: usize| pairs.iter().any(|pair| pair.open.start == at || pair.close.start == at);
         let comment = |at: usize| {
             let node = self.tree.root_node().descendant_for_byte_range(at, at + 1);

@@ -226,17 +226,16 @@ impl Module {
 const LIBRARIES: [&str; 9] =
     ["jax", "networkx", "numpy", "pandas", "scipy", "sklearn", "statsmodels", "tensorflow", "torch"];
 
-/// Whether an import in a reply takes precedence over the file's bindings of the same `name`: these are
-/// imports of something else, and the file has an import from the same package. An import from another package may be a
-/// guess, such as `from utils import f` for `from .utils import f`. So may be another place in the same package, such as
+/// Whether an import in a reply takes precedence over the file's bindings of the same `name`: these are imports of
+/// something else, and the file has an import from the same package. An import from another package may be a guess,
+/// such as `from utils import f` for `from .utils import f`. So may be another place in the same package, such as
 /// `from utils import f` for `from utils.math import f`. But names of modules beside each other in a well-known library
 /// are not guessed: `norm` of `scipy.stats` is another function than that of `scipy.linalg`.
 fn takes_precedence(line: &str, name: &str, in_file: &[Binding]) -> bool {
     let is_known = package(line).is_some_and(|package| LIBRARIES.contains(&package));
     let is_guess = |own: &str| match (source_module(own), source_module(line)) {
-        (Some(own), Some(other)) => {
-            let is_same = package_of(own) == package_of(other);
-            is_same && (!is_known || contains(own, other) || contains(other, own))
+        (Some(module), Some(other)) => {
+            package(own) == package(line) && (!is_known || contains(module, other) || contains(other, module))
         }
         _ => false,
     };
@@ -261,11 +260,6 @@ fn contains(module: &str, other: &str) -> bool {
 /// Returns the module of a statement `from MODULE import NAME`; `None` for other statements.
 fn source_module(line: &str) -> Option<&str> {
     line.strip_prefix("from ")?.split(' ').next()
-}
-
-/// Returns the first part of a module's dotted name.
-fn package_of(module: &str) -> &str {
-    module.split('.').next().unwrap_or(module)
 }
 
 /// Returns the dotted name of what an import statement of a single name imports: `a.b` for `from a import b as c` and

@@ -29,8 +29,8 @@ const DOWN_TO: f64 = 0.75;
 const CUT_BYTES: usize = 8000;
 const CUT_RATIO: f64 = 6.0;
 const CUT_CALLS: u32 = 2;
-/// Tokens of a call that may stand for more than the bytes that we count: names, roles, the template of the conversation,
-/// and what is missing from a cache that stores whole blocks of tokens.
+/// Maximum tokens of a call beyond one for each counted byte: those of names, of roles and of the conversation's template,
+/// which are not counted as bytes, and those at the end that a cache of whole blocks of tokens does not contain.
 const UNCOUNTED_TOKENS: u64 = 512;
 
 /// A conversation's history setting, and measurements of its length.
@@ -38,7 +38,7 @@ const UNCOUNTED_TOKENS: u64 = 512;
 pub(super) struct ConversationMemory {
     history: History,
     /// Context size of the model in tokens, input and output together; `None` if unknown.
-    pub(super) context: Option<u64>,
+    context: Option<u64>,
     /// Number of leading messages that are never removed: those before the first step, such as system prompt and task.
     head: usize,
     /// Length in bytes of the last of the messages that are never removed. A note or summary, which is appended to this
@@ -69,12 +69,12 @@ impl ConversationMemory {
     /// Creates the memory of a conversation that contains only the messages before the first step. `beside` is the
     /// number of bytes sent in addition to the messages.
     #[must_use]
-    pub fn new(history: History, messages: &[Message], beside: usize) -> Self {
+    pub fn new(history: History, context: Option<u64>, messages: &[Message], beside: usize) -> Self {
         let keep = messages.last().map_or(0, |message| message.content.len());
         let head = messages.len();
         Self {
             history,
-            context: None,
+            context,
             head,
             keep,
             beside,
@@ -141,8 +141,8 @@ impl ConversationMemory {
     /// does not see all of its task. Called once per reply.
     ///
     /// A single low count may have other reasons. A server that counts only the tokens missing from its cache counts
-    /// little more than one token for each byte added. Most servers do not count the thoughts of earlier replies, so thoughts are
-    /// left out here.
+    /// little more than one token for each byte added. Most servers do not count the thoughts of earlier replies, so
+    /// thoughts are left out here.
     ///
     /// # Errors
     /// Returns the signs and what the user can do about them.

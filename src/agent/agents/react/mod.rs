@@ -177,7 +177,7 @@ impl React {
             }
         }
         let (history, most) = (self.settings.history, self.settings.context_tokens);
-        let mut memory = ConversationMemory::new(history, &request.messages, self.tools_bytes);
+        let mut memory = ConversationMemory::new(history, most, &request.messages, self.tools_bytes);
         let mut errors = 0;
         let mut told = false;
         // The first error with which the provider refused the conversation for its length. The conversation is then
@@ -189,7 +189,6 @@ impl React {
             if let Err(refused) = context.may_ask() {
                 return refused.into();
             }
-            memory.context = most;
             if let Err(ended) = memory.tidy(&mut request.messages, context).await {
                 return ended;
             }
@@ -270,11 +269,10 @@ impl Agent for React {
         let Some(model) = context.model else {
             return End::ModelDenied.because("`react` needs a model and was given none");
         };
-        let limits = *context.budget.limits();
-        let tries = self.settings.reflexion;
-        if tries > 1 {
+        if self.settings.reflexion > 1 {
             return self.reflect(task, model, context).await;
         }
+        let limits = *context.budget.limits();
         let session = Session::with_history(self.settings.history);
         let mut work = ReactTry { limits, lesson: None, request: Request::default(), session };
         self.work(task, model, &mut work, context).await
