@@ -66,7 +66,7 @@ impl FilledCode {
                 (Some(at), index) => module.splice_region(index, at, reply),
                 (None, Some(index)) if function.region.is_some() => module.splice_definition(index, reply),
                 (None, Some(index)) => module.splice(index, reply),
-                (None, None) => Err("what stands for the missing part is gone".to_owned()),
+                (None, None) => Err("the statement in place of the missing part was removed".to_owned()),
             }
         };
         let at = self.regions.get(&place);

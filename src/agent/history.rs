@@ -67,7 +67,7 @@ impl FromStr for History {
             ("summary", number) => steps(number).map(Self::Summary),
             _ => None,
         };
-        read.ok_or_else(|| format!("`{text}` is not a history: give {FORMS}, with K from 1"))
+        read.ok_or_else(|| format!("`{text}` is not a value of `history`: give {FORMS}, where K is 1 or more"))
     }
 }
 

@@ -223,7 +223,7 @@ impl FromStr for AgentSpec {
 fn parse_probability(text: &str) -> Result<f64> {
     let parsed = text.parse::<f64>().ok().filter(|probability| (0.0..=1.0).contains(probability));
     parsed.ok_or_else(|| {
-        Error::usage(format!("`{text}` is not a probability")).hint("give a number from 0 to 1, as `mutant:0.3`")
+        Error::usage(format!("`{text}` is not a probability")).hint("give a number from 0 to 1, as in `mutant:0.3`")
     })
 }
 

@@ -186,7 +186,7 @@ pub(crate) fn act_last(reply: &Reply, why: End, tool_calling: &ToolCalling, cont
             Ok(calls) => match calls.iter().find(|call| call.name == name) {
                 Some(ParsedCall { arguments: Ok(arguments), .. }) => match final_answer::answer(arguments) {
                     Some(raw) => return AfterStep::End(answered(raw, context)),
-                    None => format!("`{name}` without an answer"),
+                    None => format!("`{name}` was called without an answer"),
                 },
                 Some(ParsedCall { arguments: Err(what), .. }) => format!("the arguments of `{name}` are {what}"),
                 None => {

@@ -29,7 +29,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let folder = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
     if folder.exists() && !folder.is_dir() {
         return Err(Error::usage(format!("`{}` is not a folder", folder.display()))
-            .hint("name a new folder, as `autoexperiment init mysuite`"));
+            .hint("name a new folder, as in `autoexperiment init mysuite`"));
     }
     let (suite, what, paper) = if arguments.bundled {
         (BUNDLED, "a copy of the bundled suite", "kmeanspp")
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let place = folder.join(part.file_name());
         if place.symlink_metadata().is_ok() {
             return Err(Error::usage(format!("`{}` exists", place.display()))
-                .hint("name a new folder, as `autoexperiment init mysuite`"));
+                .hint("name a new folder, as in `autoexperiment init mysuite`"));
         }
     }
     for part in &parts {

@@ -88,7 +88,7 @@ impl ModelOptions {
 fn absolute(path: &Path) -> Result<PathBuf> {
     if path.as_os_str().is_empty() {
         return Err(
-            Error::usage("no file is named").hint("name it behind the colon, as `scripted:FILE` or `replay:FILE`")
+            Error::usage("no file is named").hint("write its name after the colon: `scripted:FILE` or `replay:FILE`")
         );
     }
     std::path::absolute(path).map_err(|error| Error::io("resolve", path, error))
@@ -137,9 +137,9 @@ pub(super) fn parse_price(text: &str) -> Result<GivenPrice, String> {
         Some(&[read, written, cached, cache_written]) => {
             Ok(GivenPrice { tokens: (read, written), cache: Some((cached, cache_written)) })
         }
-        _ => {
-            Err(format!("`{text}` is not a price: give dollars for a million tokens read and written, as `0.15,0.60`"))
-        }
+        _ => Err(format!(
+            "`{text}` is not a price: give dollars for a million tokens read and written, such as `0.15,0.60`"
+        )),
     }
 }
 

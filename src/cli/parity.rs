@@ -87,7 +87,7 @@ fn of_one_agent(run: &str, records: Vec<Outcome>, agent: Option<&str>) -> Result
     match kept.iter().find(|record| record.agent != first.agent || record.model != first.model) {
         None => Ok(kept),
         Some(other) => Err(Error::usage(format!(
-            "run `{run}` has several agents or models, as `{}` and `{}`",
+            "run `{run}` has several agents or models, such as `{}` and `{}`",
             first.agent, other.agent
         ))
         .hint("name one of the agents with `--agent`")),

@@ -57,7 +57,7 @@ pub async fn probe(
         "price:      ${read} read, ${cached} from the cache, ${cache_written} to the cache, ${written} written, per million tokens\n"
     ))?;
     print(&format!(
-        "this call:  ${:.6}; {} tokens read, {} written, {} of them to reason\n",
+        "this call:  ${:.6}; {} tokens read, {} written, {} of these for reasoning\n",
         reply.cost, reply.usage.input, reply.usage.output, reply.usage.reasoning
     ))?;
     if let Some(told) = asked.describe() {

@@ -79,7 +79,7 @@ type FunctionToSplit = (Module, usize, Vec<String>);
 pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(wrong) = arguments.share.iter().find(|share| !(**share > 0.0 && **share < 1.0)) {
         return Err(Error::usage(format!("`--share {wrong}` is not a share of a function's lines"))
-            .hint("give shares between 0 and 1, as `0.25`"));
+            .hint("give numbers between 0 and 1, such as `0.25`"));
     }
     let path = PathBuf::from(&arguments.from);
     // An argument that looks like a path is not the id of a paper, so it must exist.

@@ -82,7 +82,7 @@ pub(super) fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()>
 fn beside(file: &Path) -> Result<PathBuf> {
     if file.file_name().is_none() || file.is_dir() {
         return Err(Error::usage(format!("`{}` is not a valid file name", file.display()))
-            .hint("name a file, as `--html report.html`"));
+            .hint("name a file, as in `--html report.html`"));
     }
     let folder = file.with_extension("data");
     if folder == file {

@@ -292,7 +292,7 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     let verifiers = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;
     if let Some(verifier) = verifiers.iter().find(|spec| **spec != VerifierSpec::First && arguments.k == 1) {
         return Err(Error::usage(format!(
-            "verifier `{verifier}` has nothing to choose among: there is one attempt a sample"
+            "verifier `{verifier}` has no choice: there is only one attempt at each sample"
         ))
         .hint("make several attempts at each sample with `-k 5`"));
     }
@@ -403,13 +403,13 @@ pub(super) fn parse_dollars(text: &str) -> Result<f64, String> {
 /// Parses a number of CPUs, within what the kernel can limit and a machine can have.
 fn parse_cpus(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|cpus| (0.01..=100_000.0).contains(cpus));
-    parsed.ok_or_else(|| format!("`{text}` is not a number of CPUs: give one from 0.01"))
+    parsed.ok_or_else(|| format!("`{text}` is not a number of CPUs: give a number of at least 0.01"))
 }
 
 /// Parses a temperature: finite, 0 or more.
 fn parse_temperature(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|temperature| temperature.is_finite() && *temperature >= 0.0);
-    parsed.ok_or_else(|| format!("`{text}` is not a temperature: give a number from 0"))
+    parsed.ok_or_else(|| format!("`{text}` is not a temperature: give 0 or a positive number"))
 }
 
 pub(super) fn parse_rule(text: &str) -> Result<Rule, String> {

@@ -49,7 +49,9 @@ impl DrawOptions {
     /// Checks and converts the options.
     pub fn draw(&self) -> Result<SampleDraw> {
         if let Some(wrong) = self.fraction.iter().find(|share| !(0.0..=1.0).contains(*share)) {
-            return Err(Error::usage(format!("`{wrong}` is not a share")).hint("give a number from 0 to 1, as `0.25`"));
+            return Err(
+                Error::usage(format!("`{wrong}` is not a share")).hint("give a number from 0 to 1, such as `0.25`")
+            );
         }
         Ok(SampleDraw {
             n: if self.fraction.is_empty() { parse_n(&self.n)? } else { Vec::new() },

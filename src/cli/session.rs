@@ -101,7 +101,8 @@ fn end(finished: &Finished, exit: ProgramExit) -> Option<(String, Option<String>
         }
         RunOutcome::Complete => return None,
         RunOutcome::Left(count) => {
-            let what = format!("nothing is left to begin here; other processes make the last {count} attempt(s)");
+            let what =
+                format!("no attempt is left for this process; other processes are still making {count} attempt(s)");
             (what, Some(format!("`autoexperiment status {run}` shows how far they are")))
         }
         RunOutcome::Lost(lost) => {

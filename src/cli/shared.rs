@@ -93,9 +93,8 @@ impl PaperOptions {
     pub fn some(&self) -> Result<Vec<String>> {
         let all = self.all();
         if all.is_empty() {
-            return Err(
-                Error::usage("no paper is named").hint("name it behind the command; `autoexperiment list` shows them")
-            );
+            return Err(Error::usage("no paper is named")
+                .hint("write its name after the command; `autoexperiment list` shows them"));
         }
         Ok(all)
     }

@@ -106,7 +106,7 @@ fn costs(reading: &ReadableRun<AttemptRecord>, stored: &StoredTrajectory) -> Res
     }
     let records = reading.records.iter().filter(|it| is_it(&it.agent, &it.sample, Some(it.attempt)));
     let (count, recorded) = records.fold((0, 0.0), |sum, record| (sum.0 + 1, sum.1 + record.cost));
-    let mut line = format!("paid in the ledger: ${settled:.4}; in the records of its {count} tries: ${recorded:.4}");
+    let mut line = format!("cost in the ledger: ${settled:.4}; in the records of its {count} tries: ${recorded:.4}");
     if open > 0.0 {
         let _ = write!(line, "; at most ${open:.4} for calls under way or cut off");
     }

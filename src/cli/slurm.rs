@@ -99,7 +99,7 @@ impl SlurmOptions {
     /// Kind `Usage` for another number of shards.
     pub fn changed(&self, job: SlurmJob, jobs: Option<usize>, arguments: Vec<String>) -> Result<SlurmJob> {
         if let Some(shards) = self.shards.filter(|shards| *shards != job.shards) {
-            return Err(Error::usage(format!("the job has {} shards, and cannot get {shards}", job.shards))
+            return Err(Error::usage(format!("the job was planned with {} shards, not {shards}", job.shards))
                 .hint("leave out `--shards`; other processes can join with `resume RUN --shard I/N`"));
         }
         let given = self.job(jobs.unwrap_or(job.cpus), arguments)?;

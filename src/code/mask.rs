@@ -185,7 +185,7 @@ impl Module {
             _ => None,
         });
         if let Some(beyond) = beyond {
-            let message = format!("no function {beyond} among the {} of this file", functions.len());
+            let message = format!("this file has {} functions, so there is no function {beyond}", functions.len());
             return Err(Error::internal(message).at(self.path(), None));
         }
         let mut order: Vec<usize> = (0..cuts.len()).collect();

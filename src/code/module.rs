@@ -110,7 +110,7 @@ impl Module {
             }
             (several, Some(number)) => several.get(number.wrapping_sub(1)).copied().ok_or_else(|| {
                 let message = match several.len() {
-                    1 => format!("there is no `{name}`, only one `{bare}`"),
+                    1 => format!("there is no `{name}`, because the file has only one function `{bare}`"),
                     count => format!("there is no `{name}`, because the file has only {count} functions `{bare}`"),
                 };
                 Error::suite(message)

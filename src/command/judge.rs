@@ -183,22 +183,20 @@ impl InstructionJudge<'_> {
         add_error(&mut measures, error);
 
         let fragment = |pass: bool, reason: String| (!pass).then_some(reason);
+        let rated = format!("arguments by {}", arguments.basis.name());
         let mut checks = vec![
             check("kind", is_kind, fragment(is_kind, format!("it is {:?}", observed.kind).to_lowercase())),
             check("exit", ended, fragment(ended, exit(observed.exit, &observed.stderr))),
             ExperimentVerdict {
                 values: arguments.values,
-                ..check(
-                    &format!("arguments by {}", arguments.basis.name()),
-                    arguments.pass,
-                    fragment(arguments.pass, arguments.reason.to_owned()),
-                )
+                ..check(&rated, arguments.pass, fragment(arguments.pass, arguments.reason.to_owned()))
             },
         ];
         checks.extend(outcome.into_iter().chain(changed));
         Verdict {
             pass: if self.rule == Rule::Reference { is_shipped } else { pass },
             score: Some(if ended && is_kind { share } else { 0.0 }),
+            rated: Some(rated),
             measures,
             reason: error.map(|error| error.name().replace('_', " ")),
             experiments: checks,

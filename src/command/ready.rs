@@ -139,7 +139,7 @@ impl ReadyCommands {
                     instruction.id, loaded.id, failed.experiment
                 );
                 return Err(Error::new(FailureKind::Baseline, what).hint(format!(
-                    "no score would mean anything; record gold for this machine with `autoexperiment gold --family command {}`",
+                    "scores would be meaningless; record gold for this machine with `autoexperiment gold --family command {}`",
                     loaded.id
                 )));
             }

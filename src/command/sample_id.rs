@@ -17,7 +17,7 @@ pub fn parts(id: &str) -> Result<(&str, &str, usize)> {
     };
     read().ok_or_else(|| {
         Error::usage(format!("`{}` is not a sample id", id.escape_debug())).hint(
-            "a sample id is a repo, an instruction, and a context from 0 to 3, as `kmeanspp.c07_2`; 0 is the oracle segment, \
+            "a sample id is a repo, an instruction, and a context from 0 to 3, such as `kmeanspp.c07_2`; 0 is the oracle segment, \
              1 BM25, 2 the README and 3 the instruction only",
         )
     })

@@ -262,7 +262,9 @@ pub fn refuse_missing_runners(wanted: &[RequestedExperiment], env: &str) -> Resu
         })?;
         Some(
             Error::usage(format!("experiment `{}` runs `{runner}`, but the env has no package `{package}`", one.id))
-                .hint(format!("add it to the packages, as `--requirements ...,{package}`, or to the environment file")),
+                .hint(format!(
+                    "add it to the packages, as in `--requirements ...,{package}`, or to the environment file"
+                )),
         )
     });
     Error::all(faults.collect()).map_or(Ok(()), Err)

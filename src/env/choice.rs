@@ -165,7 +165,7 @@ impl Auto {
         }
         let id = folder.file_name().unwrap_or_default().to_string_lossy();
         on_progress(BuildProgress::Notice(format!(
-            "the conda env `{id}` {why}, a venv takes its place: results may differ in the last digits"
+            "the conda env `{id}` {why}, so a venv is used instead: results may differ in the last digits"
         )));
         fallen().insert(folder.to_owned());
         Ok(Arc::new(self.options.venv()))

@@ -64,7 +64,7 @@ async fn answer(python: &Path, arguments: &[&str]) -> Result<String> {
     let output = command.output().await.map_err(|error| Error::io("run", python, error))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Error::machine(format!("pip does not tell its configuration: {said}"))
+        return Err(Error::machine(format!("pip's configuration cannot be read: {said}"))
             .hint("try `python3 -m pip config list`, and install pip if it is missing"));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -114,7 +114,7 @@ fn clause(text: &str) -> Result<Vec<Clause>, String> {
         ("~=", false) if numbers.len() > 1 => {
             vec![Clause::AtLeast(version), Clause::Starts(numbers[..numbers.len() - 1].to_vec())]
         }
-        _ => return Err(format!("`{text}` is not understood")),
+        _ => return Err(format!("`{text}` is not a version or a range of versions")),
     })
 }
 

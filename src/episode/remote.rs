@@ -169,7 +169,7 @@ impl RemoteAgent {
             };
             errors = if is_error { errors + 1 } else { 0 };
             if errors >= FORMAT_ERRORS_IN_A_ROW {
-                return End::FormatErrors.because(format!("{errors} calls in a row could not be acted upon"));
+                return End::FormatErrors.because(format!("{errors} calls in a row could not be run"));
             }
             let shown: Vec<String> = state.messages.drain(..).map(|message| message.content).collect();
             let mut text = shown.join("\n\n");

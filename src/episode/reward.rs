@@ -21,7 +21,8 @@ pub fn reward(kind: Reward, record: &AttemptRecord) -> Option<f64> {
 /// Share of an attempt's checks that pass, from 0 to 1; less than 1 unless the attempt passes. A check passes if its
 /// verified result is right and, if the agent had to report it, the reported result, too. Without verification, only
 /// reported results count. For kinds of tasks with partial credit, the share of verified checks is multiplied by the
-/// verified score, or by the reported score if that is lower. If the report fails and has no score, the share is 0.
+/// verified score, or by the reported score if that is lower, and the check that the score rates is not counted. If the
+/// report fails and has no score, the share is 0.
 #[must_use]
 pub fn share(record: &AttemptRecord) -> f64 {
     if record.pass {
@@ -37,10 +38,16 @@ pub fn share(record: &AttemptRecord) -> f64 {
         }
         None => (1.0, counts(verdict, reported)),
     };
+    let rated = verdict.rated.as_ref();
+    let rated = rated.and_then(|name| verdict.experiments.iter().find(|check| check.experiment == *name));
+    let (passed, checks) = match rated {
+        Some(check) if score < 1.0 => (passed - usize::from(check.pass), checks - 1),
+        _ => (passed, checks),
+    };
     // All checks can pass although the attempt fails, for example by the published rule. The attempt's verdict then
     // counts as one more check, which fails.
-    let checks = if passed == checks { checks + 1 } else { checks };
-    score * passed as f64 / checks as f64
+    let checks = if passed == checks && score >= 1.0 { checks + 1 } else { checks };
+    if checks == 0 { score } else { score * passed as f64 / checks as f64 }
 }
 
 /// Numbers of passed checks and of all checks.
@@ -148,6 +155,18 @@ mod tests {
         wrong_kind.verified.as_mut().unwrap().score = Some(1.0);
         wrong_kind.pass = false;
         assert_eq!(reward(Reward::Share, &wrong_kind), Some(0.0), "the report fails and has no score");
+    }
+
+    #[test]
+    fn a_wrong_value_lowers_only_the_score_and_not_the_share_of_checks() {
+        let mut one_wrong_value = record(&[false], Some(&[false, true, true]));
+        let verified = one_wrong_value.verified.as_mut().unwrap();
+        (verified.score, verified.rated) = (Some(0.75), Some("e0".to_owned()));
+        assert_eq!(reward(Reward::Share, &one_wrong_value), Some(0.0), "a wrong report without score");
+        one_wrong_value.reported.as_mut().unwrap().score = Some(0.75);
+        assert_eq!(reward(Reward::Share, &one_wrong_value), Some(0.75));
+        one_wrong_value.verified.as_mut().unwrap().experiments[1].pass = false;
+        assert_eq!(reward(Reward::Share, &one_wrong_value), Some(0.375));
     }
 
     proptest::proptest! {

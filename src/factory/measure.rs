@@ -75,7 +75,7 @@ impl Workshop {
                 examined.candidates.iter().map(|candidate| listed(candidate, released)).collect();
             if functions.is_empty() {
                 fill_funnel(entry, &examined, &tests, &plan);
-                return Err(Error::new(FailureKind::Baseline, "its tests enter no function that is worth masking"));
+                return Err(Error::new(FailureKind::Baseline, "its tests run no function that can become a task"));
             }
             self.write_paper(prepared, &test_files, &plan, &functions, None)?;
             let ready = self.ready(suite, id, observer).await?;

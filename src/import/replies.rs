@@ -289,7 +289,7 @@ fn agent_of(file: &Path, run: Option<&RunFile>, folder: &Path) -> Result<String>
         ([], [(label, _)]) => Ok(label.clone()),
         ([], []) => Ok("replies".to_owned()),
         _ => Err(Error::usage(format!(
-            "run `{}` has {} agents `replies`, of which {} used `{}`",
+            "run `{}` has {} agents `replies`, and {} of them used `{}`: one of them cannot be chosen",
             folder.display(),
             of_replies.len(),
             of_file.len(),

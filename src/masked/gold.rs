@@ -187,7 +187,7 @@ pub async fn check_baseline(
                 VARIES.to_owned()
             } else {
                 format!(
-                    "no score would mean anything; see what differs (`autoexperiment doctor`), or record gold for this \
+                    "scores would be meaningless; see what differs (`autoexperiment doctor`), or record gold for this \
                      machine with `autoexperiment gold {}`",
                     paper.id
                 )

@@ -33,7 +33,7 @@ use crate::workspace::{Snapshot, repo_digest};
 /// Kind `Usage` if the text isn't a sample id.
 pub fn withheld(id: &str) -> Result<Withheld> {
     id.parse::<Withheld>()
-        .map_err(|error| error.hint("a sample id is a paper and its masked functions, as `kmeanspp_0,3`"))
+        .map_err(|error| error.hint("a sample id is a paper and its masked functions, such as `kmeanspp_0,3`"))
 }
 
 /// A paper.

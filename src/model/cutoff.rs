@@ -27,7 +27,7 @@ impl Cutoffs {
             let wrong = |hint: String| Error::usage(format!("`{}` is not a cutoff", pair.escape_debug())).hint(hint);
             let (model, date) = pair
                 .rsplit_once('=')
-                .ok_or_else(|| wrong("write MODEL=DATE, as `openai:gpt-5-mini=2024-05`".to_owned()))?;
+                .ok_or_else(|| wrong("write MODEL=DATE, such as `openai:gpt-5-mini=2024-05`".to_owned()))?;
             all.push((model.to_owned(), date.parse().map_err(wrong)?));
         }
         Ok(Self(all))

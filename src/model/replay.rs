@@ -108,7 +108,7 @@ fn difference(same: usize, recorded: &Request, asked: &Request) -> String {
 fn message_difference(place: usize, before: &Message, now: &Message) -> String {
     let from = format!("message {place} ({}) differs", role(now.role));
     if before.role != now.role {
-        return format!("{from}: the role in the recording is {}", role(before.role));
+        return format!("{from}: in the recording, its role is {}", role(before.role));
     }
     if before.content == now.content {
         return format!("{from} in its tool calls");

@@ -43,7 +43,7 @@ fn may_change(task: &LoadedTask, found: &mut Vec<String>) {
     let is_free = task.permitted.allows_function(&manifest.entry);
     if is_free && manifest.may_change.iter().any(|part| !part.contains("::")) {
         found.push(format!(
-            "`may_change` lets a solution replace the whole entry script: name functions instead, as `{}::FUNCTION`",
+            "`may_change` lets a solution replace the whole entry script: name functions instead, such as `{}::FUNCTION`",
             manifest.entry
         ));
     }

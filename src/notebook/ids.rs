@@ -11,7 +11,7 @@ pub(super) const NOTEBOOK: &str = "notebook";
 /// # Errors
 /// Kind `Usage` for an invalid id.
 pub fn withheld(id: &str) -> Result<Withheld> {
-    let hint = "a sample id is a task and its withheld blocks, as `ir.rankers_1,2`";
+    let hint = "a sample id is a task and its withheld blocks, such as `ir.rankers_1,2`";
     let withheld = id.parse::<Withheld>().map_err(|error| error.hint(hint))?;
     if withheld.item.contains('.') {
         return Ok(withheld);

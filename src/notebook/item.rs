@@ -106,7 +106,7 @@ impl Item for TaskItem {
     fn facts(&self) -> ItemFacts {
         let manifest = &self.loaded.manifest;
         let entry = CheckFacts {
-            id: "answer".to_owned(),
+            id: judge::ANSWER.to_owned(),
             description: manifest.query.clone(),
             command: manifest.answer.command.clone(),
         };
@@ -138,7 +138,7 @@ impl Item for TaskItem {
         let landmarks = self.loaded.manifest.landmarks_of(&blocks).map(|landmark| judge::landmark_id(&landmark.id));
         Ok(SampleNames {
             units: blocks.iter().map(|&place| self.named(place)).collect(),
-            checks: std::iter::once("answer".to_owned()).chain(landmarks).collect(),
+            checks: std::iter::once(judge::ANSWER.to_owned()).chain(landmarks).collect(),
         })
     }
 }

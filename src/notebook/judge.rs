@@ -20,6 +20,8 @@ pub const ENTRY: &str = "entry";
 /// Name of the check that the repo's program (the entry script and the code that it calls) is the original one, apart
 /// from permitted changes, and really ran.
 pub const PROGRAM: &str = "program";
+/// Name of the check that every value of the answer is right.
+pub(super) const ANSWER: &str = "answer";
 /// Id of the check that runs the agent's cells again on the original repo.
 pub(super) const REPLAY: &str = "replay";
 
@@ -103,6 +105,7 @@ pub fn reported(task: &LoadedTask, rule: Rule, answer: Option<&str>, seen: &Map<
     Ok(Verdict {
         pass: if rule == Rule::Reference { is_all(accuracy) } else { experiment.pass },
         score: Some(accuracy),
+        rated: Some(ANSWER.to_owned()),
         measures,
         reason: answer.is_none().then(|| "no answer".to_owned()),
         experiments: vec![experiment],
@@ -181,7 +184,8 @@ pub fn verified(task: &LoadedTask, rule: Rule, withheld: &[usize], findings: &Sc
     } else {
         experiments.iter().all(|experiment| experiment.pass)
     };
-    Ok(Verdict { pass, score: Some(accuracy), measures, experiments, warnings, ..Verdict::default() })
+    let (score, rated) = (Some(accuracy), Some(ANSWER.to_owned()));
+    Ok(Verdict { pass, score, rated, measures, experiments, warnings, ..Verdict::default() })
 }
 
 /// Returns the reason why the changes of a solution are forbidden; `None` if they are permitted. `changes` is the
@@ -275,7 +279,7 @@ fn compared(gold: &Value, submitted: Option<&Value>, run: OwnRun<'_>, relative: 
     }
     let reason = submitted.is_none().then(|| "nothing was submitted".to_owned());
     let pass = reason.is_none() && !values.is_empty() && values.iter().all(|value| value.pass);
-    ExperimentVerdict { experiment: "answer".to_owned(), pass, reason, values, warnings: Vec::new() }
+    ExperimentVerdict { experiment: ANSWER.to_owned(), pass, reason, values, warnings: Vec::new() }
 }
 
 /// Lists the values of a result, and its lists and objects that are not empty, by their JSON pointers. An empty list or

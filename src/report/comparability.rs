@@ -78,7 +78,7 @@ impl<'a> Incomparable<'a> {
             .map(|(what, runs)| format!("{} differ in {what}", listed(runs)))
             .collect();
         if self.differing.len() > NAMED {
-            reasons.push(format!("{} conditions differ in all", self.differing.len()));
+            reasons.push(format!("{} conditions differ in total", self.differing.len()));
         }
         if !self.unknown.is_empty() {
             reasons.push(format!("without its run file, it is not known how {} scored", listed(&self.unknown)));
@@ -116,7 +116,7 @@ mod tests {
             found.differing.insert(format!("the repo of `{paper}`"), BTreeSet::from(["a", "b"]));
         }
         let said = found.warning().unwrap();
-        assert!(said.contains("; `a` and `b` differ in the repo of `2`; 5 conditions differ in all"), "{said}");
+        assert!(said.contains("; `a` and `b` differ in the repo of `2`; 5 conditions differ in total"), "{said}");
         // A single run is not compared with another one. Of several runs, those without a run file are named.
         assert_eq!(Incomparable::new(&[("a", None)]).warning(), None);
         let said = Incomparable::new(&[("a", None), ("b", None)]).warning().unwrap();

@@ -75,7 +75,8 @@ pub(super) fn gather<T: TryRecord + Send>(folder: &Path, keep: &impl LineParser<
 /// Completes the first read of a run. `read` is `None` if a file changed while it was read, which is an error. If the
 /// records come from several files, sorts them; if an attempt was made twice, lets only one of its records count.
 fn whole<T: TryRecord>(folder: &Path, read: Option<ReadableRun<T>>) -> Result<ReadableRun<T>> {
-    let changes = || Error::store(format!("`{}` changes while it is read", folder.display())).hint("try again");
+    let changes =
+        || Error::store(format!("`{}` was changed while it was being read", folder.display())).hint("try again");
     let mut read = read.ok_or_else(changes)?;
     if read.tail.files() > 1 {
         super::duplicates::resolve_duplicates(&mut read.records, &mut read.lines);

@@ -126,7 +126,8 @@ impl RecordIndex {
         let LinePosition { file, at } = brief.place;
         let (path, file) =
             self.files.get(file).ok_or_else(|| Error::internal("an indexed record belongs to no file of the run"))?;
-        let failed = || Error::store(format!("`{}` has changed while it was read", path.display())).hint("try again");
+        let failed =
+            || Error::store(format!("`{}` was changed while it was being read", path.display())).hint("try again");
         let mut line = vec![0; brief.length];
         file.read_exact_at(&mut line, at).map_err(|error| failed().because(error))?;
         let mut record: AttemptRecord = serde_json::from_slice(&line).map_err(|error| failed().because(error))?;

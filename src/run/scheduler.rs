@@ -61,8 +61,8 @@ const TOO_LONG: &str = "the conversation is too long";
 const LEAST_REFUSED: usize = 5;
 
 /// The warning that is shown when this process runs no attempt and waits for work or money that other processes hold.
-const WAITING: &str = "nothing is left to begin here: waiting for attempts that other processes hold, or for money that \
-                       they may leave";
+const WAITING: &str = "no attempt is left for this process: waiting for attempts that other processes are making, or \
+                       for money that they may leave";
 
 /// Makes single attempts. The scheduler uses agents, samples and sandboxes only through this trait.
 pub trait AttemptRunner: Send + Sync + 'static {

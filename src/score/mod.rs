@@ -117,6 +117,9 @@ pub struct Verdict {
     /// How much of the task was done, from 0 to 1, in families with partial credit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// Name of the check in `experiments` that `score` rates: a failure of this check lowers the score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rated: Option<String>,
     /// Other measurements of the family, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, f64>,

@@ -218,7 +218,7 @@ fn files(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
             )
             .at(loaded.dir.join("paper.toml"), None)
             .hint(format!(
-                "write its tag, as `abi = \"cpython-312\"`, and pin that version in envs/{env}/environment.yml; \
+                "write its tag, such as `abi = \"cpython-312\"`, and pin that version in envs/{env}/environment.yml; \
                      otherwise gold can come from another interpreter than a run's"
             )),
         ));

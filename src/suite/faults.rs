@@ -50,7 +50,7 @@ fn faults(paper: &Paper) -> Vec<ManifestFault> {
     for (place, one) in paper.experiments.iter().enumerate() {
         let (id, part) = (&one.id, ManifestPart::Experiment(place));
         if !is_manifest_id(id) {
-            faults.push((part, format!("experiment id `{id}` must be of letters, digits, `-`, `_` and `.`")));
+            faults.push((part, format!("experiment id `{id}` must consist of letters, digits, `-`, `_` and `.`")));
         }
         if !seen.insert(id) {
             faults.push((part, format!("experiment `{id}` is listed twice")));

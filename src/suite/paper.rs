@@ -377,7 +377,7 @@ impl ManifestRegion {
 
     pub(super) fn validate(&self) -> Result<(), String> {
         if self.name.trim().is_empty() || self.name.contains(['[', ']', '\n']) {
-            return Err("a name without brackets is needed".to_owned());
+            return Err("its name must not be empty or contain brackets".to_owned());
         }
         match (&self.first, &self.last, &self.tag) {
             (Some(_), _, None) | (None, None, Some(_)) => {}

@@ -310,7 +310,7 @@ fn a_repo_that_does_not_reproduce_its_gold_stops_the_run() {
     warning: the repo of `tiny` has changed since its gold was recorded
     checking the gold baseline of `tiny`: 0 of 3 experiments
     error: paper `tiny` does not reproduce its gold here: experiment `means`: `arithmetic` is 5.0, gold 4.166666666666667
-      hint: no score would mean anything; see what differs (`autoexperiment doctor`), or record gold for this machine with `autoexperiment gold tiny`
+      hint: scores would be meaningless; see what differs (`autoexperiment doctor`), or record gold for this machine with `autoexperiment gold tiny`
     "#);
 }
 

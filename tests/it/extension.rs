@@ -245,7 +245,7 @@ fn check_warns_of_a_build_whose_interpreter_is_not_named() {
     assert!(!checked.contains(told), "{checked}");
     lab.edit("papers/ring/paper.toml", &line(&lab, "abi = "), "");
     let checked = lab.run(&["check", "ring"]).stdout;
-    assert!(checked.contains(told) && checked.contains("write its tag, as `abi = "), "{checked}");
+    assert!(checked.contains(told) && checked.contains("write its tag, such as `abi = "), "{checked}");
 }
 
 #[test]

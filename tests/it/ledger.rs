@@ -277,5 +277,5 @@ fn a_run_without_a_ledger_is_summed_from_records_and_gets_one_on_resume() {
     assert_eq!(lab.records("s").len(), 4, "two tries each");
     assert_eq!(attempts.lines().count(), 2);
     let shown = lab.ok(&["show", "s", lab.records("s")[0]["sample"].as_str().unwrap(), "--no-pager"]).stdout;
-    assert!(shown.contains("paid in the ledger: $1.0000; in the records of its 2 tries: $1.0000"), "{shown}");
+    assert!(shown.contains("cost in the ledger: $1.0000; in the records of its 2 tries: $1.0000"), "{shown}");
 }

@@ -277,7 +277,7 @@ fn new_refuses_commands_that_enter_no_python_function_or_only_functions_too_smal
     recording curtailed gold of `walk`: 0 of 3 experiments
     tracing `walk`: 0 of 1 experiments
     nothing was written: correct what is wrong and repeat the command
-    error: paper `walk`: none of the functions that its experiments enter is worth masking
+    error: paper `walk`: none of the functions that its experiments run can become a task
         walk/statistics.py::distance: shorter than five lines
       hint: give commands that use more of the repo
     "#);

@@ -236,7 +236,7 @@ fn doctor_reports_price_and_features_of_a_model_and_whether_it_answers() {
     for line in [
         "answers:    yes, in ",
         "price:      $1 read, $0.1 from the cache, $2 to the cache, $10 written, per million tokens\n",
-        "this call:  $0.002000; 1000 tokens read, 100 written, 0 of them to reason\n",
+        "this call:  $0.002000; 1000 tokens read, 100 written, 0 of these for reasoning\n",
         "tools:      called as asked\n",
         "reasoning:  takes an effort or a budget\n",
         "thoughts:   kept and sent back\n",

@@ -162,7 +162,7 @@ fn verifier_options_are_checked_before_any_work() {
       hint: give one with `--model`, or as `model:openai:gpt-5-mini`
     "#);
     insta::assert_snapshot!(fails(&["--verifier", "majority"]), @r#"
-    error: verifier `majority` has nothing to choose among: there is one attempt a sample
+    error: verifier `majority` has no choice: there is only one attempt at each sample
       hint: make several attempts at each sample with `-k 5`
     "#);
     assert!(fails(&["-k", "2", "--verifier", "majority", "--orders", "0"]).contains("1..=26"));

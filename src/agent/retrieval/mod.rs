@@ -97,7 +97,7 @@ impl RetrievalQuery {
         let module = code
             .modules
             .get(&selector.file)
-            .ok_or_else(|| format!("`{}` is not there or does not parse", selector.file.display()))?;
+            .ok_or_else(|| format!("`{}` is missing or is not valid Python", selector.file.display()))?;
         let index = module.find(&selector.name).map_err(|error| error.to_string())?;
         let query = format!(
             "{}\n{}\n{}\n{}",

@@ -149,7 +149,7 @@ pub(super) static KEYS: [SettingKey; 23] = [
         read: |settings, text| {
             settings.context_tokens = match number(text)? {
                 0 => None,
-                1..1000 => return Err("`{key}` is a number of tokens from 1000, or 0".to_owned()),
+                1..1000 => return Err("`{key}` must be 0 or a number of tokens of at least 1000".to_owned()),
                 tokens => Some(tokens.into()),
             };
             Ok(())
@@ -205,7 +205,7 @@ pub(super) static KEYS: [SettingKey; 23] = [
         read: |settings, text| {
             let level = number(text)?;
             if level > MOST_FEEDBACK {
-                return Err(format!("`{{key}}` goes from 0 to {MOST_FEEDBACK}"));
+                return Err(format!("`{{key}}` must be between 0 and {MOST_FEEDBACK}"));
             }
             settings.feedback = Some(level);
             Ok(())
@@ -222,7 +222,7 @@ pub(super) static KEYS: [SettingKey; 23] = [
                 settings.rounds = rounds;
                 Ok(())
             }
-            _ => Err("`{key}` goes from 1 to 100".to_owned()),
+            _ => Err("`{key}` must be between 1 and 100".to_owned()),
         },
         write: |settings| settings.rounds.to_string(),
         heeded: |kind, settings| by_both(kind, settings) && settings.feedback.is_some(),

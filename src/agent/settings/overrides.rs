@@ -30,8 +30,9 @@ impl Overrides {
             let users = users(key);
             if !users.contains(&kind) {
                 let users: Vec<String> = users.iter().map(|user| format!("`{}`", user.name())).collect();
-                return Err(Error::usage(format!("`{name}={value}` is not a setting of `{}`", kind.name()))
-                    .hint(format!("`{name}` is for {}; the settings are {}", users.join(" and "), setting_keys())));
+                return Err(Error::usage(format!("`{name}={value}` is not a setting of `{}`", kind.name())).hint(
+                    format!("`{name}` is a setting of {}; this agent has {}", users.join(" and "), setting_keys()),
+                ));
             }
             if self.0[..place].iter().any(|(earlier, _)| earlier == name) {
                 return Err(Error::usage(format!("`{}` has several values of `{name}`", kind.name()))

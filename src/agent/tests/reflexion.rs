@@ -73,7 +73,7 @@ async fn a_try_that_ends_without_a_report_has_failed() {
     replies.push(text(""));
     replies.extend([write("def double(x):\n    return 2 * x\n"), report()]);
     let attempt = AttemptFixture::new(replies).await.react_with("reflexion=2").await;
-    let why = "no results were reported: too many replies could not be acted upon";
+    let why = "no results were reported: too many replies contained no call that could be run";
     assert_eq!((attempt.end, tries(&attempt.lines)[1].1), (End::Answered, Some(why)));
     let told = &attempt.asked[6].messages[1].content;
     assert!(told.ends_with("The files are as that try left them."), "without a plan: {told}");

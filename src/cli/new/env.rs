@@ -127,7 +127,9 @@ impl Arguments {
                 range = both;
             } else {
                 let wanted = crate::report::clean(wanted);
-                talk!("`{wanted}` of `{file}` is not understood: name the versions with `--python`");
+                talk!(
+                    "`{wanted}` of `{file}` is not a version or a range of versions: name the versions with `--python`"
+                );
             }
         }
         if !compiled || range.starts_with(|c: char| c.is_ascii_digit()) {

@@ -308,7 +308,7 @@ impl Arguments {
             return Err(Error::new(
                 FailureKind::Baseline,
                 format!(
-                    "paper `{id}`: none of the functions that its experiments enter is worth masking\n{}",
+                    "paper `{id}`: none of the functions that its experiments run can become a task\n{}",
                     reasons.join("\n")
                 ),
             )

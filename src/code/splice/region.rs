@@ -59,7 +59,7 @@ impl Module {
         let name = function.map(|index| last_part(&self.functions()[index].name));
         let part = name.map_or_else(|| "the missing part".to_owned(), |name| format!("the missing part of `{name}`"));
         if at.end > self.source().len() {
-            return Err("what stands for the missing part is gone".to_owned());
+            return Err("the statement in place of the missing part was removed".to_owned());
         }
         let header = function.map_or_else(|| ANY.to_owned(), |index| self.header(index));
         let of_function = function.and_then(|index| {

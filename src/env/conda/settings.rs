@@ -82,7 +82,7 @@ impl CondaSettings {
         if let Some(alias) = alias {
             settings.alias = Some(checked_alias(alias).map_err(|why| {
                 Error::usage(format!("`--channel-alias {alias}` {why}"))
-                    .hint("give a URL, as `https://conda.example.org` or `file:///srv/conda`")
+                    .hint("give a URL, such as `https://conda.example.org` or `file:///srv/conda`")
             })?);
         }
         Ok(settings)

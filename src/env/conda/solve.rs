@@ -77,7 +77,7 @@ pub(super) async fn solve(
         resolvo::Solver.solve(task)
     })
     .await
-    .map_err(|error| Error::internal("the solver was not finished").because(error))?;
+    .map_err(|error| Error::internal("solving for conda packages was aborted").because(error))?;
     let mut records = solved
         .map_err(|error| match error {
             SolveError::Unsolvable(why) => {

@@ -129,7 +129,8 @@ impl<'a> SharedQueue<'a> {
     /// Returns an error if other processes consider this process dead and have taken over its work.
     #[must_use]
     pub fn taken_over(&self) -> Option<Error> {
-        let what = format!("shard {} stood still for so long that others have taken over its work", self.member.name);
+        let what =
+            format!("shard {} showed no activity for so long that others have taken over its work", self.member.name);
         self.member.beat.lapsed().is_cancelled().then(|| {
             Error::store(what)
                 .hint("start it again; if file servers are slow here, plan with a longer `--claim-timeout`")

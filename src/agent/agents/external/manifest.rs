@@ -117,7 +117,7 @@ pub(super) struct UnknownMode {
 impl UnknownMode {
     pub(super) fn hint_modes(self, agent: &str) -> Error {
         let hint = if self.modes.is_empty() {
-            format!("it has no modes: use `cli:{agent}`")
+            format!("this agent has no modes: write `cli:{agent}`")
         } else {
             format!("its modes are `{}`", self.modes.join("`, `"))
         };
@@ -157,7 +157,7 @@ impl AgentManifest {
         let empty = commands.into_iter().any(Vec::is_empty).then(|| {
             Error::suite("a `command` is empty")
                 .at(path, None)
-                .hint("give the program and its arguments, as `[\"{prefix}/bin/mine\", \"--task\", \"{task}\"]`")
+                .hint("give the program and its arguments, such as `[\"{prefix}/bin/mine\", \"--task\", \"{task}\"]`")
         });
         if let Some(error) = Error::all(modes.chain(empty).collect()) {
             return Err(error);

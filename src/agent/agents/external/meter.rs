@@ -325,7 +325,7 @@ impl<'a> Meter<'a> {
         self.first_refusal.get_or_insert_with(Instant::now);
         self.refusals += 1;
         if self.refusals >= REFUSALS {
-            self.stop(end.because(format!("it tried {} further calls after its limit", self.refusals)));
+            self.stop(end.because(format!("it made {} more calls after reaching its limit", self.refusals)));
         }
         Refusal { why: RefusalKind::Budget, message }
     }

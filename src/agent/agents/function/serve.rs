@@ -278,7 +278,7 @@ impl FunctionExchange {
         self.refused = Some(end);
         self.refusals += 1;
         if self.refusals >= REFUSALS {
-            return Err(end.because(format!("it tried {} further calls after its limit", self.refusals)));
+            return Err(end.because(format!("it made {} more calls after reaching its limit", self.refusals)));
         }
         Ok(Err((CallFailureKind::Budget, message)))
     }

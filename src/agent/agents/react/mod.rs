@@ -228,7 +228,7 @@ impl React {
                 AfterStep::Retry => {
                     errors += 1;
                     if errors >= FORMAT_ERRORS_IN_A_ROW {
-                        let what = format!("{errors} replies in a row could not be acted upon");
+                        let what = format!("{errors} replies in a row contained no call that could be run");
                         return End::FormatErrors.because(what);
                     }
                 }

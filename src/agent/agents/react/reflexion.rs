@@ -18,7 +18,7 @@ pub async fn failed(ended: &AttemptEnd, task: &Task, context: &mut Context<'_>) 
     let Some(answer) = context.answer.as_deref().filter(|_| ended.end == End::Answered) else {
         let why = match ended.end {
             End::StepLimit | End::TimeLimit | End::CostLimit | End::TokenLimit => ended.end.used_up(),
-            End::FormatErrors => "too many replies could not be acted upon",
+            End::FormatErrors => "too many replies contained no call that could be run",
             _ => ended.detail.as_deref().unwrap_or("it stopped"),
         };
         return Ok(Some(format!("no results were reported: {why}")));

@@ -91,7 +91,8 @@ async fn steps(
                 context.count_format_error(&what);
                 errors += 1;
                 if errors >= FORMAT_ERRORS_IN_A_ROW {
-                    return End::FormatErrors.because(format!("{errors} replies in a row could not be acted upon"));
+                    return End::FormatErrors
+                        .because(format!("{errors} replies in a row contained no call that could be run"));
                 }
                 past.add(said, format!("nothing was run: {what}"));
             }
