@@ -95,9 +95,9 @@ mod tests {
         }
         for text in ["", "window", "window:0", "window:-1", "summary:x", "full:3", "everything"] {
             let error = text.parse::<History>().unwrap_err();
-            assert!(
-                error.ends_with("is not a history: give `full`, `window:K`, `summary:K` or `super`, with K from 1")
-            );
+            assert!(error.ends_with(
+                "is not a value of `history`: give `full`, `window:K`, `summary:K` or `super`, where K is 1 or more"
+            ));
         }
     }
 }

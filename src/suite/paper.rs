@@ -533,6 +533,6 @@ result = { json_line = "stdout" }
         insta::assert_snapshot!(region("first = 'x'\n[[region]]\nname = 'r'\nat = 'a.py::f'\ndescription = 'd'\ntag = 't'"), @"paper.toml:26: region `a.py::f[r]` is listed twice");
         insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nprotected = [\n  'data/*',\n  '[',\n]"), @"paper.toml:9: `protected` glob `[`: error parsing glob '[': unclosed character class; missing ']'");
         insta::assert_snapshot!(fault("env = \"e\"", "env = \"e\"\nhidden = ['[']"), @"paper.toml:7: `hidden` glob `[`: error parsing glob '[': unclosed character class; missing ']'");
-        insta::assert_snapshot!(fault("id = \"one\"", "id = \"a b\""), @r#"paper.toml:13: experiment id `a b` must be of letters, digits, `-`, `_` and `.`"#);
+        insta::assert_snapshot!(fault("id = \"one\"", "id = \"a b\""), @r#"paper.toml:13: experiment id `a b` must consist of letters, digits, `-`, `_` and `.`"#);
     }
 }

@@ -228,7 +228,7 @@ mod tests {
         insta::assert_snapshot!(hint("repair=x"), @"`repair` takes a whole number");
         insta::assert_snapshot!(hint("colour=red"), @"the keys are `paper`, `code`, `passages`, `snippets`, `preset`, `reasoning`, `feedback`, `rounds`; `fill`, `repair` of `fixed`; `paper-file`, `prompt`, `history`, `context`, `tools`, `protocol`, `one-call`, `reflexion` of `react`; `words`, `retrieve`, `replies`, `docs`, `file` of `ml-agent`");
         insta::assert_snapshot!(hint("retrieve=0"), @"`retrieve` takes a whole number from 1");
-        insta::assert_snapshot!(hint("history=window"), @"`window` is not a history: give `full`, `window:K`, `summary:K` or `super`, with K from 1");
+        insta::assert_snapshot!(hint("history=window"), @"`window` is not a value of `history`: give `full`, `window:K`, `summary:K` or `super`, where K is 1 or more");
         insta::assert_snapshot!(hint("prompt=plan"), @"give one of `react`, `mlagentbench`, `planning`");
     }
 

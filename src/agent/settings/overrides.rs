@@ -31,7 +31,7 @@ impl Overrides {
             if !users.contains(&kind) {
                 let users: Vec<String> = users.iter().map(|user| format!("`{}`", user.name())).collect();
                 return Err(Error::usage(format!("`{name}={value}` is not a setting of `{}`", kind.name())).hint(
-                    format!("`{name}` is a setting of {}; this agent has {}", users.join(" and "), setting_keys()),
+                    format!("`{name}` is a setting of {}; all settings are {}", users.join(" and "), setting_keys()),
                 ));
             }
             if self.0[..place].iter().any(|(earlier, _)| earlier == name) {

@@ -46,7 +46,10 @@ fn a_plain_name_of_several_functions_is_ambiguous() {
 fn a_selector_may_number_a_function_with_1_although_its_name_is_unique() {
     let module = parse("def f(): pass\n");
     assert_eq!(module.find("f#1").unwrap(), 0);
-    assert_eq!(module.find("f#2").unwrap_err().message, "there is no `f#2`, only one `f`");
+    assert_eq!(
+        module.find("f#2").unwrap_err().message,
+        "there is no `f#2`, because the file has only one function `f`"
+    );
 }
 
 #[test]
