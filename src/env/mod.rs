@@ -71,6 +71,18 @@ impl Env {
     }
 }
 
+/// Returns the variables of every env that is built from the `environment.yml` in `folder`, without those that depend on
+/// the env's location, such as PATH.
+///
+/// # Errors
+/// Kind `Suite` if the file cannot be read.
+pub fn portable_variables(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let mut variables = prefix::reproducible();
+    variables.extend(environment::EnvironmentFile::read(folder)?.variables);
+    variables.remove("PATH");
+    Ok(variables)
+}
+
 /// Returns the names of this process's variables that contain secrets for servers. They are removed from the environment
 /// of code that others wrote, such as the build scripts of packages.
 pub(crate) fn secret_variables() -> impl Iterator<Item = OsString> {

@@ -25,12 +25,17 @@ pub(super) fn protect(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns PATH and variables that keep results independent of the number of cores, the locale, the time zone and
-/// Python's hash seed.
+/// Returns PATH and the variables of [`reproducible`].
 pub(super) fn variables(prefix: &Path) -> BTreeMap<String, String> {
-    let path = format!("{}:{SYSTEM_PATH}", prefix.join("bin").display());
+    let mut variables = reproducible();
+    variables.insert("PATH".to_owned(), format!("{}:{SYSTEM_PATH}", prefix.join("bin").display()));
+    variables
+}
+
+/// Returns variables that keep results independent of the number of cores, the locale, the time zone and Python's hash
+/// seed.
+pub(super) fn reproducible() -> BTreeMap<String, String> {
     [
-        ("PATH", path.as_str()),
         ("PYTHONDONTWRITEBYTECODE", "1"),
         ("PYTHONHASHSEED", "0"),
         ("PYTHONNOUSERSITE", "1"),

@@ -12,22 +12,17 @@
 //! - statuses 401, 402 and 404 (a bad key, an empty account, an unknown model): [`ModelError::Denied`];
 //! - every other status: [`ModelError::Denied`], in doubt ([`FailedTry::doubtful`]).
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
 use genai::webc;
-use regex::Regex;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::error::with_causes;
 
+use super::waits::{LONGEST_WAIT, wait_in_body, wait_in_headers};
 use super::{ModelError, Usage, lengths, wire};
-
-/// Maximum wait that a provider may ask for. If it asks for a longer wait, the call fails. If it asks for shorter ones,
-/// the call is retried for this time in total, whatever the number of tries.
-const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// Maximum characters quoted from a provider's answer in an error.
 const QUOTED: usize = 400;
@@ -213,7 +208,7 @@ impl FailedTry {
 
     fn from_answer(status: u16, body: &str, headers: &HeaderMap, key: Option<&str>, first: bool) -> Self {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let wait = asked_wait(header("retry-after-ms"), header("retry-after"), crate::files::now());
+        let wait = wait_in_headers(header("retry-after-ms"), header("retry-after"), crate::files::now());
         Self::from_status(status, &without(key, body), wait, first)
     }
 
@@ -224,7 +219,7 @@ impl FailedTry {
             return Self { generation: Some(text), ..Self::lasting(ModelError::Rejected(said)) };
         }
         let lower = body.to_lowercase();
-        let wait = wait.or_else(|| wait_in(&lower));
+        let wait = wait.or_else(|| wait_in_body(&lower));
         // An empty account is reported with the status of a rate limit, but waiting does not help.
         if says_no_access(&lower) {
             return Self::lasting(ModelError::Denied(said));
@@ -311,45 +306,6 @@ fn without(key: Option<&str>, text: &str) -> String {
     key.map_or_else(|| text.to_owned(), |key| text.replace(key, "[key]"))
 }
 
-/// Returns the wait that the response headers ask for: `retry-after-ms`, else `retry-after` in seconds or as an HTTP
-/// date (RFC 9110, section 10.2.3).
-fn asked_wait(milliseconds: Option<&str>, after: Option<&str>, now: jiff::Timestamp) -> Option<Duration> {
-    if let Some(milliseconds) = milliseconds.and_then(|text| text.trim().parse::<f64>().ok()) {
-        return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
-    }
-    let after = after?.trim();
-    if let Ok(seconds) = after.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let date = jiff::fmt::rfc2822::parse(after).ok()?.timestamp();
-    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
-}
-
-/// Pattern of a wait that a provider asks for in the body of an error, in lower case: in a sentence, such as "try again
-/// in 1m26.4s" or "retry after 20 seconds", or in Gemini's field `retryDelay`.
-const WAIT: &str =
-    r#"(?:(?:try again|retry)(?: your request)? (?:in|after)|"retrydelay":)\s*"?((?:\d+(?:\.\d+)? ?[a-z]+ ?)+)"#;
-
-static WAITS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(WAIT).ok());
-
-/// Returns the wait that an error's body, in lower case, asks for.
-fn wait_in(lower: &str) -> Option<Duration> {
-    let stated = |wait: regex::Captures<'_>| wait[1].trim().parse::<jiff::SignedDuration>().ok();
-    WAITS.as_ref()?.captures_iter(lower).find_map(stated).and_then(|wait| Duration::try_from(wait).ok())
-}
-
-/// Returns how long to wait before the next try; `None` to give up. `asked` is the wait that the provider asks for,
-/// `wait` the one that follows from the number of tries, and `elapsed` the time since the first try.
-///
-/// A provider that states a wait answers after it, but other calls may use up the limit again. So these tries are
-/// bounded by time, and become rarer the longer they last.
-pub(super) fn next_wait(asked: Option<Duration>, wait: Option<Duration>, elapsed: Duration) -> Option<Duration> {
-    match asked.filter(|asked| !asked.is_zero() && elapsed.saturating_add(*asked) <= LONGEST_WAIT) {
-        Some(asked) => Some(asked.max(elapsed / 8)),
-        None => wait.map(|wait| asked.unwrap_or(wait)),
-    }
-}
-
 /// Returns the text of a reply that Groq refuses to return because a tool call in it is invalid.
 fn failed_generation(body: &str) -> Option<String> {
     let body: Value = serde_json::from_str(body).ok()?;
@@ -387,19 +343,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_read_from_milliseconds_seconds_and_http_dates() {
-        let now: jiff::Timestamp = "2015-10-21T07:27:30Z".parse().unwrap();
-        let date = Some("Wed, 21 Oct 2015 07:28:00 GMT");
-        assert_eq!(asked_wait(Some("1500"), Some("9"), now), Some(Duration::from_millis(1500)));
-        assert_eq!(asked_wait(None, Some("2"), now), Some(Duration::from_secs(2)));
-        assert_eq!(asked_wait(None, date, now), Some(Duration::from_secs(30)));
-        assert_eq!(asked_wait(None, date, now + Duration::from_secs(90)), Some(Duration::ZERO), "a date in the past");
-        assert_eq!(asked_wait(None, Some("-3"), now), None);
-        assert_eq!(asked_wait(None, Some("soon"), now), None);
-        assert_eq!(asked_wait(None, None, now), None);
-    }
-
-    #[test]
     fn a_wait_is_read_from_the_body_of_an_error() {
         let gemini = r#"{"error":{"code":429,"message":"Quota exceeded.","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay": "55s"}]}}"#;
         for (body, milliseconds) in [
@@ -420,18 +363,6 @@ mod tests {
         let stated = FailedTry::from_status(429, gemini, Some(Duration::from_secs(3)), false);
         assert_eq!(stated.wait, Some(Duration::from_secs(3)), "the header comes first");
         assert!(!FailedTry::from_status(429, "try again in 2 hours", None, false).retry);
-    }
-
-    #[test]
-    fn tries_after_a_stated_wait_are_bounded_by_time_and_other_tries_by_their_number() {
-        let seconds = Duration::from_secs;
-        assert_eq!(next_wait(Some(seconds(55)), None, seconds(300)), Some(seconds(55)));
-        assert_eq!(next_wait(Some(seconds(1)), None, seconds(400)), Some(seconds(50)), "tries become rarer");
-        assert_eq!(next_wait(Some(seconds(55)), None, seconds(599)), None);
-        assert_eq!(next_wait(Some(seconds(55)), Some(seconds(8)), seconds(599)), Some(seconds(55)));
-        assert_eq!(next_wait(Some(Duration::ZERO), None, seconds(0)), None);
-        assert_eq!(next_wait(None, Some(seconds(8)), seconds(599)), Some(seconds(8)));
-        assert_eq!(next_wait(None, None, seconds(1)), None);
     }
 
     #[test]

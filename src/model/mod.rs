@@ -36,6 +36,7 @@ mod scripted;
 mod streamed_calls;
 mod thinking;
 mod tokens;
+mod waits;
 mod wire;
 
 #[cfg(test)]

@@ -12,12 +12,13 @@ use genai::{Client, ServiceTarget, WebConfig};
 use serde_json::json;
 
 use super::capacity::{Capacity, Lesson};
-use super::failure::{FailedTry, next_wait};
+use super::failure::FailedTry;
 use super::features::ModelTarget;
 use super::finish::{CONTEXT_FULL, ClassifiedReply};
 use super::price::Price;
 use super::quote::{Quote, tokens_read};
 use super::reasoning::{self, ReasoningField};
+use super::waits::next_wait;
 use super::{
     Message, Model, ModelError, Pieces, ProbeCost, QueryFailed, Reply, Request, Role, Usage, extra, thinking, wire,
 };

@@ -9,28 +9,58 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 MOST_OUTPUT = 4 << 20
 MOST_BYTES = 16 << 20
-# Maximum length of an integer's text: every integer of at most this length fits into a double.
-MOST_DIGITS = 308
 MOST_LEVELS = 128
+# Maximum number of unclosed objects skipped while searching for an answer.
+MOST_UNCLOSED = 16
+
+STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
+TOKENS = re.compile(STRING + r"|[A-Za-z0-9+\-._]+", re.DOTALL)
+BRACES = re.compile(STRING + r"|[{}]", re.DOTALL)
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+LIKE_NUMBER = re.compile(r"[0-9+\-.]|(nan|inf|infinity)\Z", re.IGNORECASE)
 
 
-def integer(text):
-    """Converts an integer's text; returns the text itself if the integer is too large."""
-    return int(text) if len(text) <= MOST_DIGITS else text
+def quoted(match):
+    """Returns a token of JSON; in quotes if it is a number that JSON does not have, such as NaN, `.5` or 1e999."""
+    token = match.group()
+    if NUMBER.fullmatch(token) and math.isfinite(float(token)) or not LIKE_NUMBER.match(token):
+        return token
+    return json.dumps(token)
+
+
+def same(one, other):
+    """Whether two JSON values are equal: 1 equals 1.0, but not True."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other
+
+
+def without_doubles(pairs):
+    """Returns an object in which two different values under one key are replaced by a text, which no gold equals."""
+    found = {}
+    for key, value in pairs:
+        is_double = key in found and not same(found[key], value)
+        found[key] = f"given twice: {found[key]} and {value}" if is_double else value
+    return found
 
 
 def read_json(text):
-    """Parses JSON, with NaN, infinities and integers that are too large as strings.
+    """Parses JSON as programs and models write it. Numbers that JSON does not have become strings.
 
     Raises ValueError if the text is not JSON or is nested too deeply.
     """
     try:
-        value = json.loads(text, parse_constant=str, parse_int=integer)
+        value = json.loads(TOKENS.sub(quoted, text), object_pairs_hook=without_doubles)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     level = [value]
@@ -40,6 +70,56 @@ def read_json(text):
         if not level:
             return value
     raise ValueError("nested too deeply")
+
+
+def read_answer(text):
+    """Returns the JSON object in an answer: bare, in a code fence, or in prose; raises ValueError if there is none."""
+    text = text.lstrip("\ufeff").strip()
+    try:
+        value = read_json(text)
+    except ValueError:
+        return last_object(text)
+    if not isinstance(value, dict):
+        raise ValueError("the answer must be a JSON object")
+    return value
+
+
+def last_object(text):
+    """Returns the last complete and readable JSON object in a text; an empty one only if there is no other."""
+    found, unclosed, at = None, 0, 0
+    while (start := text.find("{", at)) >= 0:
+        at = start + 1
+        if not re.compile(r'[ \t\n\f\r]*["}0-9]').match(text, at):
+            continue
+        end = object_end(text, start)
+        if end is None:
+            # An object inside of an unclosed one is not an answer, so continue at the next line that begins with `{`.
+            unclosed += 1
+            line = text.find("\n{", at) if unclosed < MOST_UNCLOSED else -1
+            if line < 0:
+                break
+            at = line + 1
+            continue
+        try:
+            value = read_json(text[start:end])
+        except ValueError:
+            pass
+        else:
+            found = value if value or found is None else found
+        at = end
+    if found is None:
+        raise ValueError("the answer is not JSON")
+    return found
+
+
+def object_end(text, start):
+    """Returns the position after the brace that closes the one at `start`; None if there is none."""
+    depth = 0
+    for match in BRACES.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(match.group(), 0)
+        if depth == 0:
+            return match.end()
+    return None
 
 
 def unquoted(text):
@@ -131,7 +211,18 @@ def output(process, limit):
 
 
 def run(experiment, root, user=None):
-    """Runs one experiment in the folder `root`; returns `{"result": ...}` or `{"error": "..."}`."""
+    """Runs one experiment in the folder `root`; returns `{"result": ...}` or `{"error": "..."}`.
+
+    Its home is an empty folder: in a home inside of the repo, Python would run an attempt's code before every program.
+    """
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        if user is not None:
+            os.chown(home, user, user)
+        return run_at(experiment, root, home, user)
+
+
+def run_at(experiment, root, home, user):
+    """Runs one experiment with the given home, and with the variables with which gold was recorded."""
     rule = experiment["result"]
     options = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
     if "json_file" in rule:
@@ -144,7 +235,7 @@ def run(experiment, root, user=None):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, "HOME": str(root), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, **experiment.get("variables", {}), "HOME": home},
         **options,
     )
     try:

@@ -26,6 +26,7 @@ use self::copy::copy_repo;
 use super::names::file_name;
 use super::{ExportSource, atif};
 use crate::agent::{Replication, TaskExperiment, files::task_files};
+use crate::env::portable_variables;
 use crate::error::{Error, Result};
 use crate::files::WholeFile;
 use crate::masked::gold::{gold_of, runs};
@@ -88,6 +89,8 @@ struct ExportedPaper {
     /// Version of Python, such as `3.12`: the one with which gold was recorded, if the lock file has it.
     python: String,
     requirements: String,
+    /// Variables of the env, with which gold was recorded.
+    variables: BTreeMap<String, String>,
 }
 
 /// The parts of a venv lock file that a task needs.
@@ -137,7 +140,14 @@ impl ExportedPaper {
             let _ = writeln!(lines, "{}=={}", package.name, package.version);
             lines
         });
-        Ok(Self { python: target.python.clone(), loaded, requirements })
+        let variables = portable_variables(&loaded.env_dir)?;
+        if let Some((name, _)) = variables.iter().find(|(_, value)| value.contains(['\n', '\r'])) {
+            return Err(Error::suite(format!(
+                "the variable `{name}` has a line break, which a Dockerfile cannot express"
+            ))
+            .at(&loaded.env_dir.join("environment.yml"), None));
+        }
+        Ok(Self { python: target.python.clone(), loaded, requirements, variables })
     }
 
     /// Dockerfile line that builds the repo's extensions in a folder of the image; empty if the repo has no extensions.
@@ -149,8 +159,13 @@ impl ExportedPaper {
     /// Dockerfile of an image with the env, and with a compiler if the repo has extensions.
     fn dockerfile(&self, rest: &str) -> String {
         let slim = if self.loaded.paper.build.is_some() { "" } else { "-slim" };
+        let variables = self.variables.iter().fold(String::new(), |mut lines, (name, value)| {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$");
+            let _ = writeln!(lines, "ENV {name}=\"{value}\"");
+            lines
+        });
         format!(
-            "FROM python:{}{slim}\nENV PYTHONDONTWRITEBYTECODE=1\nCOPY requirements.txt /requirements.txt\n\
+            "FROM python:{}{slim}\n{variables}COPY requirements.txt /requirements.txt\n\
              RUN pip install --no-cache-dir -r /requirements.txt\n{rest}",
             self.python
         )
@@ -199,6 +214,7 @@ fn write_task(
                 "key": experiment.key,
                 "command": experiment.command,
                 "time_limit": experiment.time_limit,
+                "variables": paper.variables,
                 "result": experiment.result,
                 "gold": gold.get(&experiment.id).map(|gold| &gold.result),
                 "tolerance": declared.map(|it| it.bounds(gold.get(&it.id))),
@@ -436,6 +452,55 @@ mod tests {
     }
 
     #[test]
+    fn harbors_verifier_reads_answers_as_the_harness_does() {
+        let gold = json!({ "a": 0.5, "l": [1, { "b": 2.0 }], "n": "NaN" });
+        let (id, key) = ("e".to_owned(), "Experiment 1".to_owned());
+        let experiments = [Expected { id, key, gold: gold.clone(), tolerance: Tolerance::default() }];
+        let right = json!({ "Experiment 1": gold }).to_string();
+        let result = |text: &str| format!("{{\"1\": {text}}}");
+        let answers = [
+            right.clone(),
+            format!("\u{feff}  {right}\n"),
+            format!("I found:\n```json\n{right}\n```\nThat {{is}} all."),
+            format!("{right}\nOr rather {}", result("7")),
+            format!("{right}\n{{}}"),
+            format!("{{\"cut\": {{\"off\": [1,\n{right}"),
+            format!("{{\"cut\": \"{{\n{right}"),
+            format!("[{right}]"),
+            format!("{right} \"\\"),
+            result(r#"{"a": .5, "l": [+1, {"b": 2.}], "n": nan}"#),
+            result(r#"{"a": 0.50, "l": [1, {"b": 2e0}], "n": NaN}"#),
+            result(r#"{"a": 5_0, "l": [1, {"b": 2}], "n": NaN}"#),
+            result(r#"{"a": 1e999, "l": [1, {"b": 2}], "n": NaN}"#),
+            result(r#"{"a": "0.5", "l": ["1", {"b": "2"}], "n": "nan"}"#),
+            result(r#"{"a": 0.5, "l": "[1, {\"b\": .2e1}]", "n": "NaN"}"#),
+            result(r#"{"a": 0.5, "l": [1, "{\"b\": 2}"], "n": "NaN"}"#),
+            result(&json!(gold.to_string()).to_string()),
+            result(&json!(json!(gold.to_string()).to_string()).to_string()),
+            result(r#"{"a": 0.5, "a": 0.5, "l": [1, {"b": 2}], "n": "NaN"}"#),
+            result(r#"{"a": 0.5, "a": 0.6, "l": [1, {"b": 2}], "n": "NaN"}"#),
+            result(r#"{"a": 0.6, "a": 0.5, "l": [1, {"b": 2, "b": 2.0}], "n": "NaN"}"#),
+            result(r#"{"a": 0.5, "l": [true, {"b": 2}], "n": "NaN"}"#),
+            result("{'a': 0.5}"),
+            String::new(),
+            "{".repeat(5000),
+            "\"".to_owned(),
+        ];
+        let listed: Vec<Value> = experiments.iter().map(|it| json!({ "key": it.key, "id": it.id })).collect();
+        let code = "[verify.agrees(asked[0], verify.placed(verify.results_in(text), asked[1]).get('Experiment 1'), asked[2]) \
+            for text in asked[3]]";
+        let theirs = run(code, &json!([gold, listed, experiments[0].tolerance, answers]));
+        let none = crate::score::ExperimentRuns::new();
+        let mut seen = std::collections::BTreeSet::new();
+        for (place, answer) in answers.iter().enumerate() {
+            let ours = score_answer(Rule::Strict, &experiments, Some(answer), &none).pass;
+            seen.insert(ours);
+            assert_eq!(theirs[place], json!(ours), "{answer:.80}");
+        }
+        assert_eq!(seen.len(), 2);
+    }
+
+    #[test]
     fn harbors_verifier_judges_varying_results_as_the_harness_does() {
         let mut random = crate::stats::Uniform::seeded(5);
         let mut draw = |off: f64| {
@@ -554,16 +619,37 @@ mod tests {
             json!({ "id": id, "key": id, "command": command, "time_limit": 20.0, "result": { "json_file": file },
                 "gold": { "x": gold }, "tolerance": { "relative": 0.0, "absolute": 0.0 } })
         };
-        let forge = "echo '{\"x\": 2}' | tee data.json > out.json";
+        let left = format!("/tmp/left-by-harbor-test-{}", std::process::id());
+        let forge = format!("touch {left}; echo '{{\"x\": 2}}' | tee data.json > out.json");
         let read = "cat data.json > out.json; cat new.json > two.json";
+        // Only root can run experiments as another user, and so recognise what they left.
+        let finds = if nix::unistd::geteuid().is_root() { format!("test ! -e {left} && ") } else { String::new() };
+        let read = format!("{finds}{read}");
         let task = json!({ "protected": ["data\\.json"], "left_out": { "names": [], "endings": [] },
             "redraw": redraw::settings(), "experiments": [
-            experiment("one", forge, "out.json", 2), experiment("two", read, "out.json", 1),
-            experiment("three", read, "two.json", 3)] });
+            experiment("one", &forge, "out.json", 2), experiment("two", &read, "out.json", 1),
+            experiment("three", &read, "two.json", 3)] });
         std::fs::write(tests.join("task.json"), task.to_string()).unwrap();
         let code = "verify.verify(verify.Path(asked[0]), verify.Path(asked[1]))";
         let told = run(code, &json!([tests, workspace]));
         assert_eq!(told[1], json!({ "reward": 0.0, "reported": 0.0, "verified": 1.0 }), "{told}");
+    }
+
+    #[test]
+    fn experiments_of_harbor_tasks_have_an_empty_home_and_the_variables_of_the_env() {
+        let folder = tempfile::tempdir().unwrap();
+        // Python runs such a line at its start, if the folder is that of the user's own packages.
+        for minor in 8..20 {
+            let packages = folder.path().join(format!(".local/lib/python3.{minor}/site-packages"));
+            std::fs::create_dir_all(&packages).unwrap();
+            std::fs::write(packages.join("x.pth"), "import os; print('{\"x\": 1}', flush=True); os._exit(0)\n")
+                .unwrap();
+        }
+        let command = "test -z \"$(ls -A \"$HOME\")\" && python3 -c 'import os; print({\"x\": os.environ[\"SEED\"]})' | tr \\' \\\"";
+        let experiment = json!({ "command": command, "time_limit": 20.0, "result": { "json_line": true },
+            "variables": { "SEED": "7" } });
+        let told = run("verify.measure.run(asked[0], asked[1])", &json!([experiment, folder.path()]));
+        assert_eq!(told, json!({ "result": { "x": "7" } }));
     }
 
     #[test]

@@ -67,8 +67,21 @@ def equals(expected, got):
     return found == expected or (math.isnan(found) and math.isnan(expected))
 
 
+def unwrapped(got):
+    """Parses an object or list in a string, which some agents send instead of a nested result."""
+    if not isinstance(got, str):
+        return got
+    try:
+        value = measure.read_json(got)
+    except ValueError:
+        return got
+    return value if isinstance(value, (dict, list)) else got
+
+
 def agrees(gold, got, tolerance):
     """Whether every value of gold has a counterpart in `got` that is within tolerance."""
+    if isinstance(gold, (dict, list)):
+        got = unwrapped(got)
     if isinstance(gold, dict):
         return isinstance(got, dict) and all(key in got and agrees(gold[key], got[key], tolerance) for key in gold)
     if isinstance(gold, list):
@@ -88,7 +101,8 @@ def is_number(value):
 
 def numbers(gold, got):
     """Returns the numbers in `got` at the positions of gold's numbers; None if anything but the numbers differs."""
-    if isinstance(gold, dict) or isinstance(gold, list):
+    if isinstance(gold, (dict, list)):
+        got = unwrapped(got)
         keys = gold.keys() if isinstance(gold, dict) else range(len(gold))
         if type(got) is not type(gold) or (isinstance(gold, list) and len(got) != len(gold)):
             return None
@@ -355,17 +369,6 @@ def reported_draws(experiments, runs, settings, reported):
     return judged_draws(pools, settings["reported"], settings)
 
 
-def same(one, other):
-    """Whether two JSON values are equal: 1 equals 1.0, but not True."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other
-
-
 def number_of(key):
     """Returns the number in "Experiment 3", "experiment_3", "experiment3" or "3"; None for other keys."""
     lower = key.strip().lower()
@@ -374,6 +377,14 @@ def number_of(key):
     if not re.fullmatch("[0-9]{1,400}", digits):
         return None
     return int(digits) if int(digits) <= MOST_NUMBER else None
+
+
+def results_in(text):
+    """Returns the object in the text of an answer; an empty one if there is none."""
+    try:
+        return measure.read_answer(text)
+    except ValueError:
+        return {}
 
 
 def owner(key, experiments):
@@ -396,7 +407,7 @@ def placed(answer, experiments):
     found = {}
     for key, value in answer.items():
         found.setdefault(owner(key, experiments), []).append(value)
-    return {one: values[0] for one, values in found.items() if all(same(values[0], other) for other in values)}
+    return {one: values[0] for one, values in found.items() if all(measure.same(values[0], other) for other in values)}
 
 
 def compiled(expressions):
@@ -590,6 +601,7 @@ def again(task, experiment, change, user):
         outcome = measure.run(experiment, root, user)
         if user is not None:
             sweep(user)
+            remove_files(user)
     return outcome, ignored
 
 
@@ -607,6 +619,18 @@ def sweep(user):
         if not left:
             return
         time.sleep(0.05)
+
+
+def remove_files(user):
+    """Removes what an experiment left in folders that the next experiment can read."""
+    for folder in filter(os.path.isdir, ["/tmp", "/var/tmp", "/dev/shm"]):
+        for entry in os.scandir(folder):
+            if entry.stat(follow_symlinks=False).st_uid != user:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)
 
 
 def write(logs, verdict, reward):
@@ -633,12 +657,10 @@ def main(tests, workspace, logs):
 def verify(tests, workspace):
     task = json.loads((tests / "task.json").read_text())
     try:
-        reported = measure.read_json(measure.read_file(workspace, "answer.json"))
+        text = measure.read_file(workspace, "answer.json")
     except (OSError, ValueError):
-        reported = {}
-    if not isinstance(reported, dict):
-        reported = {}
-    reported = placed(reported, task["experiments"])
+        text = ""
+    results = placed(results_in(text), task["experiments"])
     user = USER if os.geteuid() == 0 else None
     original = tests / "original"
     guard = Guard(original, compiled(task["protected"]), task["left_out"])
@@ -659,14 +681,14 @@ def verify(tests, workspace):
             runs[experiment["id"]] = [one["result"] for one in outcomes] if "result" in outcome else []
         verdict["experiments"][experiment["id"]] = {
             # Agents neither see nor report a hidden experiment.
-            "reported": experiment.get("hidden", False) or agrees(gold, reported.get(experiment["key"]), tolerance),
+            "reported": experiment.get("hidden", False) or agrees(gold, results.get(experiment["key"]), tolerance),
             "verified": "result" in outcome and agrees(gold, outcome["result"], tolerance),
             **outcome,
         }
     varying = [one for one in task["experiments"] if one["id"] in runs]
     verified = verified_draws(varying, runs, task.get("redraw"))
     shown = [one for one in varying if not one.get("hidden", False)]
-    told = reported_draws(shown, runs, task.get("redraw"), reported)
+    told = reported_draws(shown, runs, task.get("redraw"), results)
     for name in verified:
         verdict["experiments"][name].update(reported=told.get(name, True), verified=verified[name], runs=runs[name])
     scores = list(verdict["experiments"].values())
