@@ -321,9 +321,10 @@ fn limit_shared_memory(bytes: u64) {
     let _ = fs::write("/proc/sys/kernel/shmall", (bytes / 4096).to_string());
 }
 
-/// Limits inotify in the new user namespace. Otherwise, one sandbox could use up its user's limit on the host.
+/// Limits inotify in the new user namespace. Otherwise, sandboxes could use up the limits of the user who started them,
+/// which are 128 instances and at least 8,192 watches by default.
 fn limit_inotify() {
-    for (limit, most) in [("instances", 64), ("watches", 16_384)] {
+    for (limit, most) in [("instances", 8), ("watches", 4096)] {
         let _ = fs::write(format!("/proc/sys/user/max_inotify_{limit}"), most.to_string());
     }
 }

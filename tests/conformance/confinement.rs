@@ -98,6 +98,21 @@ crate::cases! {
         inside.end().await?;
     }
 
+    commands_of_one_sandbox_do_not_reach_those_of_another(fixture) {
+        let (mut one, mut other) = (fixture.start().await?, fixture.start().await?);
+        let kill = "sleep 0.3; id -u; pkill -9 sleep; kill -9 -1; sleep 1";
+        let (killed, alive) = tokio::join!(one.sh(kill), other.sh("id -u; sleep 1; echo alive"));
+        let users = [killed, alive].map(|done| done.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()));
+        let [Ok(killer), Ok(alive)] = users else { return Err(format!("{users:?}")) };
+        ensure!(alive.ends_with("alive\n"), "{alive}");
+        // Landlock before version 6 lets a user's processes signal each other.
+        if fixture.backend.name() == "landlock" && fixture.backend.owner().is_some() {
+            ensure!(killer.lines().next() != alive.lines().next(), "both have the user {killer}");
+        }
+        one.end().await?;
+        other.end().await?;
+    }
+
     killing_everything_in_reach_harms_only_the_command(fixture) {
         let mut victim = Victim::new();
         let mut inside = fixture.start().await?;

@@ -145,7 +145,7 @@ impl ExportedPaper {
             return Err(Error::suite(format!(
                 "the variable `{name}` has a line break, which a Dockerfile cannot express"
             ))
-            .at(&loaded.env_dir.join("environment.yml"), None));
+            .at(loaded.env_dir.join("environment.yml"), None));
         }
         Ok(Self { python: target.python.clone(), loaded, requirements, variables })
     }

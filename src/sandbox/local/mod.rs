@@ -9,7 +9,7 @@ mod probe;
 mod unconfined;
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{chown, lchown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,8 +32,12 @@ use client::{Leftovers, LocalSandbox, lost, spawn};
 pub use probe::MachineReport;
 pub use unconfined::Unconfined;
 
-/// User id of a sandbox's processes when the harness is root: a number that no user of the machine has.
+/// User id of a sandbox's processes when the harness is root: a number that no user of the machine has. Sandboxes with a
+/// copy of the repo have one of the [`OWN_USERS`] ids that follow.
 const NOBODY_ELSE: u32 = 1_978_000_000;
+
+/// Number of user ids from which that of a sandbox with a copy of the repo is drawn.
+const OWN_USERS: u32 = 1_000_000;
 
 /// Time limit of a canary: a fresh sandbox that shows whether the machine still works, see [`canary::examine`].
 const CANARY: Duration = Duration::from_secs(10);
@@ -141,7 +145,7 @@ impl Backend for LocalBackend {
             if self.landlock_abi < 6 && self.owner.is_none() {
                 warn("landlock is older than version 6: commands can send signals to your other processes");
             }
-            if self.landlock_abi < 3 {
+            if self.landlock_abi < 3 && self.owner.is_none() {
                 warn("landlock is older than version 3: commands can truncate files of yours that they cannot read");
             }
         }
@@ -151,7 +155,7 @@ impl Backend for LocalBackend {
                  second, not enforced; memfds and System V objects are refused",
             );
         }
-        if !self.cgroups.processes() && self.mode == ConfinementMode::Landlock {
+        if !self.cgroups.processes() && self.mode == ConfinementMode::Landlock && self.owner.is_none() {
             warn("no writable pids cgroup: sandboxes that run at once share one limit of processes");
         }
         warnings
@@ -177,14 +181,18 @@ impl Backend for LocalBackend {
                 .hint("omit `--cpus`, or use `--sandbox docker`"));
         }
         let namespaces = self.mode != ConfinementMode::Landlock;
-        let scratch = if namespaces { None } else { Some(self.scratch()?) };
+        let owner = match &spec.layers {
+            Layers::Copy { dir } => self.own_user(dir)?,
+            _ => self.owner,
+        };
+        let scratch = if namespaces { None } else { Some(scratch(owner)?) };
         let (grows, workdir, disk) = match &spec.layers {
             Layers::Overlay { upper, disk, .. } => (upper, Path::new(WORKDIR), disk.as_ref()),
             Layers::Copy { dir } if namespaces => (dir, Path::new(WORKDIR), None),
             Layers::Copy { dir } => (dir, dir.as_path(), None),
             Layers::Image { .. } => return Err(Error::internal("a local sandbox was given an image")),
         };
-        if let Some(user) = self.walker() {
+        if let Some((user, _)) = owner.filter(|_| !namespaces) {
             for path in spec.read_only.iter().map(PathBuf::as_path).chain([workdir]) {
                 reachable(path, user)?;
             }
@@ -196,7 +204,7 @@ impl Backend for LocalBackend {
         let cgroup = self.cgroups.create(&spec.limits, own).map_err(|error| lost(self.name(), "cgroup", error))?;
         let setup = Setup {
             place: if namespaces { Surroundings::Namespaces } else { Surroundings::Host },
-            owner: self.owner,
+            owner,
             source: (&spec.layers).into(),
             read_only: spec.read_only.iter().map(Into::into).collect(),
             masked: masks.iter().map(|mask| (&mask.at).into()).collect(),
@@ -260,16 +268,34 @@ impl LocalBackend {
         }
     }
 
-    /// Makes a private folder for temporary files, for sandboxes that cannot have their own /tmp.
-    fn scratch(&self) -> Result<Temporary> {
-        let base = std::env::temp_dir();
-        let folder = Temporary::create(&base, PREFIX, 0o700);
-        let folder = folder.map_err(|error| Error::io("create a folder in", &base, error))?;
-        self.owner
-            .map_or(Ok(()), |(uid, gid)| chown(folder.path(), Some(uid), Some(gid)))
-            .map_err(|error| Error::io("change the owner of", folder.path(), error))?;
-        Ok(folder)
+    /// Draws the user and group of a new sandbox, and gives them its copy of the repo. If sandboxes had the same user, and
+    /// no namespaces, commands of one could kill those of another, as `pkill python` does. Returns `None` if the harness
+    /// is not root: then sandboxes have its own user.
+    fn own_user(&self, copy: &Path) -> Result<Option<(u32, u32)>> {
+        if self.owner.is_none() {
+            return Ok(None);
+        }
+        let user = NOBODY_ELSE + 1 + rand::random_range(0..OWN_USERS);
+        let give = |path: &Path| {
+            lchown(path, Some(user), Some(user)).map_err(|error| Error::io("change the owner of", path, error))
+        };
+        for entry in walkdir::WalkDir::new(copy) {
+            let entry = entry.map_err(|error| Error::io("read", copy, error.into()))?;
+            give(entry.path())?;
+        }
+        Ok(Some((user, user)))
     }
+}
+
+/// Makes a private folder for temporary files, for a sandbox that cannot have its own /tmp.
+fn scratch(owner: Option<(u32, u32)>) -> Result<Temporary> {
+    let base = std::env::temp_dir();
+    let folder = Temporary::create(&base, PREFIX, 0o700);
+    let folder = folder.map_err(|error| Error::io("create a folder in", &base, error))?;
+    owner
+        .map_or(Ok(()), |(uid, gid)| chown(folder.path(), Some(uid), Some(gid)))
+        .map_err(|error| Error::io("change the owner of", folder.path(), error))?;
+    Ok(folder)
 }
 
 /// Checks that the sandbox's user can pass through all folders above `path`. This is necessary for a sandbox without
