@@ -508,7 +508,7 @@ async fn watched(sandboxes: usize, seconds: usize) -> Measured {
         let (kind, owner) = (backend.layers(), backend.owner());
         // Make a disk as for an attempt, so that the kernel enforces the disk limit if it can.
         let disk = backend.disk(SandboxLimits::default().disk, place.path());
-        let workspace = Workspace::create_on(&snapshot, &[], &folder, kind, owner, disk).unwrap();
+        let workspace = Workspace::create_on(&snapshot, &[], &folder, kind, owner, disk.unwrap()).unwrap();
         let mut sandbox = backend.start(&spec(&workspace)).await.unwrap();
         let command = autoexperiment::sandbox::Command::shell(&script);
         let wall = Duration::from_secs(seconds as u64 + 60);

@@ -153,7 +153,8 @@ impl JobServer {
             memory.begin();
         }
         let begun = Instant::now();
-        let mut starved = is_patient.then(|| Starved::of_sandbox(begun, spared.iter().map(|(pid, _)| *pid)));
+        let mut starved =
+            is_patient.then(|| Starved::of_sandbox(begun, spared.iter().map(|(pid, _)| *pid), self.starter.cpus()));
         let started = self.starter.start(job, stdin, self.growth.as_ref().map(Growth::since))?;
         if let Some(starved) = &mut starved {
             starved.add_own_wait();

@@ -1,5 +1,6 @@
 //! Starts jobs: a command as a new program, work on files as a fork of the init.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Write};
@@ -42,13 +43,18 @@ pub(super) struct Starter {
     /// Limit of each program's address space in bytes, if no cgroup limits memory. The init itself may be larger than
     /// that.
     address_space: Option<u64>,
+    /// The sandbox's own limit of CPUs.
+    cpus: Option<f64>,
+    /// Whether a command has been started. Before that, nothing in the sandbox can have used up anything.
+    has_begun: Cell<bool>,
 }
 
 /// The reason why a job did not start.
 pub(super) enum NotStarted {
     /// The command is wrong.
     Refused(String),
-    /// The machine's limit on processes is reached, although the sandbox has not used up its own limit.
+    /// The machine's limit on processes is reached, although the sandbox has not used up its own limit, or the machine
+    /// has no memory or open file left before the sandbox's first command.
     NoProcess(String),
 }
 
@@ -86,7 +92,14 @@ impl Starter {
             null,
             processes,
             address_space,
+            cpus: setup.limits.milli_cpus.map(|cpus| cpus as f64 / 1000.0),
+            has_begun: Cell::new(false),
         })
+    }
+
+    /// The sandbox's own limit of CPUs.
+    pub(super) fn cpus(&self) -> Option<f64> {
+        self.cpus
     }
 
     /// Whether there are no namespaces, so that each child is confined on its own.
@@ -101,7 +114,7 @@ impl Starter {
         stdin: Vec<u8>,
         since: Option<FileTime>,
     ) -> Result<StartedJob, NotStarted> {
-        let no_pipe = |error: io::Error| format!("the sandbox has no pipe left: {error}");
+        let no_pipe = |error: io::Error| self.not_started("the sandbox has no pipe left", &error);
         let (stdout, stdout_end) = pipe().map_err(no_pipe)?;
         let (stderr, stderr_end) = pipe().map_err(no_pipe)?;
         let (pid, stdin) = match job {
@@ -117,6 +130,7 @@ impl Starter {
             }
             _ => (self.fork_for(job, &stdin, since, stdout_end, stderr_end)?, None),
         };
+        self.has_begun.set(self.has_begun.get() || matches!(job, InitJob::Exec { .. }));
         Ok(StartedJob { pid, stdin, outputs: [stdout, stderr] })
     }
 
@@ -215,6 +229,9 @@ impl Starter {
                  around it, or ulimit -u)"
             ));
         }
+        if !self.has_begun.get() && matches!(error.raw_os_error(), Some(libc::ENFILE | libc::ENOMEM | libc::EIO)) {
+            return NotStarted::NoProcess(format!("{what}, and no command has run in this sandbox: {error}"));
+        }
         NotStarted::Refused(format!("{what}: {error}"))
     }
 
@@ -285,4 +302,32 @@ fn find(name: &OsStr, path: &str, folder: &Path) -> Option<PathBuf> {
     std::env::split_paths(path).map(|place| folder.join(place).join(name)).find(|candidate| {
         candidate.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_has_failed_if_it_has_no_open_file_or_memory_left_before_the_first_command() {
+        let starter = Starter {
+            workdir: "/".into(),
+            variables: BTreeMap::new(),
+            confinement: None,
+            oom_score: None,
+            null: std::fs::File::open("/dev/null").unwrap().into(),
+            processes: 256,
+            address_space: None,
+            cpus: None,
+            has_begun: Cell::new(false),
+        };
+        let is_refused = |error: i32| {
+            matches!(starter.not_started("x", &io::Error::from_raw_os_error(error)), NotStarted::Refused(_))
+        };
+        let errors = [libc::ENFILE, libc::ENOMEM, libc::EIO, libc::ENOENT, libc::EACCES];
+        assert_eq!(errors.map(is_refused), [false, false, false, true, true]);
+        // Later, a process that an earlier command left running may be the cause.
+        starter.has_begun.set(true);
+        assert_eq!(errors.map(is_refused), [true; 5]);
+    }
 }

@@ -7,6 +7,9 @@ use std::fs;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+
 /// Time between checks. If a task ends, the time that it waited since the last check is not counted.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
@@ -25,6 +28,7 @@ pub struct Starved {
     ran: u64,
     /// Whether this process is the parent of all orphans below it, so that it reaps every process that ends.
     collects: bool,
+    /// Number of processors that the command's tasks may use together.
     processors: f64,
     total: Duration,
     /// Nanoseconds that this process itself had waited to run when it began to start the command.
@@ -60,9 +64,11 @@ impl Starved {
 
     /// Starts measuring a command that begins now in the sandbox whose first process is this process. The living
     /// processes `others` of the sandbox count as the command's own, and so do processes that end: a delay is measured
-    /// only if processes outside of the sandbox cause it.
-    pub fn of_sandbox(begun: Instant, others: impl IntoIterator<Item = i32>) -> Self {
+    /// only if processes outside of the sandbox cause it. If the sandbox's CPU time is limited to `cpus` processors,
+    /// waiting for more than these is no delay either.
+    pub fn of_sandbox(begun: Instant, others: impl IntoIterator<Item = i32>, cpus: Option<f64>) -> Self {
         let mut starved = Self { collects: true, own_wait: own_wait(), ..Self::since(begun) };
+        starved.processors = starved.processors.min(cpus.unwrap_or(f64::INFINITY));
         let others: Vec<i32> = others.into_iter().collect();
         starved.ran = starved.ran_so_far(&others);
         starved.before = others.into_iter().flat_map(counts).collect();
@@ -106,20 +112,38 @@ impl Starved {
         let processes: Vec<i32> = processes.into_iter().collect();
         let ran_so_far = self.ran_so_far(&processes);
         let now: BTreeMap<(i32, i32), RunTimes> = processes.into_iter().flat_map(counts).collect();
-        let waited: u64 = now
-            .iter()
-            .map(|(task, counts)| counts.1.saturating_sub(self.before.get(task).copied().unwrap_or_default().1))
-            .sum();
         // The sum may fall for a moment, because it lacks processes that have ended and have not been reaped yet.
         let ran = ran_so_far.saturating_sub(self.ran);
         self.ran = self.ran.max(ran_so_far);
         let time = self.looked.elapsed();
-        let seconds = |nanoseconds: u64| Duration::from_nanos(nanoseconds).as_secs_f64();
-        let without = without(seconds(ran), seconds(waited), time.as_secs_f64(), self.processors);
-        self.total += Duration::from_secs_f64(without);
+        let (took, wanted) = self.wanted(&now, time.as_secs_f64());
+        // Add the run time of ended tasks. Nothing is known about their waits.
+        let ran = seconds(ran);
+        let delay = delay(ran, wanted + (ran - took).max(0.0), time.as_secs_f64(), self.processors);
+        self.total += Duration::from_secs_f64(delay);
         self.is_ready = now.keys().any(|(process, task)| is_ready(*process, *task));
         self.note_wait(time, now == self.before);
         (self.before, self.looked) = (now, self.looked + time);
+    }
+
+    /// Returns how many seconds the living tasks ran since the last check, and how many seconds they would have run
+    /// without other processes, if there were enough processors for all tasks that may run on any.
+    fn wanted(&self, now: &BTreeMap<(i32, i32), RunTimes>, time: f64) -> (f64, f64) {
+        let own = affinity(0);
+        let (mut took, mut anywhere) = (0, 0);
+        let mut pinned: BTreeMap<Vec<usize>, u64> = BTreeMap::new();
+        for (task, (ran, waited)) in now {
+            let (ran_before, waited_before) = self.before.get(task).copied().unwrap_or_default();
+            let ran = ran.saturating_sub(ran_before);
+            let ready = ran + waited.saturating_sub(waited_before);
+            took += ran;
+            match affinity(task.1).filter(|set| Some(*set) != own) {
+                Some(set) => *pinned.entry(members(&set)).or_default() += ready,
+                None => anywhere += ready,
+            }
+        }
+        let pinned = pinned.into_iter().map(|(processors, ready)| (processors, seconds(ready))).collect();
+        (seconds(took), seconds(anywhere) + run_pinned(pinned, time))
     }
 
     /// Adds `time` to the current wait if no task ran during that time (`stood_still`) although one was ready to run.
@@ -154,14 +178,48 @@ fn ran_of_own_children() -> u64 {
 }
 
 /// Returns how many seconds other processes delayed the tasks. In `time` seconds, the tasks together ran for `ran`
-/// seconds and waited for `waited`. Alone, they would have run for `ran + waited`, but at most `time` on each
-/// processor. The result is that time minus `ran`, divided by the number of tasks that would have run at once.
-fn without(ran: f64, waited: f64, time: f64, processors: f64) -> f64 {
+/// seconds. With unlimited processors, they would have run for `wanted` seconds. The result is the time in which tasks
+/// were ready to run, minus the time that `ran` would have taken without other processes.
+fn delay(ran: f64, wanted: f64, time: f64, processors: f64) -> f64 {
     if time <= 0.0 {
         return 0.0;
     }
-    let alone = (ran + waited).min(processors * time);
-    ((alone - ran) / (alone / time).max(1.0)).clamp(0.0, time)
+    // Number of processors that the tasks would have used at once.
+    let speed = (wanted / time).max(1.0).min(processors);
+    (wanted.min(time) - ran / speed).clamp(0.0, time)
+}
+
+/// Returns how many seconds tasks that chose their processors would have run without other processes. Such tasks also
+/// wait for each other if other processors are free, which is their own doing. Each entry has the processors of a group
+/// of tasks, and the seconds for which the group ran or was ready to run. Groups with fewer processors come first. If
+/// sets of processors overlap without one containing the other, the result may be too low, but it is never too high.
+fn run_pinned(mut groups: Vec<(Vec<usize>, f64)>, time: f64) -> f64 {
+    groups.sort_by_key(|(processors, _)| processors.len());
+    let mut used: BTreeMap<usize, f64> = BTreeMap::new();
+    for (processors, ready) in groups {
+        let mut left = ready;
+        for processor in processors {
+            let used = used.entry(processor).or_default();
+            let more = left.min(time - *used);
+            *used += more;
+            left -= more;
+        }
+    }
+    used.into_values().sum()
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    Duration::from_nanos(nanoseconds).as_secs_f64()
+}
+
+/// Returns the processors on which a task may run; for 0, those of this process. `None` if they cannot be found out.
+fn affinity(task: i32) -> Option<CpuSet> {
+    sched_getaffinity(Pid::from_raw(task)).ok()
+}
+
+/// Returns the numbers of the processors in a set.
+fn members(set: &CpuSet) -> Vec<usize> {
+    (0..CpuSet::count()).filter(|processor| set.is_set(*processor).unwrap_or(false)).collect()
 }
 
 /// Returns how many nanoseconds this process has waited to run; 0 if the kernel does not count them. It must have one
@@ -197,7 +255,7 @@ mod tests {
         for (ran, waited, held_up) in
             [(1.0, 0.0, 0.0), (0.5, 0.5, 0.5), (0.1, 0.6, 0.6), (0.0, 0.0, 0.0), (0.0, 1.0, 1.0)]
         {
-            let found = without(ran, waited, 1.0, 2.0);
+            let found = delay(ran, ran + waited, 1.0, 2.0);
             assert!((found - held_up).abs() < 1e-12, "{ran} {waited}: {found}");
         }
     }
@@ -205,16 +263,56 @@ mod tests {
     #[test]
     fn tasks_that_wait_for_each_other_are_not_delayed_by_others() {
         // Eight tasks that have two processors to themselves, then eight tasks that get a quarter of two processors.
-        assert!(without(2.0, 6.0, 1.0, 2.0).abs() < 1e-12);
-        assert!((without(0.5, 7.5, 1.0, 2.0) - 0.75).abs() < 1e-12);
+        assert!(delay(2.0, 8.0, 1.0, 2.0).abs() < 1e-12);
+        assert!((delay(0.5, 8.0, 1.0, 2.0) - 0.75).abs() < 1e-12);
         // A thousand tasks are not delayed by others if together they keep both processors busy.
-        assert!(without(2.0, 998.0, 1.0, 2.0).abs() < 1e-12);
+        assert!(delay(2.0, 1000.0, 1.0, 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn tasks_that_wait_because_of_their_sandboxs_cpu_limit_are_not_delayed_by_others() {
+        // One busy task with a quarter of a processor, then one that also gets only a quarter of that quarter.
+        assert!(delay(0.25, 1.0, 1.0, 0.25).abs() < 1e-12);
+        assert!((delay(0.0625, 1.0, 1.0, 0.25) - 0.75).abs() < 1e-12);
+        // Six busy tasks with one and a half processors.
+        assert!(delay(1.5, 6.0, 1.0, 1.5).abs() < 1e-12);
+        let limited = Starved::of_sandbox(Instant::now(), [], Some(0.25));
+        assert!((limited.processors - 0.25).abs() < 1e-12);
+        assert!(Starved::of_sandbox(Instant::now(), [], None).processors >= 1.0);
+    }
+
+    #[test]
+    fn tasks_that_share_a_processor_by_choice_are_not_delayed_by_others() {
+        // Eight busy tasks on one of many processors, alone and with two tasks that may run anywhere.
+        assert!(delay(1.0, run_pinned(vec![(vec![3], 8.0)], 1.0), 1.0, 64.0).abs() < 1e-12);
+        assert!(delay(3.0, 2.0 + run_pinned(vec![(vec![3], 8.0)], 1.0), 1.0, 64.0).abs() < 1e-12);
+        // If other processes use half of that processor, the tasks are delayed for half of the time.
+        assert!((delay(0.5, run_pinned(vec![(vec![3], 8.0)], 1.0), 1.0, 64.0) - 0.5).abs() < 1e-12);
+        // Sets that overlap do not add up: no tasks on processors 0 to 3 can run for more than 4 s in a second.
+        let pairs = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]].map(|pair| (pair.to_vec(), 8.0));
+        assert!((run_pinned(pairs.to_vec(), 1.0) - 4.0).abs() < 1e-12);
+        let nested = vec![(vec![0, 1], 8.0), (vec![0], 8.0), (vec![5], 0.5)];
+        assert!((run_pinned(nested, 1.0) - 2.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_processors_that_a_task_chose_are_found() {
+        let own = affinity(0).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id() as i32;
+        assert_eq!(affinity(pid), Some(own));
+        let mut first = CpuSet::new();
+        first.set(members(&own)[0]).unwrap();
+        nix::sched::sched_setaffinity(Pid::from_raw(pid), &first).unwrap();
+        assert_eq!(members(&affinity(pid).unwrap()), [members(&own)[0]]);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
     fn run_time_of_ended_processes_is_counted() {
         let others = [std::process::id() as i32];
-        let mut starved = Starved::of_sandbox(Instant::now(), others);
+        let mut starved = Starved::of_sandbox(Instant::now(), others, None);
         let before = starved.ran;
         let spin = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
         assert!(std::process::Command::new("sh").args(["-c", spin]).status().unwrap().success());

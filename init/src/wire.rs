@@ -78,8 +78,7 @@ pub enum WorkspaceSource {
     Image,
 }
 
-/// The limits that the init sets or watches. The limit on the number of CPUs is missing, because the harness sets it
-/// through a cgroup.
+/// The limits that the init sets or watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InitLimits {
     pub memory: u64,
@@ -87,6 +86,9 @@ pub struct InitLimits {
     pub file_size: u64,
     pub disk: u64,
     pub cpu_seconds: u64,
+    /// CPU time of all processes together, in thousandths of a CPU; `None` for no limit. The harness sets this limit
+    /// through a cgroup. The init needs the number because waiting for this limit is no delay by other processes.
+    pub milli_cpus: Option<u64>,
 }
 
 /// The first message: the sandbox to set up.
@@ -316,6 +318,7 @@ mod tests {
                 file_size: 1 << 30,
                 disk: 1 << 32,
                 cpu_seconds: 3600,
+                milli_cpus: Some(1500),
             },
             memory_cgroup: true,
             processes_cgroup: false,

@@ -184,6 +184,22 @@ class Reply:
     """The reply as a message, to go on from: ``messages.append(reply.message)``."""
 
 
+def _encoded(message: dict[str, Any]) -> str:
+    """A message as a line that the harness can read.
+
+    Raises ``ValueError`` for a message that it could not read: one with a number like NaN, or with half of a character (a
+    lone surrogate).
+    """
+    line = json.dumps(message, ensure_ascii=False, allow_nan=False)
+    line.encode()
+    return line
+
+
+def _readable(text: str) -> str:
+    """The text with a question mark for each lone surrogate."""
+    return text.encode("utf-8", "replace").decode()
+
+
 class _Channel:
     """The harness at the other end."""
 
@@ -193,7 +209,10 @@ class _Channel:
         self.left = Left()
 
     def send(self, message: dict[str, Any]) -> None:
-        self.writer.write(json.dumps(message) + "\n")
+        self.write(_encoded(message))
+
+    def write(self, line: str) -> None:
+        self.writer.write(line + "\n")
         self.writer.flush()
 
     def receive(self) -> dict[str, Any]:
@@ -333,8 +352,8 @@ def _attempt(file: str, name: str, channel: _Channel) -> dict[str, Any]:
     if inspect.iscoroutine(result):
         result = asyncio.run(result)
     if result is not None and not isinstance(result, str):
-        result = json.dumps(result)
-    return {"call": "answer", "answer": result}
+        result = json.dumps(result, ensure_ascii=False)
+    return {"call": "answer", "answer": None if result is None else _readable(result)}
 
 
 def _die_with_parent() -> None:
@@ -364,20 +383,21 @@ def _main(arguments: list[str]) -> int:
             channel.send(_describe(file, name))
         except BaseException as error:
             traceback.print_exc()
-            channel.send({"error": f"{type(error).__name__}: {error}"})
+            channel.send({"error": _readable(f"{type(error).__name__}: {error}")})
         return 0
     _die_with_parent()
     try:
-        last = _attempt(file, name, channel)
+        last = _encoded(_attempt(file, name, channel))
     except BaseException as error:
         if isinstance(error, MemoryError):
             # What fills the memory is in the function's variables, and saying so takes some.
             traceback.clear_frames(error.__traceback__)
         traceback.print_exc()
-        last = {"call": "failed", "error": f"{type(error).__name__}: {error}", "budget": isinstance(error, BudgetExceeded)}
+        said = _readable(f"{type(error).__name__}: {error}")
+        last = _encoded({"call": "failed", "error": said, "budget": isinstance(error, BudgetExceeded)})
     sys.stdout.flush()
     sys.stderr.flush()
-    channel.send(last)
+    channel.write(last)
     # Threads that the function has left are not waited for.
     os._exit(0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
 import dataclasses
 import json
@@ -12,17 +13,20 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import urlencode
 
 from ._errors import Error, MachineError, failure
 from ._program import command, environment
+from ._suite import named, numbers
 from ._websocket import WebSocket
 
 __all__ = ["Episodes", "EpisodeError", "EpisodeServer", "Step", "begin", "serve"]
 
 # Seconds between two requests for an episode while the server is full: at first, and at most.
 _PAUSES = (0.5, 5.0)
+# Maximum bytes of a message; the server closes the connection of a client that sends a longer one.
+_LONGEST = 4 << 20
 
 
 class EpisodeError(Error):
@@ -34,8 +38,8 @@ class EpisodeError(Error):
 
     @property
     def refuses_call(self) -> bool:
-        """Whether only the call was refused, as a wrong one, so that the episode goes on."""
-        return self.kind in ("EXECUTION_ERROR", "VALIDATION_ERROR")
+        """Whether only the message was refused, as a wrong one, so that the session and its episode go on."""
+        return self.kind in ("EXECUTION_ERROR", "VALIDATION_ERROR", "INVALID_JSON", "UNKNOWN_TYPE")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +104,7 @@ class Episodes:
         refused = False
         while True:
             try:
-                return self._step("reset", data)
+                return self._step(_message("reset", data))
             except EpisodeError as error:
                 left = until - time.monotonic()
                 if error.kind != "CAPACITY_REACHED" or left <= 0:
@@ -116,8 +120,13 @@ class Episodes:
                 self._connect_again()
 
     def step(self, tool: str, arguments: Mapping[str, Any] | None = None, text: str = "") -> Step:
-        """Calls a tool. ``text`` is what the learner wrote with the call, for the record."""
-        return self._step("step", {"tool": tool, "arguments": dict(arguments or {}), "text": text})
+        """Calls a tool. ``text`` is what the learner wrote with the call, for the record.
+
+        The server answers a malformed call with an error and counts it as a step.
+        """
+        message, wrong = _call(tool, dict(arguments or {}), text)
+        step = self._step(message)
+        return step if wrong is None else dataclasses.replace(step, text=f"The call was {wrong}.\n\n{step.text}")
 
     def submit(self, answer: Mapping[str, Any] | str) -> Step:
         """Reports the results and ends the episode."""
@@ -162,8 +171,7 @@ class Episodes:
                     raise MachineError(f"the connection to the server failed: {error}", None, code=5) from error
                 raise
 
-    def _step(self, kind: str, data: Mapping[str, Any]) -> Step:
-        message = _message(kind, data)
+    def _step(self, message: str) -> Step:
         with self._exclusive():
             found = self._ask(message)
             while found["observation"].get("pending"):
@@ -182,6 +190,22 @@ class Episodes:
 
 def _message(kind: str, data: Mapping[str, Any]) -> str:
     return json.dumps({"type": kind, "data": data})
+
+
+def _call(tool: str, arguments: Mapping[str, Any], text: str) -> tuple[str, str | None]:
+    """A call as a message.
+
+    A call that cannot be sent becomes a malformed one, so that it counts like any other malformed call: a learner must not
+    be able to end its episode without a reward. Also returns what was wrong with it.
+    """
+    try:
+        message = _message("step", {"tool": tool, "arguments": arguments, "text": text})
+        if len(message) <= _LONGEST:
+            return message, None
+        wrong = f"too long: {len(message):,} bytes, where at most {_LONGEST:,} are allowed"
+    except RecursionError:
+        wrong = "nested too deeply"
+    return _message("step", {"tool": tool[:100], "arguments": wrong}), wrong
 
 
 def begin(episodes: Episodes | None, connection: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[Episodes, Step]:
@@ -230,9 +254,9 @@ class EpisodeServer:
 
 
 def serve(
-    papers: Sequence[str] = (),
+    papers: str | Iterable[str] = (),
     *,
-    n: int | range | Sequence[int] = 1,
+    n: int | str | Iterable[int] = 1,
     suite: str | os.PathLike[str] | None = None,
     runs: str | os.PathLike[str] | None = None,
     name: str | None = None,
@@ -244,10 +268,10 @@ def serve(
 ) -> EpisodeServer:
     """Starts ``autoexperiment serve`` on a free port of this machine. ``options`` are further ones of the command line.
 
+    ``papers`` and ``n`` are given as to :func:`samples`.
     Clients must send the ``token``; by default it is ``AUTOEXPERIMENT_TOKEN`` of the environment, if that is set.
     """
-    numbers = [n] if isinstance(n, int) else list(n)
-    arguments: list[str] = ["serve", *papers, "-n", ",".join(map(str, numbers)), "--reward", reward]
+    arguments: list[str] = ["serve", *named(papers, "papers"), "-n", numbers(n), "--reward", reward]
     # Even if this process is killed, the server notices that its standard input ends.
     arguments.append("--until-eof")
     if not any(option.split("=")[0] in ("--socket", "--listen", "--port") for option in options):
@@ -258,25 +282,25 @@ def serve(
     secret = _option("--token", options) or token or os.environ.get("AUTOEXPERIMENT_TOKEN")
     process = subprocess.Popen(
         command([*arguments, *options]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.PIPE,
-        text=True, encoding="utf-8",
+        text=True, encoding="utf-8", errors="replace",
         # Unlike its options, a process's environment is not shown to other users.
         env={**environment(), **({} if secret is None else {"AUTOEXPERIMENT_TOKEN": secret})},
         # Ctrl-C reaches only this process, which then stops the server once: a second signal would end it at once.
         start_new_session=True,
     )
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    # What the server says must never fill the pipe, not even before it prints its address.
+    said, drained = _drain(process)
     try:
         url = process.stdout.readline().strip()
     except BaseException:
         process.terminate()
         raise
     if not url:
-        said = process.stderr.read()
+        drained.join()
         for stream in (process.stdin, process.stdout, process.stderr):
             stream.close()
-        raise failure(process.wait(), said)
-    # What the server says later must not fill the pipe.
-    _drain(process)
+        raise failure(process.wait(), "".join(said))
     return EpisodeServer(process, url, secret)
 
 
@@ -291,13 +315,17 @@ def _option(name: str, options: Sequence[str]) -> str | None:
     return found
 
 
-def _drain(process: subprocess.Popen[str]) -> None:
+def _drain(process: subprocess.Popen[str]) -> tuple[collections.deque[str], threading.Thread]:
+    """Reads the standard error of a process in a thread, which ends with it. Keeps the last lines."""
+    lines: collections.deque[str] = collections.deque(maxlen=1000)
+
     def read() -> None:
         try:
-            for _ in process.stderr or ():
-                pass
+            lines.extend(process.stderr or ())
         except ValueError:
             # Closed meanwhile.
             pass
 
-    threading.Thread(target=read, daemon=True).start()
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    return lines, thread

@@ -94,8 +94,7 @@ class Run:
 
         A run made with ``--shard`` has a file for each process. It may hold two records of an attempt; reports count one.
         """
-        texts = [file.read_text(encoding="utf-8") for file in sorted(self.folder.glob("attempts*.jsonl"))]
-        return [json.loads(line) for text in texts for line in lines_of(text) if line.endswith("}")]
+        return [record for file in sorted(self.folder.glob("attempts*.jsonl")) for record in _records(file)]
 
     @property
     def attempts(self) -> Any:
@@ -165,6 +164,18 @@ class Run:
     def score(self, *, scoring: str | None = None, suite: StrPath | None = None) -> Report:
         """Scores the run again, as :func:`score`."""
         return score(self, scoring=scoring, suite=suite)
+
+
+def _records(file: Path) -> Iterator[dict[str, Any]]:
+    """The records of a file, without lines that were written in part or are broken."""
+    # A line is complete only if it has its line break.
+    for line in file.read_bytes().split(b"\n")[:-1]:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record
 
 
 def load(folder: StrPath) -> Run:

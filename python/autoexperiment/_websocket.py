@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import socket
+import ssl
 import struct
 from urllib.parse import urlsplit
 
@@ -20,10 +21,10 @@ class WebSocket:
     """A connection that sends and receives texts. ``timeout`` is the longest wait for the server, in seconds."""
 
     def __init__(self, url: str, path: str, token: str | None, timeout: float) -> None:
-        self._socket, host = _connect(url, timeout)
+        self._socket, host, prefix = _connect(url, timeout)
         self._unread = b""
         try:
-            self._shake_hands(url, path, token, host)
+            self._shake_hands(url, prefix + path, token, host)
         except OSError as error:
             self.abort()
             raise MachineError(f"the server at `{url}` did not accept the connection: {error}", None, code=5) from error
@@ -119,8 +120,15 @@ class WebSocket:
         return b"".join(parts)
 
 
-def _connect(url: str, timeout: float) -> tuple[socket.socket, str]:
-    """Connects to ``http://host:port``, ``ws://host:port`` or ``unix:PATH``; also the host's name for the request."""
+# Whether connections to addresses of a scheme are encrypted, and their default port.
+_SCHEMES = {"http": (False, 80), "ws": (False, 80), "https": (True, 443), "wss": (True, 443)}
+
+
+def _connect(url: str, timeout: float) -> tuple[socket.socket, str, str]:
+    """Connects to ``http://host:port/prefix`` (or with ``https``, ``ws`` or ``wss``) or to ``unix:PATH``.
+
+    Also returns the host's name for the request and the prefix of its path.
+    """
     try:
         if url.startswith("unix:"):
             connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -130,13 +138,26 @@ def _connect(url: str, timeout: float) -> tuple[socket.socket, str]:
             except OSError:
                 connection.close()
                 raise
-            return connection, "localhost"
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        if parts.scheme not in ("http", "ws") or parts.hostname is None:
+            return connection, "localhost", ""
+        try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            (is_encrypted, default), port = _SCHEMES[parts.scheme], parts.port
+            name = parts.hostname or ""
+        except (KeyError, ValueError):
+            name = ""
+        if not name:
             raise MachineError(f"`{url}` is no address of `autoexperiment serve`", "give one like `http://127.0.0.1:8000`", code=2)
-        connection = socket.create_connection((parts.hostname, parts.port or 80), timeout)
+        connection = socket.create_connection((name, port or default), timeout)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection, parts.netloc
+        if is_encrypted:
+            try:
+                connection = ssl.create_default_context().wrap_socket(connection, server_hostname=name)
+            except BaseException:
+                connection.close()
+                raise
+        return connection, parts.netloc, parts.path.rstrip("/")
+    except ssl.SSLError as error:
+        raise MachineError(f"no secure connection to `{url}`: {error}", None, code=5) from error
     except OSError as error:
         what = f"no server answers at `{url}`: {error}"
         raise MachineError(what, "start one with `autoexperiment serve`", code=5) from error

@@ -3,8 +3,9 @@
 >>> env = AutoExperimentEnv("http://127.0.0.1:8000")  # doctest: +SKIP
 >>> text, info = env.reset(seed=1, options={"n": 2})  # doctest: +SKIP
 
-An action is a call as JSON, ``{"tool": "command_line", "arguments": {"command": "ls"}}``. A text that is none counts as a
-malformed call, which the server answers with an error. ``info["tools"]`` describes the tools.
+An action is a call as JSON, ``{"tool": "command_line", "arguments": {"command": "ls"}}``. Any other text counts as a
+malformed call: it takes a step, and the server answers it with an error. No action raises an exception. ``info["tools"]``
+describes the tools.
 
 An episode that is lost because the machine failed is truncated. Its reward is 0 and ``info["lost"]`` is true: leave it out.
 """
@@ -16,7 +17,7 @@ from typing import Any
 
 import gymnasium
 
-from ._episodes import Episodes, Step, begin
+from ._episodes import EpisodeError, Episodes, Step, begin
 from ._errors import MachineError
 
 __all__ = ["AutoExperimentEnv", "Texts", "action"]
@@ -90,6 +91,8 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self._episodes is None or self._last is None:
             raise gymnasium.error.ResetNeeded("call `reset` before `step`")
+        if self._last.done and not self._last.lost:
+            raise gymnasium.error.ResetNeeded("the episode is over: call `reset`")
         # An episode that was lost before it began has ended, which only a step can report.
         step = self._last if self._last.lost else self._call(action)
         self._last = step
@@ -101,7 +104,9 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
         tool, arguments, text = _parsed(action)
         try:
             return self._episodes.step(tool, arguments, text)
-        except MachineError as error:
+        except (EpisodeError, MachineError) as error:
+            if isinstance(error, EpisodeError) and error.refuses_call:
+                return Step(f"error: {error.message}", None, False, {}, {})
             return Step(f"The episode was lost: {error.message}", None, True, {}, {"lost": True})
 
     def render(self) -> str | None:  # type: ignore[override]
@@ -124,10 +129,10 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
 
 
 def _parsed(action: str) -> tuple[str, dict[str, Any], str]:
-    """The tool, its arguments and the text of an action; a text that is no call becomes a call of no tool."""
+    """The tool, its arguments and the text of an action; any other text becomes a call of no tool."""
     try:
         call = json.loads(action)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "", {}, action
     if not isinstance(call, dict) or not isinstance(call.get("tool"), str) or not isinstance(call.get("arguments", {}), dict):
         return "", {}, action

@@ -187,7 +187,7 @@ def _tasks(server: ServerConfig, split: str) -> Iterator[dict[str, Any]]:
     start = 0
     while True:
         body = json.dumps({"split": split, "start": start, "stop": start + _PART}).encode()
-        request = urllib.request.Request(f"{server.url}/autoexperiment/task_range", body, headers)
+        request = urllib.request.Request(f"{server.url.rstrip('/')}/autoexperiment/task_range", body, headers)
         with urllib.request.urlopen(request, timeout=60) as answer:
             tasks: list[dict[str, Any]] = json.load(answer)["tasks"]
         if not tasks:

@@ -337,9 +337,11 @@ impl Bench {
         if let Some(base) = &self.ready.base {
             parts.add(base);
         }
-        let graphics = self.machine.graphics.kind();
-        if !graphics.is_empty() {
-            parts.add(graphics);
+        match self.machine.graphics.kind() {
+            Some(graphics) if graphics.is_empty() => {}
+            Some(graphics) => parts.add(graphics),
+            // Results of unknown graphics processors are not reused.
+            None => parts.add(rand::random::<u64>().to_le_bytes()),
         }
         parts.add(&trial.experiment.command);
         parts.add(format!("{:?}", trial.experiment.result));

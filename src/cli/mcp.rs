@@ -34,19 +34,24 @@ pub struct Arguments {
     /// Serve streamable HTTP at this address, instead of stdin and stdout. Beyond this machine only with `--token`.
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Connections")]
     listen: Option<SocketAddr>,
-    /// Secret that clients over HTTP must send as `Authorization: Bearer TOKEN`.
-    #[arg(
-        long,
-        env = "AUTOEXPERIMENT_TOKEN",
-        hide_env_values = true,
-        requires = "listen",
-        help_heading = "Connections"
-    )]
+    /// Secret that clients over HTTP must send as `Authorization: Bearer TOKEN` [env: AUTOEXPERIMENT_TOKEN, which only
+    /// counts with `--listen`].
+    // Not `env = ...`, because a variable that is set for `serve` would then demand `--listen`.
+    #[arg(long, requires = "listen", help_heading = "Connections")]
     token: Option<String>,
 }
 
+impl Arguments {
+    /// The secret that clients over HTTP must send.
+    fn token(&self) -> Option<String> {
+        self.listen?;
+        self.token.clone().or_else(|| std::env::var("AUTOEXPERIMENT_TOKEN").ok())
+    }
+}
+
 pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
-    check_token(arguments.token.as_deref())?;
+    let token = arguments.token();
+    check_token(token.as_deref())?;
     let stop = stop_on_signals();
     let opened = arguments.episodes.open(None, KnownDifficulty::default(), &stop).await?;
     let Some(host) = opened else { return Ok(ProgramExit::Interrupted) };
@@ -63,10 +68,7 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
             }
             served
         }
-        Some(address) => {
-            let (address, token) = (ServeAddress::Tcp(address), arguments.token.clone());
-            server.serve_http(address, token, stop.clone(), announce).await
-        }
+        Some(address) => server.serve_http(ServeAddress::Tcp(address), token, stop.clone(), announce).await,
     };
     stop.cancel();
     let closed = close(&host).await;

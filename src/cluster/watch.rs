@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::{JobArray, Submission, Tasks};
-use crate::error::{Error, Result};
+use crate::error::{Error, FailureKind, Result};
 use crate::run::reading::read_outcomes;
 use crate::run::shared::last_chooser;
 use crate::run::{Outcome, RunFile, Store, counting};
@@ -16,7 +16,8 @@ use crate::verifier::stored::written;
 /// Interval between polls.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Watching fails after this number of resubmissions in a row without a newly finished attempt or a verifier's choice.
+/// Watching fails after this number of resubmissions in a row without a newly finished attempt or a verifier's choice,
+/// and after this number of requests in a row to submit or remove tasks that Slurm does not fulfil.
 const MOST_IN_VAIN: u32 = 10;
 
 /// Progress of a run and its job.
@@ -48,7 +49,7 @@ pub enum WatchEvent<'a> {
     Progress(&'a JobProgress),
     /// Tasks were resubmitted.
     Submitted(&'a Submission),
-    /// Slurm does not answer; the next poll will ask again.
+    /// Slurm does not answer, or has not done what it was asked; the next poll will ask again.
     Unanswered(&'a Error),
 }
 
@@ -63,6 +64,7 @@ pub async fn watch(
 ) -> Result<WatchEnd> {
     let (mut last, mut in_vain, mut done_then) = (JobProgress::default(), 0, None);
     let mut missing_before: Vec<u32> = Vec::new();
+    let mut failures = 0;
     loop {
         match tokio::task::block_in_place(|| array.queue().tasks()) {
             Err(error) => tell(WatchEvent::Unanswered(&error)),
@@ -72,12 +74,12 @@ pub async fn watch(
                 if seen != last {
                     tell(WatchEvent::Progress(&seen));
                 }
-                let missing =
+                let mut missing =
                     if run.is_done() || array.is_cancelled() { Vec::new() } else { run.missing(array, &tasks) };
                 if run.is_done() && tasks.values().all(|state| state == "PENDING") && !tasks.is_empty() {
                     // All remaining tasks are waiting. Remove them from the queue, because they would find nothing left
                     // to do.
-                    tokio::task::block_in_place(|| array.queue().cancel())?;
+                    tolerated(tokio::task::block_in_place(|| array.queue().cancel()), &mut failures, tell)?;
                 }
                 if tasks.is_empty() && missing.is_empty() {
                     return Ok(WatchEnd::Ended);
@@ -87,15 +89,20 @@ pub async fn watch(
                 let twice: Vec<u32> = missing.iter().copied().filter(|task| missing_before.contains(task)).collect();
                 if !twice.is_empty() {
                     let done = (seen.finished, run.chosen);
-                    in_vain = if done_then == Some(done) { in_vain + 1 } else { 0 };
-                    if in_vain >= MOST_IN_VAIN {
+                    let vain = if done_then == Some(done) { in_vain + 1 } else { 0 };
+                    if vain >= MOST_IN_VAIN {
                         return Err(Error::machine("tasks keep ending without finishing an attempt or a choice")
                             .hint(format!("see their output in `{}`", array.run.join("slurm").display())));
                     }
-                    done_then = Some(done);
-                    tell(WatchEvent::Submitted(&tokio::task::block_in_place(|| array.submit(&twice))?));
+                    let submitted = tokio::task::block_in_place(|| array.submit(&twice));
+                    // Tasks that could not be submitted stay missing, so the next poll submits them.
+                    if let Some(submission) = tolerated(submitted, &mut failures, tell)? {
+                        (in_vain, done_then) = (vain, Some(done));
+                        tell(WatchEvent::Submitted(&submission));
+                        missing.retain(|task| !twice.contains(task));
+                    }
                 }
-                missing_before = missing.into_iter().filter(|task| !twice.contains(task)).collect();
+                missing_before = missing;
                 last = seen;
             }
         }
@@ -103,6 +110,26 @@ pub async fn watch(
             () = tokio::time::sleep(EVERY) => {}
             () = cancel.cancelled() => return Ok(WatchEnd::Left),
         }
+    }
+}
+
+/// Returns the result of a request to Slurm; `None`, after telling the watcher, if Slurm has failed. The caller repeats
+/// the request at the next poll. `failures` counts the failures in a row.
+///
+/// # Errors
+/// Returns the error if it is not Slurm's, or if Slurm has failed [`MOST_IN_VAIN`] times in a row.
+fn tolerated<T>(done: Result<T>, failures: &mut u32, tell: &mut dyn FnMut(WatchEvent<'_>)) -> Result<Option<T>> {
+    match done {
+        Ok(done) => {
+            *failures = 0;
+            Ok(Some(done))
+        }
+        Err(error) if error.kind == FailureKind::Machine && *failures + 1 < MOST_IN_VAIN => {
+            *failures += 1;
+            tell(WatchEvent::Unanswered(&error));
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -192,6 +219,28 @@ mod tests {
         let progress =
             RunProgress { run: None, records, names: Vec::new(), chooser: None, chosen: 0 }.job_progress(&Tasks::new());
         assert_eq!((progress.finished, progress.lost), (1, 1));
+    }
+
+    #[test]
+    fn slurm_may_fail_for_a_while_but_not_forever() {
+        let (mut failures, mut told) = (0, 0);
+        let mut request = |done: Result<()>| {
+            let mut tell = |event: WatchEvent<'_>| told += u32::from(matches!(event, WatchEvent::Unanswered(_)));
+            tolerated(done, &mut failures, &mut tell)
+        };
+        let failed = || Err(Error::machine("`sbatch` failed: Socket timed out on send/recv operation"));
+        for _ in 0..3 {
+            for _ in 1..MOST_IN_VAIN {
+                assert_eq!(request(failed()).unwrap(), None);
+            }
+            assert_eq!(request(Ok(())).unwrap(), Some(()));
+        }
+        assert!(request(Err(Error::store("the disk is full"))).is_err());
+        for _ in 1..MOST_IN_VAIN {
+            assert!(request(failed()).unwrap().is_none());
+        }
+        assert!(request(failed()).is_err());
+        assert_eq!(told, 4 * (MOST_IN_VAIN - 1));
     }
 
     #[test]

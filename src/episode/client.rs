@@ -28,7 +28,8 @@ pub struct EpisodeOutcome {
 pub(super) enum Waiting {
     Opening(oneshot::Receiver<Opening>),
     Call(oneshot::Receiver<Observed>),
-    /// Nothing: it is the client's turn.
+    /// Nothing: it is the client's turn, unless the agent has ended without a call, for example because the client
+    /// was idle for too long.
     Nothing,
     /// The verdict. The agent has already ended.
     Outcome,
@@ -80,13 +81,29 @@ impl Episode {
     /// # Errors
     /// Says why the client cannot call now: an earlier call still runs, or the episode is over.
     pub fn call(&mut self, tool: &str, arguments: Value, text: &str) -> std::result::Result<(), &'static str> {
+        self.send(Ok((tool.to_owned(), arguments)), text)
+    }
+
+    /// Counts an unreadable message as a malformed call. `why` says why it cannot be read.
+    ///
+    /// # Errors
+    /// Same as [`Self::call`].
+    pub fn call_unreadably(&mut self, why: &str) -> std::result::Result<(), &'static str> {
+        self.send(Err(why.to_owned()), "")
+    }
+
+    fn send(
+        &mut self,
+        called: std::result::Result<(String, Value), String>,
+        text: &str,
+    ) -> std::result::Result<(), &'static str> {
         match self.waiting {
             Waiting::Nothing => {}
             Waiting::Outcome => return Err("the episode is over"),
             _ => return Err("an earlier call is still being carried out"),
         }
         let (reply, observed) = oneshot::channel();
-        let call = RemoteCall { tool: tool.to_owned(), arguments, text: text.to_owned(), reply };
+        let call = RemoteCall { called, text: text.to_owned(), reply };
         // The queue has room for one call, and a client never has more than one call under way, so sending fails only
         // if the agent has ended.
         self.waiting = match self.calls.try_send(call) {
@@ -106,8 +123,8 @@ impl Episode {
         let news = match &mut self.waiting {
             Waiting::Opening(opening) => opening.await.ok().map(Progress::Opened),
             Waiting::Call(observed) => observed.await.ok().map(Progress::Observed),
-            Waiting::Nothing => return Progress::Pending,
-            Waiting::Outcome => None,
+            Waiting::Nothing if !self.calls.is_closed() => return Progress::Pending,
+            Waiting::Nothing | Waiting::Outcome => None,
         };
         if let Some(news) = news {
             self.waiting = Waiting::Nothing;
@@ -133,15 +150,52 @@ impl Episode {
         LeftEpisode { outcome: self.outcome }
     }
 
-    /// Whether the client is waiting for the episode to begin, for the result of a call, or for the verdict.
+    /// Whether the client must wait: for the episode to begin, for the result of a call, or for the verdict.
     #[must_use]
-    pub const fn is_busy(&self) -> bool {
-        !matches!(self.waiting, Waiting::Nothing)
+    pub fn is_busy(&self) -> bool {
+        // The agent closes the channel when it ends.
+        !matches!(self.waiting, Waiting::Nothing) || self.calls.is_closed()
     }
 
     /// Returns the number of steps so far.
     #[must_use]
     pub fn steps(&self) -> u32 {
         self.live.steps()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::sample::MASKED;
+
+    #[tokio::test]
+    async fn a_client_that_made_no_call_gets_the_verdict_of_an_attempt_that_ended_by_itself() {
+        let (calls, received) = mpsc::channel(1);
+        let (judge, outcome) = watch::channel(None);
+        let mut episode = Episode {
+            sample: Sample::new(MASKED, "a", "a", "a_0".to_owned(), 1),
+            attempt: 0,
+            label: "serve:x".to_owned(),
+            calls,
+            waiting: Waiting::Nothing,
+            outcome,
+            live: Arc::default(),
+            _leaves: CancellationToken::new().drop_guard(),
+        };
+        let soon = Duration::from_millis(20);
+        assert!(!episode.is_busy());
+        assert!(matches!(episode.wait(soon).await, Progress::Pending));
+        // The agent ends. Until the verdict is known, there is something to wait for.
+        drop(received);
+        assert!(episode.is_busy());
+        assert!(matches!(episode.wait(soon).await, Progress::Pending));
+        judge.send_replace(Some(Arc::new(EpisodeOutcome { record: None, reward: Some(0.0), lost: None })));
+        for _ in 0..2 {
+            let Progress::Ended(outcome) = episode.wait(soon).await else { panic!("the verdict is not reported") };
+            assert_eq!(outcome.reward, Some(0.0));
+        }
     }
 }

@@ -14,7 +14,6 @@ pub mod tasks;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -58,7 +57,8 @@ pub struct EpisodeHost {
     /// Number of the next attempt, by the client's label and the sample's id.
     numbers: Mutex<HashMap<String, HashMap<String, u32>>>,
     curriculum: Option<Arc<Mutex<Curriculum>>>,
-    turns: AtomicU64,
+    /// Number of episodes begun so far, which decides between the samples that fit a request.
+    turns: Mutex<u64>,
     records: mpsc::UnboundedSender<StoredRecord>,
     keeper: Mutex<Option<JoinHandle<()>>>,
     stop: CancellationToken,
@@ -138,7 +138,7 @@ impl EpisodeHost {
             idle: options.idle,
             numbers: Mutex::new(numbers),
             curriculum,
-            turns: AtomicU64::new(records.len() as u64),
+            turns: Mutex::new(records.len() as u64),
             records: sender,
             keeper: Mutex::new(Some(keeper)),
             stop,
@@ -186,15 +186,23 @@ impl EpisodeHost {
         (self.jobs, self.jobs - self.slots.available_permits().min(self.jobs))
     }
 
+    /// Checks a request for an episode without starting one.
+    ///
+    /// # Errors
+    /// Kind `Usage` for a request that no task meets, or for too many clients.
+    pub fn check(&self, client: &ClientName, asked: &TaskChoice) -> Result<()> {
+        check_clients(&lock(&self.numbers), &client.label())?;
+        self.tasks.choose(asked, 0).map(drop)
+    }
+
     /// Chooses a sample for a client. If the curriculum drew the sample, also returns the number of this draw, from 0.
     ///
     /// # Errors
     /// Kind `Usage` for a request that no task meets.
-    fn choose(&self, asked: &TaskChoice) -> Result<(Sample, Option<u64>)> {
+    fn choose(&self, asked: &TaskChoice, turn: u64) -> Result<(Sample, Option<u64>)> {
         if let Some(curriculum) = self.curriculum.as_ref().filter(|_| asked.is_open() && asked.split == Split::Train) {
             return self.fitting(&mut lock(curriculum), asked.item.as_deref());
         }
-        let turn = self.turns.fetch_add(1, Ordering::Relaxed);
         Ok((self.tasks.choose(asked, turn)?, None))
     }
 
@@ -243,22 +251,23 @@ impl EpisodeHost {
         if let Some(left) = available_memory(Path::new("/proc/meminfo")).filter(|left| *left < LEAST_MEMORY) {
             return Err(NotStarted::Capacity(format!("only {} MiB of memory are available", left >> 20)));
         }
-        let (sample, draw) = self.choose(asked).map_err(NotStarted::Request)?;
         let label = client.label();
-        let attempt = self.number(&label, &sample)?;
+        let (sample, draw, attempt) = {
+            // Refused requests take no turn. So a resumed run, which counts its records, continues with the same turn.
+            let mut turn = lock(&self.turns);
+            let (sample, draw) = self.choose(asked, *turn).map_err(NotStarted::Request)?;
+            let attempt = self.number(&label, &sample)?;
+            *turn += 1;
+            (sample, draw, attempt)
+        };
         Ok(self.begin(label, sample, attempt, draw, slot))
     }
 
     /// Returns the number of the next attempt of a client at a sample.
     fn number(&self, label: &str, sample: &Sample) -> std::result::Result<u32, NotStarted> {
         let mut numbers = lock(&self.numbers);
+        check_clients(&numbers, label).map_err(NotStarted::Request)?;
         if !numbers.contains_key(label) {
-            if numbers.len() >= MOST_CLIENTS {
-                let what = Error::usage(format!(
-                    "at most {MOST_CLIENTS} clients can give themselves a name, and that many already have"
-                ));
-                return Err(NotStarted::Request(what.hint("give a name that a client of this run already has")));
-            }
             self.context.store.make_folders(label).map_err(|error| {
                 let what = error.to_string();
                 self.fail(error);
@@ -429,6 +438,15 @@ fn units(tasks: &Tasks, sample: &Sample) -> Vec<Unit> {
         Some(withheld) => withheld.units.into_iter().map(|unit| (withheld.item.clone(), unit)).collect(),
         None => vec![(sample.id().to_owned(), 0)],
     }
+}
+
+/// Checks that a client is known, or that there is room for another one. `numbers` has an entry for each known client.
+fn check_clients(numbers: &HashMap<String, HashMap<String, u32>>, label: &str) -> Result<()> {
+    if numbers.contains_key(label) || numbers.len() < MOST_CLIENTS {
+        return Ok(());
+    }
+    let what = format!("at most {MOST_CLIENTS} clients can give themselves a name, and that many already have");
+    Err(Error::usage(what).hint("give a name that a client of this run already has"))
 }
 
 /// Picks an element by a random number below 2^32.

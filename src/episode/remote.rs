@@ -28,6 +28,8 @@ pub const SUBMIT: &str = "submit";
 const FORMAT_ERRORS_IN_A_ROW: u32 = 5;
 /// Maximum characters kept of the text that a client sends with a call.
 const TEXT: usize = 20_000;
+/// Maximum characters kept of the error of a malformed call, which can quote the call.
+const WRONG: usize = 2_000;
 /// Why an episode has ended if its client disconnected, closed the episode or began another one.
 const GONE: &str = "the client left before it submitted an answer";
 
@@ -56,8 +58,8 @@ pub struct Observed {
 /// A client's call of a tool.
 #[derive(Debug)]
 pub(super) struct RemoteCall {
-    pub(super) tool: String,
-    pub(super) arguments: Value,
+    /// The tool and its arguments, or why the client's message cannot be read.
+    pub(super) called: Result<(String, Value), String>,
     /// Text that the client's model wrote with the call.
     pub(super) text: String,
     /// The channel to which the tool's output is sent. It is closed without an output if the episode ends instead.
@@ -111,37 +113,56 @@ impl RemoteAgent {
         context.budget.charge_step();
         let step = context.budget.steps;
         let answering = self.tool_calling.tools.answering();
-        let name = match answering {
-            AnswerMethod::Tool(name) if call.tool == SUBMIT => name.to_owned(),
-            _ => call.tool.clone(),
+        let id = format!("call_{step}");
+        let named = |tool: &str| match answering {
+            AnswerMethod::Tool(name) if tool == SUBMIT => name.to_owned(),
+            _ => tool.to_owned(),
         };
-        let called = ToolCall { id: format!("call_{step}"), name, arguments: call.arguments.clone() };
+        let called = call.called.iter();
+        let tool_calls = called
+            .map(|(tool, arguments)| ToolCall { id: id.clone(), name: named(tool), arguments: arguments.clone() })
+            .collect();
         let text = cut_middle(&call.text, TEXT).into_owned();
-        let reply = Reply { text, tool_calls: vec![called], ..Reply::default() };
+        let reply = Reply { text, tool_calls, ..Reply::default() };
         context.trajectory.push(&Event::reply(step, &reply, None, waited, None));
-        if answering == AnswerMethod::Printed && call.tool == SUBMIT {
-            return match (answer_of(&call.arguments), last) {
-                (Ok(raw), _) => {
+        let (tool, arguments) = match &call.called {
+            Ok(called) => called,
+            Err(what) => return self.refuse(what, None, last, state, context),
+        };
+        if answering == AnswerMethod::Printed && tool == SUBMIT {
+            return match answer_of(arguments) {
+                Ok(raw) => {
                     answer_raw(raw, context);
                     AfterStep::End(End::Answered.into())
                 }
-                (Err(what), Some(why)) => {
-                    context.count_format_error(&what);
-                    AfterStep::End(why.because(what))
-                }
-                (Err(what), None) => {
-                    context.count_format_error(&what);
-                    let content = dynamic::format_error(&what, &self.tool_calling);
-                    let call_id = Some(format!("call_{step}"));
-                    context.record_message(&mut state.messages, &Event::Message { role: Role::Tool, content, call_id });
-                    AfterStep::Retry
-                }
+                Err(what) => self.refuse(&what, Some(id), last, state, context),
             };
         }
         if let Some(why) = last {
             return step::act_last(&reply, why, &self.tool_calling, context);
         }
         step::act(&reply, &self.tool_calling, &mut state.session, &mut state.messages, context).await
+    }
+
+    /// Counts a malformed call as a format error, and answers it with its error. If `last` says that no further call is
+    /// allowed, ends the attempt instead.
+    fn refuse(
+        &self,
+        what: &str,
+        call_id: Option<String>,
+        last: Option<End>,
+        state: &mut Played,
+        context: &mut Context<'_>,
+    ) -> AfterStep {
+        let what = cut_middle(what, WRONG);
+        context.count_format_error(&what);
+        if let Some(why) = last {
+            return AfterStep::End(why.because(what));
+        }
+        let content = dynamic::format_error(&what, &self.tool_calling);
+        let role = if call_id.is_some() { Role::Tool } else { Role::User };
+        context.record_message(&mut state.messages, &Event::Message { role, content, call_id });
+        AfterStep::Retry
     }
 
     async fn play(&self, exchange: &mut Exchange, context: &mut Context<'_>) -> AttemptEnd {

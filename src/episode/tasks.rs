@@ -151,8 +151,8 @@ impl Tasks {
         Ok(found)
     }
 
-    /// Chooses a sample. If several samples fit the request, `turn` (a number that grows with each request) decides
-    /// between them.
+    /// Chooses a sample. If several samples fit the request, `turn` (the number of episodes begun before) decides between
+    /// them.
     ///
     /// # Errors
     /// Kind `Usage` for a sample, item, n (number of masked functions) or index that does not exist.
@@ -162,16 +162,41 @@ impl Tasks {
             self.item(sample.item())?.require(&sample)?;
             return Ok(sample);
         }
-        let listed;
-        let mut chosen = Vec::new();
-        let samples: &[Sample] = if asked.n.is_none() && asked.item.is_none() {
-            listed = self.list(asked.split)?;
-            &listed
+        let samples = self.fitting(asked)?;
+        let index = match asked.index {
+            Some(index) => index,
+            None => below(samples.len(), self.seed, asked.seed, turn),
+        };
+        samples.get(index).cloned().ok_or_else(|| {
+            Error::usage(format!("there is no task {index}: the split `{}` has {}", asked.split.name(), samples.len()))
+                .hint("indexes begin at 0")
+        })
+    }
+
+    /// Draws different samples that fit a request, at most `count`. The draw depends only on the run's seed and on `seed`.
+    ///
+    /// # Errors
+    /// Kind `Usage` for an item or n (number of masked functions) that does not exist.
+    pub fn draw(&self, asked: &TaskChoice, seed: u64, count: usize) -> Result<Vec<Sample>> {
+        let mut samples = self.fitting(asked)?.to_vec();
+        samples.sort_by_cached_key(|sample| {
+            number(&[b"drawn", &self.seed.to_le_bytes(), &seed.to_le_bytes(), sample.id().as_bytes()])
+        });
+        samples.truncate(count);
+        Ok(samples)
+    }
+
+    /// Returns all samples that fit a request's item, n (number of masked functions) and split. Samples with a small n
+    /// come first.
+    fn fitting(&self, asked: &TaskChoice) -> Result<Arc<[Sample]>> {
+        let samples = if asked.n.is_none() && asked.item.is_none() {
+            self.list(asked.split)?
         } else {
             let items = match &asked.item {
                 Some(id) => vec![self.item(id)?],
                 None => self.items.iter().map(AsRef::as_ref).collect(),
             };
+            let mut chosen = Vec::new();
             for item in items {
                 let sizes = match asked.n {
                     Some(n) => BTreeSet::from([n]),
@@ -182,21 +207,14 @@ impl Tasks {
                 }
             }
             chosen.sort_by_key(Sample::n);
-            &chosen
+            chosen.into()
         };
         if samples.is_empty() {
             let name = asked.split.name();
             return Err(Error::usage(format!("the split `{name}` has no such task"))
                 .hint("choose another paper or n, or hold out another share of the functions"));
         }
-        let index = match asked.index {
-            Some(index) => index,
-            None => below(samples.len(), self.seed, asked.seed, turn),
-        };
-        samples.get(index).cloned().ok_or_else(|| {
-            Error::usage(format!("there is no task {index}: the split `{}` has {}", asked.split.name(), samples.len()))
-                .hint("indexes begin at 0")
-        })
+        Ok(samples)
     }
 
     /// Returns the samples of an item that have this n (number of masked functions) and are in this split.
@@ -343,7 +361,7 @@ fn rank(seed: u64, name: &str, unit: usize) -> f64 {
 }
 
 /// Returns a number below `bound` that depends only on the run's seed and the requested seed or, if no seed was
-/// requested, on the run's seed and `turn` (a number that grows with each request).
+/// requested, on the run's seed and `turn` (the number of episodes begun before).
 fn below(bound: usize, seed: u64, asked: Option<u64>, turn: u64) -> usize {
     let drawn = match asked {
         Some(asked) => number(&[b"asked", &seed.to_le_bytes(), &asked.to_le_bytes()]),

@@ -32,7 +32,7 @@ use crate::openenv::access::{Access, BoundAddress, ServeAddress, admit};
 use crate::report::{SummaryOptions, brief_console, summarise};
 use crate::run::family::Item;
 use crate::run::{ClientName, outcomes};
-use crate::sample::COMMAND;
+use crate::sample::{COMMAND, Sample};
 use tools::{DrawArguments, StartArguments};
 
 /// Time after which a call returns even if its work is not finished. The client can then wait for the outcome by
@@ -157,20 +157,11 @@ impl Shared {
     fn samples(&self, asked: &DrawArguments) -> Answer {
         let tasks = self.host.tasks();
         let split = asked.split.as_deref().map_or(Ok(Split::default()), str::parse).map_err(|error| told(&error))?;
-        let mut drawn: Vec<Value> = Vec::new();
-        // A draw may repeat an earlier sample, which is skipped. So make up to four draws per requested sample.
-        for turn in 0..4 * u64::from(asked.count.unwrap_or(1)) {
-            if drawn.len() >= asked.count.unwrap_or(1) as usize {
-                break;
-            }
-            let seed = Some(asked.seed.unwrap_or(0).wrapping_add(turn));
-            let choice = TaskChoice { item: asked.paper.clone(), n: asked.n, seed, split, ..TaskChoice::default() };
-            let sample = tasks.choose(&choice, turn).map_err(|error| told(&error))?;
-            let shown = json!({ "sample": sample.id(), "paper": sample.item(), "n": sample.n() });
-            if !drawn.contains(&shown) {
-                drawn.push(shown);
-            }
-        }
+        let choice = TaskChoice { item: asked.paper.clone(), n: asked.n, split, ..TaskChoice::default() };
+        let (seed, count) = (asked.seed.unwrap_or_else(rand::random), asked.count.unwrap_or(1));
+        let drawn = tasks.draw(&choice, seed, usize::from(count)).map_err(|error| told(&error))?;
+        let shown = |sample: &Sample| json!({ "sample": sample.id(), "paper": sample.item(), "n": sample.n() });
+        let drawn: Vec<Value> = drawn.iter().map(shown).collect();
         Ok(json!({ "samples": drawn }).to_string())
     }
 

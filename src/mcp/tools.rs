@@ -46,9 +46,9 @@ pub fn all(host: &EpisodeHost) -> Vec<Tool> {
             &json!({
                 "paper": text("Only samples of this paper."),
                 "n": number("Number of masked functions."),
-                "seed": number("Seed of the draw."),
+                "seed": number("Seed of the draw: the same seed draws the same samples. Without a seed, each draw is random."),
                 "split": text("`train` or `test`; functions of `test` are held out of `train`."),
-                "count": number("How many; by default one."),
+                "count": number("How many different samples; by default one."),
             }),
             &[],
         ),

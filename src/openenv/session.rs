@@ -126,6 +126,7 @@ impl Session {
             Ok(ClientMessage::State) => Ok(wire::state(self.episode.as_ref())),
             Ok(ClientMessage::Reset(asked)) => self.reset(&asked).await,
             Ok(ClientMessage::Step(call)) => self.step(&call).await,
+            Err(error) if error.is_call => self.malformed(error).await,
             Err(error) => Err(error),
         };
         Answer::Text(answered.unwrap_or_else(|error| error.encode()))
@@ -133,9 +134,10 @@ impl Session {
 
     async fn reset(&mut self, asked: &ResetRequest) -> Result<String, WireError> {
         let choice = asked.choice()?;
-        if let Some(client) = asked.client()? {
-            self.client = client;
-        }
+        let client = asked.client()?.unwrap_or_else(|| self.client.clone());
+        // A wrong request must not end the running episode.
+        self.host.check(&client, &choice).map_err(|error| WireError::of(&error))?;
+        self.client = client;
         // An episode counts towards the host's limit until it has been judged, even after the client has left it. If
         // the limit prevents the new episode, wait for the verdict on the old one and try again.
         let left = self.episode.take().map(Episode::leave);
@@ -159,19 +161,26 @@ impl Session {
         let Some(mut episode) = self.episode.take() else {
             return Err(refused("there is no episode: send `reset` first"));
         };
-        if call.tool != WAIT
-            && let Err(what) = episode.call(&call.tool, call.arguments(), &call.text)
-        {
+        // If there is nothing to wait for, `wait` is malformed like any call of a tool that does not exist.
+        let is_wait = call.tool == WAIT && episode.is_busy();
+        if !is_wait && let Err(what) = episode.call(&call.tool, call.arguments(), &call.text) {
             self.episode = Some(episode);
             return Err(refused(&format!(
                 "{what}: {}",
                 if what.starts_with("an") { "call `wait`" } else { "send `reset`" }
             )));
         }
-        if !episode.is_busy() {
-            self.episode = Some(episode);
-            return Err(refused("there is nothing to wait for: call a tool"));
+        self.news(episode).await
+    }
+
+    /// Counts an unreadable message as a malformed call, if an episode waits for a call. Otherwise a learner could make
+    /// any number of such calls, and its client would have to decide whether the episode counts.
+    async fn malformed(&mut self, error: WireError) -> Result<String, WireError> {
+        let Some(episode) = &mut self.episode else { return Err(error) };
+        if episode.call_unreadably(&error.message).is_err() {
+            return Err(error);
         }
+        let Some(episode) = self.episode.take() else { return Err(error) };
         self.news(episode).await
     }
 
@@ -200,7 +209,7 @@ async fn read(
         let message = match stream.next().await {
             Some(Ok(Message::Text(text))) => Ok(text.as_str().to_owned()),
             Some(Ok(Message::Binary(_))) => {
-                Err(WireError::new(ErrorCode::InvalidJson, "messages are text, not binary"))
+                Err(WireError::of_call(ErrorCode::InvalidJson, "messages are text, not binary"))
             }
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
             Some(Ok(Message::Close(_)) | Err(_)) | None => return,

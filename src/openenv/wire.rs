@@ -8,6 +8,7 @@ use crate::episode::tasks::{Split, TaskChoice};
 use crate::episode::{Episode, EpisodeOutcome, Observed, Opening};
 use crate::error::Error;
 use crate::run::ClientName;
+use crate::score::read_python_json;
 
 /// Pseudo tool with which clients wait for the result of a long call, or for the verdict.
 pub const WAIT: &str = "wait";
@@ -41,11 +42,19 @@ impl ErrorCode {
 pub struct WireError {
     pub code: ErrorCode,
     pub message: String,
+    /// Whether the client's message may have been meant as a call. It then counts as a malformed call of the running
+    /// episode.
+    pub is_call: bool,
 }
 
 impl WireError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), is_call: false }
+    }
+
+    /// Creates an error of a message that may have been meant as a call.
+    pub fn of_call(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { is_call: true, ..Self::new(code, message) }
     }
 
     /// Creates a message about an invalid request, from an error and its hint.
@@ -128,14 +137,14 @@ impl StepRequest {
     /// form.
     pub fn arguments(&self) -> Value {
         match &self.arguments {
-            Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())),
+            Value::String(text) => read_python_json(text).unwrap_or_else(|_| Value::String(text.clone())),
             Value::Null => Value::Object(Map::new()),
             other => other.clone(),
         }
     }
 }
 
-/// Parses a message.
+/// Parses a message as Python does, because Python's clients write `NaN`, which JSON does not allow.
 pub fn parse(text: &str) -> Result<ClientMessage, WireError> {
     #[derive(Deserialize)]
     struct Envelope {
@@ -144,8 +153,8 @@ pub fn parse(text: &str) -> Result<ClientMessage, WireError> {
         #[serde(default)]
         data: Value,
     }
-    let envelope: Value = serde_json::from_str(text)
-        .map_err(|error| WireError::new(ErrorCode::InvalidJson, format!("not JSON: {error}")))?;
+    let envelope = read_python_json(text)
+        .map_err(|error| WireError::of_call(ErrorCode::InvalidJson, format!("not JSON: {error}")))?;
     let invalid = |what: String| WireError::new(ErrorCode::ValidationError, what);
     // Replace a list by null, which is refused below: serde would accept the list's elements as the envelope's fields.
     let envelope = if envelope.is_object() { envelope } else { Value::Null };
@@ -159,8 +168,9 @@ pub fn parse(text: &str) -> Result<ClientMessage, WireError> {
         }
         Some("step") => {
             let example = "an action is like {\"tool\": \"command_line\", \"arguments\": {\"command\": \"ls\"}}";
-            let request =
-                serde_json::from_value(data).map_err(|error| invalid(format!("wrong `step`: {error}; {example}")))?;
+            let request = serde_json::from_value(data).map_err(|error| {
+                WireError::of_call(ErrorCode::ValidationError, format!("wrong `step`: {error}; {example}"))
+            })?;
             Ok(ClientMessage::Step(request))
         }
         Some("state") => Ok(ClientMessage::State),
@@ -272,6 +282,20 @@ mod tests {
     }
 
     #[test]
+    fn only_messages_that_may_have_been_calls_count_as_malformed_calls() {
+        let is_call = |text: &str| parse(text).unwrap_err().is_call;
+        let deep =
+            format!(r#"{{"type":"step","data":{{"tool":"a","arguments":{}1{}}}}}"#, "[".repeat(200), "]".repeat(200));
+        for text in ["{", &deep, r#"{"type":"step","data":{"tool":"\ud83d"}}"#, r#"{"type":"step","data":{"tool":5}}"#]
+        {
+            assert!(is_call(text), "{text}");
+        }
+        for text in ["[1]", "{}", r#"{"type":"mcp"}"#, r#"{"type":"reset","data":{"papr":"x"}}"#] {
+            assert!(!is_call(text), "{text}");
+        }
+    }
+
+    #[test]
     fn arguments_may_be_an_object_or_a_string_of_json() {
         let arguments = |text: &str| match parse(text).unwrap() {
             ClientMessage::Step(step) => step.arguments(),
@@ -281,5 +305,15 @@ mod tests {
         assert_eq!(arguments(r#"{"type":"step","data":{"tool":"bash","arguments":{"command":"ls"}}}"#), object);
         assert_eq!(arguments(r#"{"type":"step","data":{"tool":"bash","arguments":"{\"command\":\"ls\"}"}}"#), object);
         assert_eq!(arguments(r#"{"type":"step","data":{"tool":"bash","metadata":{"a":1}}}"#), json!({}));
+        let answer = json!({ "answer": { "Experiment 1": { "mean": "NaN" } } });
+        let written = r#"{"answer":{"Experiment 1":{"mean":NaN}}}"#;
+        assert_eq!(
+            arguments(&format!(r#"{{"type":"step","data":{{"tool":"submit","arguments":{written}}}}}"#)),
+            answer
+        );
+        let quoted = Value::from(written);
+        assert_eq!(arguments(&format!(r#"{{"type":"step","data":{{"tool":"submit","arguments":{quoted}}}}}"#)), answer);
+        let long = format!(r#"{{"type":"step","data":{{"tool":"a","arguments":{{"x":1{}}}}}}}"#, "0".repeat(400));
+        assert_eq!(arguments(&long), json!({ "x": "Infinity" }));
     }
 }

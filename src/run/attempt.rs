@@ -12,12 +12,13 @@ use super::gpus::Lease;
 use super::machine::Machine;
 use super::{AttemptRecord, Configuration, Store, round};
 use crate::agent::{self, Agent, AttemptEnd, Budget, Context, End, Event, LiveUsage, Trajectory};
+use crate::env::Env;
 use crate::error::{Error, FailureKind, Result, with_causes};
 use crate::model::Model;
 use crate::model::ledger::{Ledger, Payer, PayerLedger};
 use crate::sample::Sample;
 use crate::sandbox::stop_signal::is_stopping;
-use crate::sandbox::{EvidenceKind, Fault, Loss, evidence_in};
+use crate::sandbox::{Evidence, EvidenceKind, Fault, Loss, evidence_in};
 use crate::score::Verdict;
 use crate::workspace::{ChangeKind, ChangeLimits, Changes, Workspace};
 
@@ -243,6 +244,11 @@ impl RunContext {
         };
         workspace.discard().await;
         let before = ended.end;
+        if !ended.end.is_infrastructure()
+            && let Some(evidence) = env_gone(ready.env())
+        {
+            ended = AttemptEnd::lost(ended.detail.unwrap_or_default(), evidence);
+        }
         if let Err(loss) = &changes
             && ended.end != End::SandboxKilled
             && !ended.end.is_infrastructure()
@@ -364,6 +370,15 @@ impl RunContext {
             ..AttemptRecord::blank(&agent.label, &job.sample, job.attempt)
         }
     }
+}
+
+/// Returns evidence that an env was removed or replaced while it was in use. Whatever ran meanwhile may have failed for
+/// lack of it.
+pub(super) fn env_gone(env: &Env) -> Option<Evidence> {
+    if env.is_intact() {
+        return None;
+    }
+    Some(EvidenceKind::EnvGone.because(format!("the env `{}` was removed or replaced meanwhile", env.prefix.display())))
 }
 
 /// Whether an error affects more than one attempt, so that the run cannot continue.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Serving, VerifierSpec};
 use crate::agent::{AgentSpec, Limits};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{self, Description, Model, Sampling};
 use crate::sample::UnitChoice;
 use crate::sandbox::{Gpus, SandboxKind, SandboxLimits};
@@ -191,7 +191,7 @@ impl ModelChoice {
     /// Opens the model for a run with this seed. Makes no requests yet.
     ///
     /// # Errors
-    /// Same as [`model::open`].
+    /// Same as [`model::open`], and kind `Store` if the stored time limit of requests is not a valid time.
     pub fn open(&self, seed: u64) -> Result<Arc<dyn Model>> {
         let mut options = model::ModelAccess {
             base_url: self.base_url.clone(),
@@ -204,7 +204,9 @@ impl ModelChoice {
             ..model::ModelAccess::default()
         };
         if let Some(seconds) = self.request_timeout {
-            options.request_timeout = Duration::from_secs_f64(seconds);
+            options.request_timeout = Duration::try_from_secs_f64(seconds).map_err(|error| {
+                Error::store(format!("invalid `request_timeout` {seconds} in the run's settings")).because(error)
+            })?;
         }
         model::open(&self.spec, &options)
     }
@@ -249,6 +251,19 @@ mod tests {
             samples: Vec::new(),
         };
         assert_eq!(draw.counts(17), [0, 1, 2, 9, 17]);
+    }
+
+    #[test]
+    fn a_stored_time_limit_of_requests_that_is_no_time_is_an_error() {
+        let choice = |request_timeout: f64| {
+            let stored =
+                serde_json::json!({ "spec": "scripted:none", "retries": 0, "request_timeout": request_timeout });
+            serde_json::from_value::<ModelChoice>(stored).unwrap()
+        };
+        for seconds in [-1.0, 1e300] {
+            let Err(error) = choice(seconds).open(0) else { panic!("{seconds} was accepted") };
+            assert!(error.message.contains("invalid `request_timeout`"), "{error}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::nvidia::{self, DRIVER, NvidiaDevice};
 use crate::error::{Error, Result};
 use crate::sandbox::{Gpu, Gpus};
 
@@ -36,6 +37,8 @@ pub struct Graphics {
 #[derive(Debug)]
 struct GpuPool {
     gpus: Vec<Gpu>,
+    /// The machine's devices, for devices that are named by their UUIDs.
+    known: Vec<NvidiaDevice>,
     /// Folder of the lock files.
     folder: PathBuf,
     freed: Arc<Notify>,
@@ -73,10 +76,23 @@ impl Graphics {
         Self { asked, scratch: scratch.to_owned(), pool: OnceLock::new() }
     }
 
-    /// Description of the requested devices, for the keys of cached results; empty if no devices were requested.
+    /// Description of the requested devices and their driver, for the keys of cached results; empty if no devices were
+    /// requested. `None` if it is not known which models attempts get, so that results must not be cached.
     #[must_use]
-    pub fn kind(&self) -> String {
-        self.asked.map(Gpus::kind).unwrap_or_default()
+    pub fn kind(&self) -> Option<String> {
+        self.kind_with(Path::new(DRIVER))
+    }
+
+    fn kind_with(&self, driver: &Path) -> Option<String> {
+        let Some(asked) = self.asked else { return Some(String::new()) };
+        let models: Vec<String> = nvidia::devices(driver).into_iter().map(|device| device.model).collect();
+        let first = models.first()?;
+        let models = match asked {
+            Gpus::All => models.join(", "),
+            Gpus::Count(_) | Gpus::Each(_) if models.iter().all(|model| model == first) => first.clone(),
+            Gpus::Count(_) | Gpus::Each(_) => return None,
+        };
+        Some(format!("{} of {models}; {}", asked.kind(), nvidia::version(driver)))
     }
 
     /// Limits `jobs` to the number of attempts that can run at once.
@@ -108,7 +124,8 @@ impl Graphics {
         let gpus = choose(wanted, |name| std::env::var(name).ok(), &numbers, &devices)?;
         let folder = self.scratch.join("gpus");
         std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
-        Ok(Some(self.pool.get_or_init(|| GpuPool { gpus, folder, freed: Arc::default() })))
+        let known = nvidia::devices(Path::new(DRIVER));
+        Ok(Some(self.pool.get_or_init(|| GpuPool { gpus, known, folder, freed: Arc::default() })))
     }
 }
 
@@ -127,7 +144,8 @@ impl GpuPool {
 
     fn lock(&self, gpu: &Gpu) -> Result<Option<File>> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        let name: String = gpu.name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        let name = lock_name(&gpu.name, &self.known);
+        let name: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
         let path = self.folder.join(name);
         let failed = |error| Error::io("lock", &path, error);
         let file = File::options().create(true).append(true).open(&path).map_err(failed)?;
@@ -137,6 +155,13 @@ impl GpuPool {
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }
+}
+
+/// Returns the name under which a device is locked: its number on this machine, even if it is named by its UUID or by the
+/// beginning of its UUID. Another process may name the same device by its number.
+fn lock_name<'a>(name: &'a str, known: &'a [NvidiaDevice]) -> &'a str {
+    let is_it = |device: &&NvidiaDevice| name.starts_with("GPU-") && device.uuid.starts_with(name);
+    known.iter().find(is_it).map_or(name, |device| device.minor.as_str())
 }
 
 /// The driver's device files in a folder: the numbers of single devices, and the paths of all files.
@@ -195,6 +220,7 @@ fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::nvidia::tests::write_driver;
 
     fn chosen(wanted: Option<u32>, variables: &[(&str, &str)], numbers: &[u32]) -> Result<Vec<(String, String)>> {
         let variable =
@@ -234,6 +260,40 @@ mod tests {
     }
 
     #[test]
+    fn a_device_has_the_same_lock_whether_it_is_named_by_number_or_by_uuid() {
+        let driver = tempfile::tempdir().unwrap();
+        write_driver(driver.path(), "535", &["T4", "T4"]);
+        let known = nvidia::devices(driver.path());
+        let names = ["1", "GPU-1-a", "GPU-1", "GPU-7", "MIG-1-a"];
+        assert_eq!(names.map(|name| lock_name(name, &known)), ["1", "1", "1", "GPU-7", "MIG-1-a"]);
+    }
+
+    #[test]
+    fn cached_results_are_of_one_model_of_device_and_one_driver() {
+        let kind = |asked: Option<&str>, version: &str, models: &[&str]| {
+            let driver = tempfile::tempdir().unwrap();
+            write_driver(driver.path(), version, models);
+            let asked = asked.map(|text| text.parse().unwrap());
+            Graphics::new(asked, Path::new("/nowhere")).kind_with(driver.path())
+        };
+        assert_eq!(kind(None, "1", &[]), Some(String::new()));
+        // Unknown devices, and devices of which an attempt may get either.
+        assert_eq!(kind(Some("each"), "1", &[]), None);
+        assert_eq!(kind(Some("each"), "1", &["A100", "T4"]), None);
+        let same = kind(Some("each"), "1", &["A100", "A100"]);
+        assert!(same.is_some() && same == kind(Some("each:1"), "1", &["A100"]));
+        for other in [
+            kind(Some("each"), "1", &["T4"]),
+            kind(Some("each"), "2", &["A100"]),
+            kind(Some("2"), "1", &["A100", "A100"]),
+            kind(Some("all"), "1", &["A100", "A100"]),
+            kind(Some("all"), "1", &["A100", "T4"]),
+        ] {
+            assert!(other.is_some() && other != same, "{other:?}");
+        }
+    }
+
+    #[test]
     fn the_drivers_files_are_found_by_their_names() {
         let dev = tempfile::tempdir().unwrap();
         for name in ["nvidia10", "nvidia0", "nvidiactl", "nvidia-uvm", "null"] {
@@ -247,7 +307,8 @@ mod tests {
     /// A pool with these devices, as one process would create it.
     fn pool(folder: &Path, names: &[&str]) -> GpuPool {
         let gpu = |name: &&str| Gpu { visible: (*name).to_owned(), name: (*name).to_owned(), devices: Vec::new() };
-        GpuPool { gpus: names.iter().map(gpu).collect(), folder: folder.to_owned(), freed: Arc::default() }
+        let gpus = names.iter().map(gpu).collect();
+        GpuPool { gpus, known: Vec::new(), folder: folder.to_owned(), freed: Arc::default() }
     }
 
     #[tokio::test(flavor = "multi_thread")]

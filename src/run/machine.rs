@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nix::sys::statvfs::statvfs;
+
 use super::gpus::{Graphics, Lease};
 use super::results::Results;
 use super::scratch::Scratch;
@@ -10,7 +12,7 @@ use crate::env::{self, Env};
 use crate::error::{Error, FailureKind, Result};
 use crate::files::usable::{CACHE, SCRATCH};
 use crate::sandbox::{Backend, Evidence, Gpus, SandboxKind, SandboxLimits, Spec, choose_with, sweep_folders};
-use crate::workspace::{Snapshot, Workspace};
+use crate::workspace::{LayersKind, Snapshot, Workspace};
 
 /// Folders and backends that a run uses on this machine.
 pub struct Machine {
@@ -98,11 +100,18 @@ impl Machine {
         std::fs::create_dir_all(cache).map_err(|error| {
             Error { kind: FailureKind::Place, ..Error::io("create", cache, error) }.hint(CACHE.hint())
         })?;
-        // Without a sandbox, the code under test could write to the cache of results, so do not use that cache.
-        let mut results = if backend.name() == "none" { Results::none() } else { Results::at(cache) };
         let scratch = Scratch::create(&options.scratch)?;
         let graphics = Graphics::new(options.gpus, &options.scratch);
-        results.with_graphics(&graphics.kind());
+        let results = match graphics.kind() {
+            // Without a sandbox, the code under test could write to the cache of results, so do not use that cache. Nor
+            // if nothing is known about the machine that runs the code.
+            Some(kind) if backend.name() != "none" && !backend.is_remote() => {
+                let mut results = Results::at(cache);
+                results.with_graphics(&kind);
+                results
+            }
+            _ => Results::none(),
+        };
         Ok(Self {
             cache: cache.clone(),
             results,
@@ -136,11 +145,22 @@ impl Machine {
     /// disk limit.
     ///
     /// # Errors
-    /// Same as [`Machine::workspace`].
+    /// Same as [`Machine::workspace`], and kind `Infrastructure` if the disk on which the kernel enforces the limit cannot
+    /// be made.
     pub fn attempts_workspace(&self, snapshot: &Snapshot, files: &[(PathBuf, Vec<u8>)]) -> Result<Workspace> {
         let (kind, owner) = (self.backend.layers(), self.backend.owner());
-        let disk = self.backend.disk(self.limits.disk, self.scratch.folder());
+        let disk = self.backend.disk(self.limits.disk, self.scratch.folder())?;
         Workspace::create_on(snapshot, files, &self.scratch.next(), kind, owner, disk)
+    }
+
+    /// Warns if the machine may lack memory or disk space for `jobs` sandboxes that use all that their limits allow.
+    #[must_use]
+    pub fn shortages(&self, jobs: usize) -> Vec<String> {
+        let free = statvfs(self.scratch.folder()).ok();
+        let free = free.map(|disk| disk.blocks_available().saturating_mul(disk.fragment_size()));
+        // The files of containers are stored where the engine stores them.
+        let free = free.filter(|_| self.backend.layers() != LayersKind::Image);
+        shortages(jobs as u64, &self.limits, self.backend.memory_around(), free)
     }
 
     /// Starts a fresh sandbox to find out whether the machine has failed, after another sandbox died for an unknown
@@ -161,5 +181,43 @@ impl Machine {
             limits: self.limits,
             gpu: own.map(Lease::gpu).cloned(),
         }
+    }
+}
+
+/// Warns if `jobs` sandboxes with these limits may need more than `memory` bytes, which they share with this process, or
+/// if the scratch folder has fewer than `disk` bytes.
+fn shortages(jobs: u64, limits: &SandboxLimits, memory: Option<u64>, disk: Option<u64>) -> Vec<String> {
+    let mib = |bytes: u64| bytes >> 20;
+    let memory = memory.filter(|around| jobs.saturating_mul(limits.memory) >= *around).map(|around| {
+        format!(
+            "{jobs} sandboxes at once may use {} MiB of memory each, but a limit outside of them allows {} MiB for all \
+             together: attempts that exceed it are lost; use fewer at once (`-j`) or less memory (`--memory`)",
+            mib(limits.memory),
+            mib(around)
+        )
+    });
+    let disk = disk.filter(|free| limits.disk > *free).map(|free| {
+        format!(
+            "the scratch folder has {} MiB free, but an attempt may write {} MiB: if its disk is full, attempts fail; use \
+             another folder (`--scratch`)",
+            mib(free),
+            mib(limits.disk)
+        )
+    });
+    memory.into_iter().chain(disk).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_the_machine_cannot_keep_are_reported() {
+        const GIB: u64 = 1 << 30;
+        let limits = SandboxLimits { memory: 4 * GIB, disk: 4 * GIB, ..SandboxLimits::default() };
+        let warnings = |jobs, memory, disk| shortages(jobs, &limits, memory, disk).len();
+        assert_eq!((warnings(4, None, None), warnings(3, Some(16 * GIB), Some(4 * GIB))), (0, 0));
+        assert_eq!((warnings(4, Some(16 * GIB), None), warnings(1, None, Some(GIB))), (1, 1));
+        assert_eq!(warnings(1, Some(GIB), Some(GIB)), 2);
     }
 }

@@ -15,6 +15,7 @@ pub mod family;
 pub mod gpus;
 mod interrupted;
 pub mod machine;
+mod nvidia;
 mod outcome;
 mod outcome_cache;
 pub(crate) mod reading;

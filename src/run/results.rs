@@ -82,7 +82,7 @@ impl Results {
         Self { kept: None, machine: String::new(), fresh: false }
     }
 
-    /// Makes the cache distinguish this machine from machines with other graphics processors.
+    /// Makes the cache distinguish this machine from machines with other graphics processors, which `kind` describes.
     pub fn with_graphics(&mut self, kind: &str) {
         if !kind.is_empty() {
             self.machine.extend([", graphics processors: ", kind]);

@@ -13,6 +13,7 @@ use super::event::{Observer, RunEvent};
 use crate::agent::{End, LiveUsage};
 use crate::error::{Error, FailureKind, Result};
 use crate::sample::Sample;
+use crate::sandbox::EvidenceKind;
 
 /// Tolerance for rounding errors in sums of dollars.
 pub(super) const ROUNDING: f64 = 1e-9;
@@ -59,6 +60,10 @@ const TOO_LONG: &str = "the conversation is too long";
 /// the same error, because the provider then refuses everything. The run also stops if none of them asked the model,
 /// because the agent is then broken.
 const LEAST_REFUSED: usize = 5;
+
+/// Number of consecutive tries by one agent that could not be started, for the same reason, after which the run stops.
+/// More are needed if more attempts run in parallel, because a short failure of the machine ends all of them at once.
+const LEAST_NOT_STARTED: usize = 5;
 
 /// The warning that is shown when this process runs no attempt and waits for work or money that other processes hold.
 const WAITING: &str = "no attempt is left for this process: waiting for attempts that other processes are making, or \
@@ -244,8 +249,8 @@ pub async fn execute(
 ///
 /// # Errors
 /// The first error of an attempt or of `work`; kind `Model` if no attempt can use the model; kind `Provider` if the
-/// provider does not respond or always refuses; kind `Machine` if an agent never asks the model. The run then stops;
-/// finished attempts are stored, including those that finish while it stops.
+/// provider does not respond or always refuses; kind `Machine` if an agent never asks the model, or cannot be started.
+/// The run then stops; finished attempts are stored, including those that finish while it stops.
 pub async fn execute_part(
     attempts: Arc<impl AttemptRunner>,
     work: &mut impl AttemptQueue,
@@ -268,6 +273,7 @@ pub async fn execute_part(
         over_cost: false,
         unanswered: 0,
         refused: HashMap::new(),
+        not_started: HashMap::new(),
         failure: None,
         observer,
         cancel,
@@ -332,6 +338,9 @@ struct Scheduler<'a, A, W> {
     /// attempts. If the attempts failed before they asked the model, the text is the first attempt's failure. `None`
     /// once an attempt of the agent has ended in any other way.
     refused: HashMap<usize, Option<(String, usize)>>,
+    /// For each agent: the reason why its last try could not be started, and the number of consecutive tries with this
+    /// reason. Missing if the last try was started.
+    not_started: HashMap<usize, (String, usize)>,
     failure: Option<Error>,
     observer: &'a dyn Observer,
     cancel: &'a CancellationToken,
@@ -419,10 +428,35 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         if record.end.is_fatal() {
             self.fail(Error::new(FailureKind::Model, record.end_detail.clone().unwrap_or_default()));
         }
+        self.watch_starts(&job, &record);
         self.watch_provider(&job, &record);
         // A stopped attempt is recorded only if it has cost something or made a step.
         let counts = record.end != End::Cancelled || record.cost > 0.0 || record.steps > 0;
         counts.then_some((job, record))
+    }
+
+    /// Stops the run if the sandboxes or the program of an agent cannot be started again and again.
+    fn watch_starts(&mut self, job: &AttemptJob, record: &AttemptRecord) {
+        if record.end == End::Cancelled {
+            return;
+        }
+        let Some(evidence) = record.evidence.as_ref().filter(|it| it.kind == EvidenceKind::NotStarted) else {
+            self.not_started.remove(&job.agent);
+            return;
+        };
+        let last = self.not_started.entry(job.agent).or_default();
+        if last.0 != evidence.detail {
+            *last = (evidence.detail.clone(), 0);
+        }
+        last.1 += 1;
+        if last.1 >= LEAST_NOT_STARTED.max(self.terms.jobs) {
+            let label = self.attempts.label(job);
+            let what = format!("{} attempts of `{label}` in a row could not be started: {}", last.1, evidence.detail);
+            self.fail(Error::new(FailureKind::Machine, what).hint(
+                "mend the agent's program if it is the cause, or else see `autoexperiment doctor`; then `autoexperiment \
+                 resume` the run, which tries lost attempts again",
+            ));
+        }
     }
 
     /// Stops the run if the provider does not respond, responds to one agent with the same refusal every time, or is

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{AttemptInProgress, RunContext};
+use super::attempt::{AttemptInProgress, RunContext, env_gone};
 use super::check::Measurement;
 use super::family::{AttemptOutput, Ready, Staged};
 use super::gpus::Lease;
@@ -72,10 +72,8 @@ impl RunContext {
                 () = cancel.cancelled() => return Err(stopped()),
                 tried = self.verify_once(under, evidence, trajectory, &mut found) => tried,
             };
-            if !under.ready.env().is_intact() {
-                let what =
-                    format!("the env `{}` was removed or replaced meanwhile", under.ready.env().prefix.display());
-                let loss = Loss::new("no result").proven(EvidenceKind::EnvGone.because(what));
+            if let Some(evidence) = env_gone(under.ready.env()) {
+                let loss = Loss::new("no result").proven(evidence);
                 last = Some(Error::new(FailureKind::Infrastructure, "no result").because(loss));
                 continue;
             }

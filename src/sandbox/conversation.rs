@@ -150,6 +150,9 @@ impl InitConversation {
             |wall: Duration| begun.checked_add(wall.saturating_add(limits.grace).saturating_add(MARGIN)).unwrap_or(far);
         let mut last = until(limits.wall);
         self.later = None;
+        if let Some(relay) = &self.relay {
+            relay.starved.send_replace(Duration::ZERO);
+        }
         let mut look = begun + FIRST_LOOK;
         let mut stopped = self.watch.is_none();
         let most = 2 * output as u64 + SHORT;
@@ -197,7 +200,12 @@ impl InitConversation {
                             wire::put(&mut self.unsent, &answer)?;
                         }
                     }
-                    (InitReply::Later(later), _) => self.later = Some(later),
+                    (InitReply::Later(later), relay) => {
+                        self.later = Some(later);
+                        if let Some(relay) = relay {
+                            relay.starved.send_replace(later);
+                        }
+                    }
                     (reply, _) => {
                         self.waiting = None;
                         return Ok(reply);

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, duplex, split};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use autoexperiment_init::wire::{InitRequest, RELAY_PART, RELAY_WINDOW, Relayed, Unacknowledged};
@@ -29,6 +30,9 @@ pub struct Listener {
     /// Cancelling this token ends the running command in the same way as the command's time limit. This works only
     /// once.
     pub stop: CancellationToken,
+    /// Time for which processes outside the sandbox have occupied the processors while the running command was ready to
+    /// run, as last reported. Stays 0 unless the command's limits contain patience.
+    pub starved: watch::Receiver<Duration>,
     /// Whether other processes on this machine can connect, too.
     pub shared: bool,
 }
@@ -40,6 +44,7 @@ pub(super) struct HarnessRelay {
     outgoing: mpsc::Sender<Relayed>,
     unsent: mpsc::Receiver<Relayed>,
     pub(super) stop: CancellationToken,
+    pub(super) starved: watch::Sender<Duration>,
 }
 
 /// The relay's ends of the channels of one connection.
@@ -58,8 +63,10 @@ impl HarnessRelay {
         let (accepted, connections) = mpsc::channel(WAITING);
         let (outgoing, unsent) = mpsc::channel(WAITING);
         let stop = CancellationToken::new();
-        let relay = Self { accepted, connections: BTreeMap::new(), outgoing, unsent, stop: stop.clone() };
-        (relay, Listener { address, connections, stop, shared: false })
+        let (reported, starved) = watch::channel(Duration::ZERO);
+        let relay =
+            Self { accepted, connections: BTreeMap::new(), outgoing, unsent, stop: stop.clone(), starved: reported };
+        (relay, Listener { address, connections, stop, starved, shared: false })
     }
 
     /// Returns the next message to send to the init.

@@ -212,8 +212,20 @@ pub trait Backend: Send + Sync {
     /// Makes a file system of `bytes` bytes, stored in `folder`, for the files that an attempt writes, so that the
     /// kernel enforces the disk limit. Returns `None` if that is impossible on this machine; the workspace's size is
     /// then measured repeatedly while commands run.
-    fn disk(&self, _bytes: u64, _folder: &Path) -> Option<Disk> {
+    ///
+    /// # Errors
+    /// Returns an error of kind `Infrastructure` if it is possible on this machine, but failed this time.
+    fn disk(&self, _bytes: u64, _folder: &Path) -> Result<Option<Disk>> {
+        Ok(None)
+    }
+    /// Returns the memory limit in bytes, outside of any sandbox, that applies to all sandboxes together and to this
+    /// process; `None` if there is none, or if it is not known.
+    fn memory_around(&self) -> Option<u64> {
         None
+    }
+    /// Whether sandboxes run on another machine, about which this process knows nothing.
+    fn is_remote(&self) -> bool {
+        false
     }
     /// Looks for evidence that the machine failed. Called when an attempt's sandbox has died and is gone, and nothing
     /// shows yet whether the machine was the cause. Starts a fresh, empty sandbox, whose workspace is in `place`, the

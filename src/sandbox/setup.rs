@@ -22,7 +22,19 @@ impl From<&Layers> for WorkspaceSource {
 
 impl From<SandboxLimits> for InitLimits {
     fn from(limits: SandboxLimits) -> Self {
-        let SandboxLimits { memory, processes, file_size, disk, cpu_seconds, cpus: _ } = limits;
-        Self { memory, processes, file_size, disk, cpu_seconds }
+        let SandboxLimits { memory, processes, file_size, disk, cpu_seconds, cpus } = limits;
+        let milli_cpus = cpus.map(|cpus| (cpus * 1000.0).round() as u64);
+        Self { memory, processes, file_size, disk, cpu_seconds, milli_cpus }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_init_learns_the_limit_of_cpus() {
+        let limits = |cpus| InitLimits::from(SandboxLimits { cpus, ..SandboxLimits::default() });
+        assert_eq!([Some(0.25), Some(1.5), None].map(|cpus| limits(cpus).milli_cpus), [Some(250), Some(1500), None]);
     }
 }

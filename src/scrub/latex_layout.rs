@@ -7,6 +7,9 @@ use super::latex::{arguments, braces, is_font, sign};
 use super::layout::{BlockKind, TableCell, TableLayout, TextBlock, section};
 use super::words::SectionKind;
 
+/// An argument in the preamble with at least this many words is prose.
+const PROSE_WORDS: usize = 5;
+
 /// Splits a document into blocks.
 pub(super) fn blocks(text: &str) -> Vec<TextBlock> {
     let mut reader =
@@ -92,12 +95,32 @@ impl LatexReader<'_> {
             arguments(self.text, &mut body, usize::from(self.text[start + length..].starts_with(['{', '*'])));
             let close = braces(self.text, body).clamp(body, end.max(body));
             let number = is_number(&self.text[body..close]);
-            self.push(BlockKind::Kept(ScrubRule::Layout), self.begun..body);
+            self.layout(body);
             self.push(if number { BlockKind::Caption } else { BlockKind::Kept(ScrubRule::Layout) }, body..close);
             at = close.max(start + 1);
             if at >= end {
                 return;
             }
+        }
+        self.layout(end);
+    }
+
+    /// Keeps the numbers of the preamble up to `end`, except in arguments that are prose, such as those of `\title` and
+    /// `\abstract`.
+    fn layout(&mut self, end: usize) {
+        let mut at = self.begun;
+        while let Some(open) = self.text[at..end].find('{').map(|found| at + found) {
+            let close = braces(self.text, open).min(end);
+            let argument = &self.text[open..close];
+            let words = argument.split_whitespace().filter(|word| word.chars().all(|c| c.is_alphabetic() || c == ','));
+            if words.count() >= PROSE_WORDS {
+                self.push(BlockKind::Kept(ScrubRule::Layout), self.begun..open);
+                let is_title = self.text[..open].ends_with("\\title");
+                let section = std::mem::replace(&mut self.section, SectionKind::Results);
+                self.push(if is_title { BlockKind::Heading } else { BlockKind::Prose }, open..close);
+                self.section = section;
+            }
+            at = close.max(open + 1);
         }
         self.push(BlockKind::Kept(ScrubRule::Layout), self.begun..end);
     }
@@ -119,7 +142,7 @@ impl LatexReader<'_> {
             let end = rest.find("\\]").map_or(self.text.len(), |end| at + end + 2);
             return self.kept(at, end, ScrubRule::Equation);
         }
-        if let Some(name) = rest.strip_prefix("\\begin{").and_then(|name| name.split_once('}')).map(|(name, _)| name) {
+        if let Some(name) = environment_name(rest) {
             return self.environment(at, name);
         }
         if let Some(open) = ["\\section", "\\subsection", "\\subsubsection", "\\chapter", "\\title"]
@@ -155,15 +178,20 @@ impl LatexReader<'_> {
     fn environment(&mut self, at: usize, name: &str) -> usize {
         let close = format!("\\end{{{name}}}");
         let head = at + "\\begin{}".len() + name.len();
-        let end = self.text[head..].find(&close).map_or(self.text.len(), |end| head + end + close.len());
+        let end = environment_end(self.text, head, name);
         match name.trim_end_matches('*') {
             "equation" | "align" | "gather" | "multline" | "eqnarray" | "displaymath" | "math" | "alignat"
             | "flalign" => self.kept(at, end, ScrubRule::Equation),
-            "verbatim" | "lstlisting" | "minted" | "algorithm" | "algorithmic" | "tikzpicture" | "filecontents" => {
+            "tikzpicture" => self.plot(at, end),
+            "verbatim" | "lstlisting" | "minted" | "algorithm" | "algorithmic" | "filecontents" => {
                 self.kept(at, end, ScrubRule::Code)
             }
             "thebibliography" => self.kept(at, end, ScrubRule::Bibliography),
             "tabular" | "tabularx" | "tabulary" | "longtable" | "array" | "supertabular" => {
+                self.tabular(at, head, end, &close, name);
+                end
+            }
+            other if !is_mathematical(other) && is_tabular(self.text, head..end) => {
                 self.tabular(at, head, end, &close, name);
                 end
             }
@@ -186,10 +214,31 @@ impl LatexReader<'_> {
         }
     }
 
+    /// Keeps the numbers of a picture, except the values that a plot shows.
+    fn plot(&mut self, at: usize, end: usize) -> usize {
+        self.flush(at);
+        let mut from = at;
+        while let Some(found) = self.text[from..end].find("coordinates") {
+            let start = from + found + "coordinates".len();
+            let open = start + self.text[start..end].len() - self.text[start..end].trim_start().len();
+            from = start;
+            if self.text[open..end].starts_with('{') {
+                let close = braces(self.text, open).min(end);
+                self.push(BlockKind::Kept(ScrubRule::Code), self.begun..open);
+                self.push(BlockKind::Table(points(self.text, open + 1..close.max(open + 2) - 1)), open..close);
+                from = close;
+            }
+        }
+        self.push(BlockKind::Kept(ScrubRule::Code), self.begun..end);
+        end
+    }
+
     fn tabular(&mut self, at: usize, head: usize, end: usize, close: &str, name: &str) {
         self.flush(at);
         let mut body = head;
-        arguments(self.text, &mut body, if matches!(name, "tabularx" | "tabular*" | "tabulary") { 2 } else { 1 });
+        let of_width =
+            matches!(name, "tabularx" | "tabular*" | "tabulary" | "xltabular" | "NiceTabularX" | "NiceTabular*");
+        arguments(self.text, &mut body, if of_width { 2 } else { 1 });
         let body = body.min(end);
         let foot = if self.text[..end].ends_with(close) { end - close.len() } else { end };
         let foot = foot.max(body);
@@ -213,6 +262,72 @@ fn opened(rest: &str, command: &str) -> Option<usize> {
     rest[at..].starts_with('{').then_some(at)
 }
 
+/// Position after the end of an environment whose `\begin` ends at `head`; the end of the text if it is never closed. The
+/// environment may contain others of its name.
+fn environment_end(text: &str, head: usize, name: &str) -> usize {
+    let (open, close) = (format!("\\begin{{{name}}}"), format!("\\end{{{name}}}"));
+    let (mut at, mut depth) = (head, 1_usize);
+    while let Some(end) = text[at..].find(&close).map(|found| at + found) {
+        depth = depth + text[at..end].matches(&open).count() - 1;
+        at = end + close.len();
+        if depth == 0 {
+            return at;
+        }
+    }
+    text.len()
+}
+
+/// Whether an environment contains formulas in rows and columns.
+fn is_mathematical(name: &str) -> bool {
+    name.contains("matrix")
+        || matches!(
+            name.trim_end_matches('*'),
+            "cases" | "dcases" | "rcases" | "split" | "aligned" | "gathered" | "subequations"
+        )
+        || name.starts_with("alignedat")
+}
+
+/// Whether the body of an environment has rows and cells of its own, apart from environments in it.
+fn is_tabular(text: &str, body: Range<usize>) -> bool {
+    let (mut cells, mut rows, mut at) = (false, false, body.start);
+    while at < body.end && !(cells && rows) {
+        let rest = &text[at..body.end];
+        if let Some(name) = environment_name(rest) {
+            at = environment_end(text, at + "\\begin{}".len() + name.len(), name);
+            continue;
+        }
+        cells |= rest.starts_with('&');
+        rows |= rest.starts_with("\\\\");
+        // The character after a backslash is part of the command.
+        let step = if rest.starts_with('\\') { 2 } else { 1 };
+        at += rest.chars().take(step).map(char::len_utf8).sum::<usize>();
+    }
+    cells && rows
+}
+
+/// Name of the environment that begins at the start of this text.
+fn environment_name(text: &str) -> Option<&str> {
+    text.strip_prefix("\\begin{").and_then(|name| name.split_once('}')).map(|(name, _)| name)
+}
+
+/// Splits the coordinates of a plot, such as `(Ours, 93.4) (Base, 71.3)`, into rows with a label and values.
+fn points(text: &str, range: Range<usize>) -> TableLayout {
+    let mut table = TableLayout::default();
+    let mut at = range.start;
+    while let Some(open) = text[at..range.end].find('(').map(|found| at + found) {
+        let close = text[open..range.end].find(')').map_or(range.end, |found| open + found);
+        let mut row = Vec::new();
+        let mut start = open + 1;
+        for part in text[start..close].split(',') {
+            row.push(TableCell { range: start..start + part.len(), span: 1 });
+            start += part.len() + 1;
+        }
+        table.rows.push(row);
+        at = close.max(open + 1);
+    }
+    table
+}
+
 /// Splits a table into rows at `\\` and cells at `&`; the header ends at the first rule below a row.
 fn rows(text: &str, range: Range<usize>) -> TableLayout {
     let bytes = text.as_bytes();
@@ -234,6 +349,11 @@ fn rows(text: &str, range: Range<usize>) -> TableLayout {
                 at += 2;
                 arguments(&text[..range.end], &mut at, 0);
                 begun = at;
+            }
+            // A table in a cell, as for a header of two lines, is a part of the cell.
+            b'\\' if environment_name(&text[at..range.end]).is_some() => {
+                let name = environment_name(&text[at..range.end]).unwrap_or_default();
+                at = environment_end(text, at + "\\begin{}".len() + name.len(), name).min(range.end);
             }
             b'\\' => {
                 let rule = ["\\midrule", "\\hline", "\\cmidrule", "\\cline"];

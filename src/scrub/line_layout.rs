@@ -60,13 +60,23 @@ impl LineReader<'_> {
         }
     }
 
-    /// Keeps the YAML front matter at the start of a Markdown text as it is, and returns the line after it.
+    /// Reads the YAML front matter at the start of a Markdown text, and returns the line after it. The value of each key
+    /// counts as prose, because it may be the abstract.
     fn front_matter(&mut self) -> usize {
         if self.format != MarkupFormat::Markdown || self.text(0) != "---" {
             return 0;
         }
         let Some(end) = (1..self.lines.len()).find(|&line| matches!(self.text(line), "---" | "...")) else { return 0 };
-        self.push(BlockKind::Kept(ScrubRule::Layout), 0..end + 1);
+        let mut at = 1;
+        while at < end {
+            let is_further = |line: &usize| self.text(*line).starts_with([' ', '\t']) || self.is_blank(*line);
+            let next = at + 1 + (at + 1..end).take_while(is_further).count();
+            let key = self.text(at).split(':').next().unwrap_or_default();
+            self.section = section(key, SectionKind::Other);
+            self.push(BlockKind::Prose, at..next);
+            at = next;
+        }
+        self.section = SectionKind::Other;
         end + 1
     }
 
@@ -80,7 +90,7 @@ impl LineReader<'_> {
         {
             return self.take(BlockKind::Kept(ScrubRule::Equation), at, end);
         }
-        if self.text(at).trim_start().starts_with("<table") {
+        if self.text(at).contains("<table") {
             let far = self.lines.len().min(at + line_table::MOST_ROWS);
             if let Some(end) = (at..far).find(|&line| self.text(line).contains("</table>")) {
                 let last = self.lines[end];
@@ -186,7 +196,11 @@ impl LineReader<'_> {
             let line = self.text(end).trim_start();
             let markdown = self.format == MarkupFormat::Markdown
                 && (line.starts_with('#') || line.starts_with("```") || line.starts_with("~~~"));
-            if markdown || is_item(self.text(end)) || (line.starts_with(['|', '+']) && self.opens_table(end)) {
+            if markdown
+                || line.contains("<table")
+                || is_item(self.text(end))
+                || (line.starts_with(['|', '+']) && self.opens_table(end))
+            {
                 break;
             }
             end += 1;

@@ -34,6 +34,8 @@ pub(super) fn judge(
                 let range = token.start..token.end;
                 judged.push(NumberDecision { range, remove, rule, cue, place: MarkerContext::Prose });
             }
+            // The number in the name of a metric.
+            (TokenKind::Word, _) => judged.extend(keep_all(text, token.start..token.end, ScrubRule::Name)),
             (TokenKind::Opaque, _) => judged.extend(keep_all(text, token.start..token.end, ScrubRule::Markup)),
             _ => {}
         }

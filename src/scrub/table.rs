@@ -35,7 +35,7 @@ pub(super) fn judge(
         let label = reader.label(row);
         let mut column = 0;
         for (index, cell) in row.iter().enumerate() {
-            judged.extend(keep_all(text, at..cell.range.start.max(at), ScrubRule::Layout));
+            reader.between(at..cell.range.start.max(at), block.section, judged);
             at = cell.range.end.max(at);
             let says = columns.get(column).copied().unwrap_or(ContentHint::Nothing);
             let rule = if place < table.header {
@@ -53,7 +53,7 @@ pub(super) fn judge(
             reader.cell(cell, rule, block.section, judged);
         }
     }
-    judged.extend(keep_all(text, at..block.range.end.max(at), ScrubRule::Layout));
+    reader.between(at..block.range.end.max(at), block.section, judged);
 }
 
 struct TableReader<'a> {
@@ -71,6 +71,16 @@ impl TableReader<'_> {
         &self.text[token.start..token.end]
     }
 
+    /// Decides which numbers between two cells are kept: all, or those that are no results if the text is prose, such as
+    /// the caption in an HTML table.
+    fn between(&self, range: Range<usize>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
+        if is_prose(&self.tokens(&range)) {
+            sentences::judge(self.text, range, self.format, section, false, judged);
+        } else {
+            judged.extend(keep_all(self.text, range, ScrubRule::Layout));
+        }
+    }
+
     /// Decides which numbers of one cell are kept. If a `rule` is given, all numbers are kept by this rule. Otherwise,
     /// a cell with prose is judged like other sentences. In any other cell, numbers are results, except numbers that
     /// are kept in any context, such as parts of names.
@@ -80,8 +90,7 @@ impl TableReader<'_> {
             return;
         }
         let tokens = self.tokens(&cell.range);
-        let words = tokens.iter().filter(|token| token.kind == TokenKind::Word && token.end - token.start > 2).count();
-        if words >= PROSE_WORDS {
+        if is_prose(&tokens) {
             sentences::judge(self.text, cell.range.clone(), self.format, section, false, judged);
             return;
         }
@@ -97,6 +106,7 @@ impl TableReader<'_> {
                     };
                     judged.push(NumberDecision { range, remove, rule, cue: None, place });
                 }
+                TokenKind::Word => judged.extend(keep_all(self.text, range, ScrubRule::Name)),
                 TokenKind::Opaque => judged.extend(keep_all(self.text, range, ScrubRule::Markup)),
                 _ => {}
             }
@@ -191,6 +201,13 @@ impl TableReader<'_> {
         let timed = words.iter().any(|word| words::is_time_unit(word) && !word.eq_ignore_ascii_case("s"))
             || words.iter().any(|word| word.eq_ignore_ascii_case("time"));
         if rate || timed {
+            return ContentHint::Result;
+        }
+        // A column of the share of answers among the first k, such as "Top-5".
+        let is_top = header
+            && matches!(words.as_slice(), [top] if top.eq_ignore_ascii_case("top"))
+            && tokens.iter().any(|token| matches!(token.kind, TokenKind::Number(_)));
+        if is_top {
             return ContentHint::Result;
         }
         let sorts: Vec<WordSense> = words.iter().filter_map(|word| words::sense_of(word)).collect();
@@ -295,6 +312,12 @@ impl TableReader<'_> {
         let labels = self.table.rows.iter().skip(self.table.header).any(|row| self.label(row) == ContentHint::Result);
         metric || measured || labels || section == SectionKind::Results
     }
+}
+
+/// Whether tokens have as many words as a sentence.
+fn is_prose(tokens: &[TextToken]) -> bool {
+    let words = tokens.iter().filter(|token| token.kind == TokenKind::Word && token.end - token.start > 2);
+    words.count() >= PROSE_WORDS
 }
 
 /// Whether a cell has a value with its spread: `2.61 (0.03)`, `2.61 ± 0.03`.

@@ -264,3 +264,64 @@ fn a_percentage_equal_to_gold_is_removed_and_numbers_in_a_settings_comment_stay(
     assert!(!scrubbed.text.contains("54.6"), "{}", scrubbed.text);
     assert!(scrubbed.text.contains("step 0.731") && scrubbed.text.contains("settings: 0.731"), "{}", scrubbed.text);
 }
+
+/// Texts around a sentence, and the format of each.
+const WRAPPERS: [(&str, &str, MarkupFormat); 9] = [
+    ("---\ntitle: A\nabstract: |\n  ", "\n---\n\nText.\n", MarkupFormat::Markdown),
+    ("<table><caption>", "</caption><tr><td>a</td></tr></table>\n", MarkupFormat::Markdown),
+    ("<table><tr><td>a</td></tr></table> ", "\n", MarkupFormat::Markdown),
+    ("Text\n<table><tr><td>", "</td></tr></table>\n", MarkupFormat::Markdown),
+    ("\\documentclass{a}\n\\abstract{", "}\n\\begin{document}\nText.\n\\end{document}\n", MarkupFormat::Latex),
+    ("\\documentclass{a}\n\\usepackage{b}\n\\highlights{\\item ", "}\n\\begin{document}\n", MarkupFormat::Latex),
+    ("\\begin{highlights}\n", "\n\\end{highlights}\n", MarkupFormat::Latex),
+    ("\\begin{tblr}{ll}\nA & B \\\\\nC & ", " \\\\\n\\end{tblr}\n", MarkupFormat::Latex),
+    ("\\begin{center}\n\\begin{minipage}{3cm}\n", "\n\\end{minipage}\n\\end{center}\n", MarkupFormat::Latex),
+];
+
+#[test]
+fn a_result_in_a_sentence_is_removed_wherever_the_sentence_stands() {
+    for (before, after, format) in WRAPPERS {
+        let percent = if format == MarkupFormat::Latex { "\\%" } else { "%" };
+        let text = format!("{before}Our method reaches an accuracy of 93.41{percent} on the test set.{after}");
+        let scrubbed = scrub(&text, &options(format)).text;
+        assert!(!scrubbed.contains("93.41"), "{scrubbed}");
+    }
+}
+
+#[test]
+fn results_are_removed_from_tables_of_every_environment() {
+    let rows = "Method & Accuracy \\\\ \\hline Base & 71.35 \\\\ dropout & 93.41 \\\\\n";
+    let nested = "Method & \\begin{tabular}{c} Test \\\\ accuracy \\end{tabular} \\\\ \\hline Base & 71.35 \\\\ dropout & 93.41 \\\\\n";
+    for name in ["tabular", "tblr", "longtblr", "NiceTabular", "tabu", "xltabular", "mytable"] {
+        for body in [rows, nested] {
+            let text =
+                format!("\\section{{Data}}\n\\begin{{{name}}}{{lc}}\n{body}\\end{{{name}}}\nWe use 12.5 grams.\n");
+            let scrubbed = scrub(&text, &options(MarkupFormat::Latex)).text;
+            assert!(!scrubbed.contains("71.35") && !scrubbed.contains("93.41"), "{scrubbed}");
+            assert!(scrubbed.contains("12.5"), "{scrubbed}");
+        }
+    }
+    let plot =
+        "\\begin{tikzpicture}[scale=0.75]\n\\addplot coordinates {(Ours,93.41) (Base,71.35)};\n\\end{tikzpicture}\n";
+    let scrubbed = scrub(plot, &options(MarkupFormat::Latex)).text;
+    assert!(scrubbed.contains("0.75") && !scrubbed.contains("93.41") && !scrubbed.contains("71.35"), "{scrubbed}");
+    let matrix = "\\section{Results}\nLet $\\begin{pmatrix} 0.25 & 1.5 \\\\ 2.5 & 3.5 \\end{pmatrix}$ be given.\n";
+    assert_eq!(scrub(matrix, &options(MarkupFormat::Latex)).text, matrix);
+}
+
+#[test]
+fn metrics_with_a_number_in_their_name_are_recognised_in_tables_and_sentences() {
+    for name in ["F1", "f1", "R2", "R@1", "P@10", "Hits@5", "nDCG@10", "accuracy"] {
+        let table =
+            format!("## Data\n\n| Component | {name} |\n|---|---|\n| dropout | 86.02 |\n| momentum | 85.13 |\n");
+        let scrubbed = markdown(&table);
+        assert!(!scrubbed.contains("86.02") && !scrubbed.contains("85.13") && scrubbed.contains(name), "{scrubbed}");
+        let sentence = format!("## Data\n\nOn this set, its {name} is 88.27 already.\n");
+        let scrubbed = markdown(&sentence);
+        assert!(!scrubbed.contains("88.27") && scrubbed.contains(name), "{scrubbed}");
+    }
+    let top = "## Data\n\n| Component | Top-1 (%) |\n|---|---|\n| dropout | 86.02 |\n| momentum | 85.13 |\n";
+    assert!(!markdown(top).contains("86.02"), "{}", markdown(top));
+    let others = "## Data\n\nWrite to a@1.org about the F16 and the R20 of 88.27 mm.\n";
+    assert_eq!(markdown(others), others);
+}

@@ -18,7 +18,8 @@ pub(super) struct TextToken {
 /// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum TokenKind {
-    /// Letters; in a formula also the name of a LaTeX command, such as `alpha`.
+    /// Letters; in a formula also the name of a LaTeX command, such as `alpha`. Also the name of a metric with a number
+    /// in it, such as `F1`.
     Word,
     /// A number.
     Number(NumberForm),
@@ -115,6 +116,13 @@ impl Splitter<'_> {
             .char_indices()
             .find(|(place, c)| !(c.is_alphabetic() || (*c == '\'' && apostrophe(*place))))
             .map_or(rest.len(), |(place, _)| place);
+        if self.formula.is_none()
+            && !self.text[..at].ends_with(char::is_alphanumeric)
+            && let Some(length) = super::words::numbered_metric(rest)
+        {
+            self.push(TokenKind::Word, at, at + length);
+            return at + length;
+        }
         let link = rest.get(length..).is_some_and(|behind| behind.starts_with("://"));
         if link || rest[..length].eq_ignore_ascii_case("doi") || rest[..length].eq_ignore_ascii_case("arxiv") {
             let length = rest.find([' ', '\n', ')', '>', '}', '"']).unwrap_or(rest.len());

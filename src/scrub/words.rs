@@ -86,8 +86,28 @@ static SORTS: LazyLock<HashMap<&'static str, WordSense>> = LazyLock::new(|| {
     lists.iter().flat_map(|(list, sense_of)| list.split_whitespace().map(move |word| (word, *sense_of))).collect()
 });
 
+/// Length of the name of a metric with a number in it, at the start of this text: `F1`, `R2`, or a metric of the first k
+/// results, such as `R@10`. `None` if there is no such name.
+pub(super) fn numbered_metric(text: &str) -> Option<usize> {
+    let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let digits = |from: usize| from + text.bytes().skip(from).take_while(u8::is_ascii_digit).count();
+    let end = match text.as_bytes().get(letters)? {
+        b'@' => digits(letters + 1),
+        _ if matches!(&text[..letters], "F" | "f" | "R" | "r") => digits(letters),
+        _ => return None,
+    };
+    let is_name = letters > 0 && end > letters + usize::from(text.as_bytes()[letters] == b'@');
+    let is_whole = !text[end..].starts_with(char::is_alphanumeric);
+    let is_known =
+        text.as_bytes()[letters] == b'@' || matches!(text[..end].to_lowercase().as_str(), "f1" | "f2" | "r2");
+    (is_name && is_whole && is_known).then_some(end)
+}
+
 /// Returns what a word indicates; `None` if nothing.
 pub(super) fn sense_of(word: &str) -> Option<WordSense> {
+    if word.contains(|c: char| c.is_ascii_digit()) && numbered_metric(word) == Some(word.len()) {
+        return Some(WordSense::Metric);
+    }
     let word = word.to_lowercase();
     stems(&word).find_map(|stem| SORTS.get(stem.as_str()).copied())
 }
@@ -387,6 +407,8 @@ pub(super) fn is_statistic(symbol: &str) -> bool {
             | "SEM"
             | "AUC"
             | "F1"
+            | "F2"
+            | "R2"
             | "eta"
             | "χ²"
             | "ACC"

@@ -207,6 +207,10 @@ impl Run {
             opened,
         } = prepared;
         let location::OpenedRun { store, run, writer, differences } = opened;
+        let attempts: usize = planned.iter().map(|one| one.attempts).sum();
+        for warning in options.machine.shortages(configuration.jobs.min(attempts)) {
+            observer.on(RunEvent::Warning(warning));
+        }
         let resume = format!("what was finished is kept: `autoexperiment resume {}`", store.folder().display());
         let explained = |error: Error| match error.hint {
             Some(_) => error,
@@ -238,7 +242,8 @@ impl Run {
                 let ledger = member.ledger.clone();
                 ledger.probed(&probed).map_err(|error| store.ledger_failed(&error.to_string()))?;
                 let family = family.as_ref();
-                let made = make_part(context(&ledger), &samples, member, sharing, family, observer, cancel).await;
+                let part = ShardStart { member, sharing, family, spent: probed.cost };
+                let made = make_part(context(&ledger), &samples, part, observer, cancel).await;
                 let (outcome, mut part) = made.map_err(explained)?;
                 let goes_on = matches!(outcome, RunOutcome::Interrupted | RunOutcome::Left(_)) || part.left() > 0;
                 let is_over = !verifiers.is_empty() && !goes_on;
@@ -431,13 +436,20 @@ async fn make_attempts(
     Ok(outcome)
 }
 
+/// A process that begins to work on a shared run.
+struct ShardStart<'a> {
+    member: Member,
+    sharing: &'a Sharing,
+    family: &'a dyn Family,
+    /// Dollars that this process has spent to check that the models answer.
+    spent: f64,
+}
+
 /// Makes this process's share of a run's attempts.
 async fn make_part<'a>(
     context: RunContext,
     samples: &[Sample],
-    member: Member,
-    sharing: &Sharing,
-    family: &'a dyn Family,
+    ShardStart { member, sharing, family, spent }: ShardStart<'a>,
     observer: &dyn Observer,
     cancel: &CancellationToken,
 ) -> Result<(RunOutcome, SharedQueue<'a>)> {
@@ -447,7 +459,7 @@ async fn make_part<'a>(
     }
     let lapsed = member.beat.lapsed().clone();
     let jobs = context.machine.graphics.at_once(configuration.jobs)?;
-    let terms = SchedulingLimits { jobs, tries: configuration.tries, max_cost: None, spent: 0.0 };
+    let terms = SchedulingLimits { jobs, tries: configuration.tries, max_cost: None, spent };
     let all = plan(samples, context.agents.len(), configuration.k);
     let label = |job: &AttemptJob| context.agents[job.agent].label.clone();
     let mut part = SharedQueue::new(&store, sharing, member, family, all, label, &configuration)?;

@@ -116,7 +116,7 @@ impl<'b> Fixture<'b> {
             LayersKind::Overlay => {
                 let lower = folder("lower");
                 fill(&lower);
-                let disk = self.backend.disk(self.limits.disk, &base);
+                let disk = self.backend.disk(self.limits.disk, &base).unwrap();
                 let place = disk.as_ref().map(|disk| disk.place().clone());
                 let written = |name: &str| {
                     let Some(place) = &place else { return folder(name) };

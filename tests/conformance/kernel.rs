@@ -511,7 +511,7 @@ crate::cases! {
     }
 
     a_file_that_is_only_mapped_is_held_to_the_disk_where_it_has_one(fixture) {
-        let disk = fixture.backend.disk(24 * super::fixture::MIB, fixture.host.path());
+        let disk = fixture.backend.disk(24 * super::fixture::MIB, fixture.host.path()).unwrap();
         if disk.is_none() {
             // Without a disk image, the growth of the disk is watched, and the watching process does not see files that
             // are only mapped: see docs/security.md.

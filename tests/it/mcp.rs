@@ -34,7 +34,14 @@ struct Assistant {
 
 impl Assistant {
     fn start(lab: &Lab, is_modern: bool) -> Self {
-        let mut command = lab.command(&["mcp", "--name", "s", "--no-baseline", "-n", "1,2", "--client", "helper"]);
+        Self::start_with(lab, is_modern, &[])
+    }
+
+    fn start_with(lab: &Lab, is_modern: bool, options: &[&str]) -> Self {
+        let own = ["mcp", "--name", "s", "--no-baseline", "-n", "1,2", "--client", "helper"];
+        let mut command = lab.command(&[&own[..], options].concat());
+        // The variable is meant for `serve` and must not matter here.
+        command.env("AUTOEXPERIMENT_TOKEN", "short");
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let stdin = process.stdin.take();
         let stdout = BufReader::new(process.stdout.take().unwrap());
@@ -197,6 +204,54 @@ fn an_attempt_may_be_answered_with_the_tool_that_its_task_mentions() {
     assert!(begun.to_string().contains("final_answer"), "{begun:#}");
     let ended = assistant.called("final_answer", &json!({ "attempt": begun["attempt"], "answer": "{}" }));
     assert_eq!((&ended["end"], &ended["reward"]), (&json!("answered"), &json!(0.0)), "{ended:#}");
+}
+
+#[test]
+fn the_result_of_an_attempt_that_ended_by_itself_is_its_verdict() {
+    let lab = Lab::new();
+    let mut assistant = Assistant::start_with(&lab, true, &["--idle", "2"]);
+    let begun = assistant.called("start_attempt", &json!({ "sample": "tiny_0" }));
+    let named = json!({ "attempt": begun["attempt"] });
+    let until = Instant::now() + Duration::from_secs(30);
+    let result = loop {
+        let result = assistant.called("result", &named);
+        if result["state"] != "waiting for your next call" {
+            break result;
+        }
+        assert!(Instant::now() < until, "{result:#}");
+        sleep(Duration::from_millis(100));
+    };
+    assert_eq!((&result["end"], &result["reward"]), (&json!("gave_up"), &json!(0.0)), "{result:#}");
+    assert_eq!(assistant.called("result", &named), result);
+}
+
+#[test]
+fn samples_are_drawn_at_random_unless_a_seed_is_given() {
+    let lab = Lab::new();
+    let mut assistant = Assistant::start(&lab, true);
+    let mut draw = |arguments: Value| assistant.called("draw_samples", &arguments)["samples"].to_string();
+    let mut drawn: Vec<String> = (0..30).map(|_| draw(json!({}))).collect();
+    drawn.sort();
+    drawn.dedup();
+    assert!(drawn.len() > 1, "{drawn:?}");
+    assert_eq!(draw(json!({ "seed": 4, "count": 2 })), draw(json!({ "seed": 4, "count": 2 })));
+    let all: Value = serde_json::from_str(&draw(json!({ "seed": 4, "count": 1000 }))).unwrap();
+    let mut ids: Vec<String> = all.as_array().unwrap().iter().map(|it| it["sample"].to_string()).collect();
+    let count = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert!(ids.len() == count && count > 2, "{all:#}");
+}
+
+#[test]
+fn a_token_without_an_address_is_refused() {
+    let lab = Lab::new();
+    let refused = lab.fails(2, &["mcp", "--token", "0123456789abcdef", "--no-baseline"]);
+    assert!(refused.contains("--listen"), "{refused}");
+    let mut command = lab.command(&["mcp", "--listen", "127.0.0.1:0", "--no-baseline", "--name", "s"]);
+    command.env("AUTOEXPERIMENT_TOKEN", "0123456789abcdef");
+    let served = Served::run(command);
+    assert_eq!(served.http("POST", "/mcp", Some(&json!({})), &[]).0, 401, "the variable counts with `--listen`");
 }
 
 #[test]

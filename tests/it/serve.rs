@@ -169,6 +169,94 @@ fn a_bad_message_gets_its_error_code_and_the_session_continues() {
     assert_eq!((&wrong["observation"]["error"], &wrong["done"]), (&json!(true), &json!(false)), "{wrong:#}");
     client.submit(&json!({}));
     assert_eq!(client.refused(step), "EXECUTION_ERROR", "the episode is over");
+    assert_eq!(client.refused("{"), "INVALID_JSON", "no episode waits for a call");
+}
+
+/// Calls that a learner may make by mistake, as its client sends them.
+const MALFORMED: [&str; 5] = [
+    r#"{"type":"step","data":{"tool":"command_line","arguments":{"command":"echo \ud83d"}}}"#,
+    r#"{"type":"step","data":{"tool":"wait"}}"#,
+    r#"{"type":"step","data":{"tool":5}}"#,
+    "{",
+    r#"{"type":"step","data":{"tool":"command_line","arguments":"no object"}}"#,
+];
+
+#[test]
+fn a_malformed_call_is_charged_and_answered_however_it_is_malformed() {
+    let lab = Lab::new();
+    let served = Served::start(&lab, &[]);
+    let mut client = served.client();
+    client.reset(&json!({ "sample": "tiny_0" }));
+    for (count, message) in MALFORMED.iter().enumerate() {
+        assert_eq!(client.ask("state", &json!({})).1["step_count"], count, "{message}");
+        client.send(*message);
+        let (kind, data) = client.answer();
+        assert_eq!(kind, "observation", "{message}: {data:#}");
+        let is_last = count + 1 == MALFORMED.len();
+        assert_eq!(data["done"], is_last, "{message}: {data:#}");
+        assert!(is_last || data["observation"]["error"] == true, "{message}: {data:#}");
+    }
+    let records = records(&lab, 1);
+    assert_eq!((&records[0]["end"], &records[0]["pass"]), (&json!("format_errors"), &json!(false)), "{records:#?}");
+    // NaN as a result is an answer, which is wrong.
+    client.reset(&json!({ "sample": "tiny_0" }));
+    client.send(r#"{"type":"step","data":{"tool":"submit","arguments":{"answer":{"Experiment 1":{"mean":NaN}}}}}"#);
+    let (_, data) = client.answer();
+    assert_eq!((&data["reward"], &data["metadata"]["end"]), (&json!(0.0), &json!("answered")), "{data:#}");
+}
+
+#[test]
+fn an_unreadable_last_call_ends_an_episode_at_its_limit() {
+    let lab = Lab::new();
+    let served = Served::start(&lab, &["--steps", "1"]);
+    let mut client = served.client();
+    client.reset(&json!({ "sample": "tiny_0" }));
+    client.send("{");
+    let (_, data) = client.answer();
+    assert_eq!((&data["done"], &data["metadata"]["end"]), (&json!(true), &json!("step_limit")), "{data:#}");
+}
+
+#[test]
+fn a_refused_reset_leaves_the_running_episode_alone() {
+    let lab = Lab::new();
+    let served = Served::start(&lab, &[]);
+    let mut client = served.client();
+    client.reset(&json!({ "sample": "tiny_0" }));
+    for asked in [json!({ "paper": "nothing" }), json!({ "sample": "tiny_99" }), json!({ "index": 100_000 })] {
+        let (kind, data) = client.ask("reset", &asked);
+        assert_eq!((kind.as_str(), &data["code"]), ("error", &json!("VALIDATION_ERROR")), "{asked}");
+    }
+    assert!(client.shell("echo still here").contains("still here"));
+    assert_eq!(client.submit(&json!({}))["metadata"]["end"], "answered");
+    assert_eq!(records(&lab, 1).len(), 1);
+}
+
+#[test]
+fn a_resumed_run_hands_out_the_interrupted_sample_again_also_after_refused_requests() {
+    let lab = Lab::new();
+    let served = Served::start(&lab, &["-n", "1..3"]);
+    let mut client = served.client();
+    assert_eq!(client.refused(r#"{"type":"reset","data":{"paper":"nothing"}}"#), "VALIDATION_ERROR");
+    let mut samples = Vec::new();
+    for _ in 0..4 {
+        samples.push(client.reset(&json!({}))["metadata"]["sample"].clone());
+        if samples.len() < 4 {
+            client.submit(&json!({}));
+            records(&lab, samples.len());
+        }
+    }
+    served.kill();
+    drop(client);
+    let served = Served::run(lab.command(&["serve", "--resume", "s", "--no-baseline", "--port", "0"]));
+    let again = served.client().reset(&json!({}))["metadata"]["sample"].clone();
+    assert_eq!(again, samples[3], "{samples:?}");
+    // The same samples are drawn if nothing is refused.
+    let other = Lab::new();
+    let served = Served::start(&other, &["-n", "1..3"]);
+    let mut client = served.client();
+    for sample in &samples {
+        assert_eq!(&client.reset(&json!({}))["metadata"]["sample"], sample, "{samples:?}");
+    }
 }
 
 #[test]
@@ -343,7 +431,8 @@ fn a_slow_call_returns_pending_observations_until_its_result_is_ready() {
         waited = client.ask("step", &json!({ "tool": "wait" })).1;
     }
     assert!(waited["observation"]["text"].as_str().unwrap().contains("done"), "{waited:#}");
-    assert_eq!(client.refused(r#"{"type":"step","data":{"tool":"wait"}}"#), "EXECUTION_ERROR", "nothing to wait for");
+    let nothing = client.ask("step", &json!({ "tool": "wait" })).1;
+    assert_eq!(nothing["observation"]["error"], true, "there is nothing to wait for: {nothing:#}");
 }
 
 #[test]

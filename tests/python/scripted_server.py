@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import socket
+import ssl
 import struct
 import threading
 from typing import Any, Callable, Iterator, Optional
@@ -22,11 +23,14 @@ def refusal(kind: str) -> Message:
 
 
 class ScriptedServer:
-    """`answer` returns the answer to a message, or `None` to close the connection."""
+    """`answer` returns the answer to a message, or `None` to close the connection. `tls` encrypts connections."""
 
-    def __init__(self, answer: Callable[[Message], Optional[Message]]) -> None:
+    def __init__(self, answer: Callable[[Message], Optional[Message]], tls: Optional[ssl.SSLContext] = None) -> None:
         self.answer = answer
         self.connections = 0
+        self.requests: list[bytes] = []
+        """The first lines of the requests."""
+        self._tls = tls
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -42,8 +46,14 @@ class ScriptedServer:
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
+        if self._tls is not None:
+            try:
+                connection = self._tls.wrap_socket(connection, server_side=True)
+            except OSError:
+                return
         with contextlib.suppress(OSError), connection, connection.makefile("rb") as received:
             key = b""
+            self.requests.append(received.readline().strip())
             while line := received.readline().strip():
                 name, _, value = line.partition(b":")
                 if name.lower() == b"sec-websocket-key":
@@ -66,5 +76,7 @@ def _texts(received: Any) -> Iterator[bytes]:
         length = head[1] & 127
         if length == 126:
             (length,) = struct.unpack("!H", received.read(2))
+        elif length == 127:
+            (length,) = struct.unpack("!Q", received.read(8))
         mask, data = received.read(4), received.read(length)
         yield bytes(byte ^ mask[place % 4] for place, byte in enumerate(data))

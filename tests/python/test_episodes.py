@@ -1,7 +1,10 @@
 """The client of episodes and the class for TRL, against a scripted server: failures of the machine and of connections."""
 
 import os
+import shutil
 import signal
+import ssl
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -83,6 +86,59 @@ class Client(Scripted):
             episodes.step("wait")
         self.assertEqual(episodes.step("ls").text, "ls")
 
+    def test_a_call_that_cannot_be_sent_is_sent_as_a_malformed_one(self) -> None:
+        sent: list[dict[str, Any]] = []
+
+        def answer(message: dict[str, Any]) -> dict[str, Any]:
+            sent.append(message)
+            return observation("error")
+
+        episodes = ae.Episodes(self.server(answer).url)
+        deep: Any = []
+        for _ in range(100_000):
+            deep = [deep]
+        for arguments, wrong in (({"content": "x" * (4 << 20)}, "too long"), ({"content": deep}, "nested too deeply")):
+            step = episodes.step("write_file", arguments)
+            self.assertFalse(step.done)
+            self.assertIn(wrong, step.text)
+            data = sent.pop()["data"]
+            self.assertEqual(data["tool"], "write_file")
+            self.assertIn(wrong, data["arguments"])
+        # Taken apart here, because Python's own way is recursive.
+        while deep:
+            deep = deep.pop()
+
+    def test_addresses_that_are_none_are_refused(self) -> None:
+        for url in ("ftp://127.0.0.1", "http://", "http://127.0.0.1:99999", "http://127.0.0.1:x"):
+            with self.assertRaises(ae.MachineError) as caught:
+                ae.Episodes(url)
+            self.assertIn("is no address", caught.exception.message)
+
+    def test_the_path_of_an_address_is_kept(self) -> None:
+        server = self.server(lambda _: observation("begun"))
+        ae.Episodes(f"{server.url}/behind/proxy/").close()
+        self.assertEqual(server.requests, [b"GET /behind/proxy/ws?client=client HTTP/1.1"])
+
+    @unittest.skipUnless(shutil.which("openssl"), "needs openssl")
+    def test_an_encrypted_connection_needs_a_trusted_certificate(self) -> None:
+        folder = Path(tempfile.mkdtemp())
+        files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem")]
+        name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+        command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *files, *name]
+        subprocess.run(command, check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
+        server = ScriptedServer(lambda _: observation("begun"), context)
+        self.addCleanup(server.close)
+        for scheme in ("https", "wss"):
+            url = server.url.replace("http://127.0.0.1", f"{scheme}://localhost")
+            with self.assertRaises(ae.MachineError) as caught:
+                ae.Episodes(url)
+            self.assertIn("no secure connection", caught.exception.message)
+            with unittest.mock.patch.dict(os.environ, {"SSL_CERT_FILE": str(folder / "certificate.pem")}):
+                with ae.Episodes(url) as episodes:
+                    self.assertEqual(episodes.reset().text, "begun")
+
     def test_a_reset_waits_while_the_server_is_full_but_not_for_ever(self) -> None:
         answers = [refusal("CAPACITY_REACHED"), refusal("CAPACITY_REACHED"), observation("begun")]
         server = self.server(lambda _: answers.pop(0) if answers else refusal("CAPACITY_REACHED"))
@@ -135,10 +191,17 @@ class Trl(Scripted):
         self.assertEqual(server.connections, 2)
 
     def test_a_refused_call_leaves_the_reward(self) -> None:
-        self.answer = refusal("EXECUTION_ERROR")
+        for kind in ("EXECUTION_ERROR", "VALIDATION_ERROR", "INVALID_JSON", "UNKNOWN_TYPE"):
+            self.answer = refusal(kind)
+            self.environment.reset()
+            with self.assertRaises(ae.EpisodeError):
+                self.environment.command_line("ls")
+            self.assertEqual(self.environment.get_reward(), 0.0, kind)
+
+    def test_a_learner_cannot_void_its_episode_with_a_call_that_is_too_long(self) -> None:
+        self.answer = observation("error")
         self.environment.reset()
-        with self.assertRaises(ae.EpisodeError):
-            self.environment.command_line("ls")
+        self.environment.write_file("a", "x" * (5 << 20))
         self.assertEqual(self.environment.get_reward(), 0.0)
 
 
@@ -150,8 +213,13 @@ class Server(unittest.TestCase):
         program = folder / "program"
         program.write_text(textwrap.dedent(f"""\
             #!{sys.executable}
-            import os, pathlib, signal, time
+            import os, pathlib, signal, sys, time
             signals = []
+            # More than a pipe holds.
+            sys.stderr.buffer.write(b"\\xff warning\\n" * 20_000)
+            pathlib.Path({str(folder)!r}, "arguments").write_text(" ".join(sys.argv[1:]))
+            if "broken" in sys.argv:
+                sys.exit("error: it is broken")
             signal.signal(signal.SIGINT, lambda *_: signals.append(1))
             pathlib.Path({str(folder)!r}, "about").write_text(f"{{os.environ.get('AUTOEXPERIMENT_TOKEN')}} {{os.getpgid(0)}}")
             print("http://127.0.0.1:1", flush=True)
@@ -179,6 +247,23 @@ class Server(unittest.TestCase):
                     server.connect("me")
                 session.assert_called_once_with(server.url, client="me", token=token)
 
+    def test_papers_and_numbers_are_given_as_to_the_other_functions(self) -> None:
+        for papers, n, expected in (
+            ("kmeanspp", "1..3", "serve kmeanspp -n 1..3 "),
+            (["a", "b"], range(1, 4), "serve a b -n 1..3 "),
+            ((), [1, 3], "serve -n 1,3 "),
+        ):
+            with ae.serve(papers, n=n):
+                arguments = (self.about.parent / "arguments").read_text()
+            self.assertTrue(arguments.startswith(expected), arguments)
+        with self.assertRaises(ae.UsageError):
+            ae.serve([1])
+
+    def test_the_error_of_a_server_that_does_not_start_is_shown(self) -> None:
+        with self.assertRaises(ae.Error) as caught:
+            ae.serve("broken")
+        self.assertEqual(caught.exception.message, "it is broken")
+
     def test_ctrl_c_in_a_terminal_does_not_reach_the_server_itself(self) -> None:
         with ae.serve():
             self.assertNotEqual(int(self.about.read_text().rsplit(" ", 1)[1]), os.getpgid(0))
@@ -192,6 +277,14 @@ class Records(unittest.TestCase):
         (folder / "attempts-b.jsonl").write_text('{"answer": "four"}\n', encoding="utf-8")
         answers = [record["answer"] for record in ae.load(folder).records]
         self.assertEqual(answers, ["one\u2028two\u0085three\u2029", "four"])
+
+    def test_lines_that_were_written_in_part_or_are_broken_are_skipped(self) -> None:
+        folder = Path(tempfile.mkdtemp())
+        (folder / "run.json").write_text("{}")
+        whole = b'{"answer": {"a": {"b": 1}}, "end": "answered"}\n'
+        for torn in (b'{"answer": {"a": {"b": 1}', b'{"answer": "\xc3'):
+            (folder / "attempts.jsonl").write_bytes(whole + b'{"answer": {"a"}\n[]\n' + whole + torn)
+            self.assertEqual(len(ae.load(folder).records), 2, torn)
 
 
 if __name__ == "__main__":

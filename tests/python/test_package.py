@@ -5,18 +5,118 @@ import contextlib
 import doctest
 import importlib.util
 import io
+import json
+import linecache
 import os
 import subprocess
 import sys
 import tempfile
 import textwrap
+import types
 import unittest
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import autoexperiment as ae  # noqa: E402
 import my_agents  # noqa: E402
+
+
+def notebook(code: str) -> Any:
+    """A module whose code is in no file."""
+    name = f"<input {hash(code)}>"
+    linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+    module = types.ModuleType("notebook_cells")
+    sys.modules[module.__name__] = module
+    exec(compile(code, name, "exec"), module.__dict__)
+    return module
+
+
+def taken_along(definitions: str, result: str) -> Any:
+    """What an agent of a notebook returns in a process of its own, which has only the agent's file."""
+    from autoexperiment._notebook import agent_file
+
+    code = f"from autoexperiment import agent\n{definitions}\n@agent\ndef typed(task):\n    return repr(({result}))\n"
+    with tempfile.TemporaryDirectory() as folder:
+        file = agent_file(notebook(code).typed, Path(folder), Path(folder)).removeprefix("python:").removesuffix(":typed")
+        script = f"space = {{}}\nexec(open({file!r}).read(), space)\nprint(space['typed'](None))"
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout.strip()
+
+
+class Notebook(unittest.TestCase):
+    def test_what_an_agent_uses_is_taken_along(self) -> None:
+        for definitions, result, expected in (
+            ("f = lambda x: x + 1\ng = lambda x: f(x) * 2", "g(1)", "4"),
+            ("def f(n): return n and g(n - 1)\ndef g(n): return f(n)", "f(3)", "0"),
+            ("def helper(): return 1\nother = helper", "other(), helper()", "(1, 1)"),
+            ("best, worst = float('inf'), -float('inf')", "best, worst", "(inf, -inf)"),
+            ("plain = {1: (2, float('nan')), None: [{'a'}, set(), frozenset([b'c']), True]}", "plain",
+             "{1: (2, nan), None: [{'a'}, set(), frozenset({b'c'}), True]}"),
+            ("class Other: pass\nname = Other()", "None and task.name", "None"),
+            ("from functools import lru_cache\n@lru_cache\ndef f(x): return x", "f(2)", "2"),
+            ("from random import choice", "choice([1])", "1"),
+            ("import json\ndecode = json.JSONDecoder.decode", "decode.__qualname__", "'JSONDecoder.decode'"),
+            ("import urllib.request\nimport xml as x, xml.etree.ElementTree",
+             "urllib.request.Request('http://a').host, x.etree.ElementTree.XML('<b/>').tag",
+             "('a', 'b')"),
+        ):
+            with self.subTest(definitions):
+                self.assertEqual(taken_along(definitions, result), expected)
+
+    def test_an_agent_made_by_a_function_takes_along_the_variables_of_the_function(self) -> None:
+        made = "def make(n):\n    @agent\n    def made(task): return n\n    return made\nmade = make(3)\n"
+        self.assertEqual(taken_along(f"{made}\ndef inside(): return made(None)", "inside()"), "3")
+
+    def test_what_cannot_be_taken_along_is_refused(self) -> None:
+        for definitions, result, message in (
+            ("import enum\nclass Colour(enum.IntEnum): RED = 1\nred = Colour.RED", "int(red)", "cannot be taken along"),
+            ("f, g = lambda: 1, lambda: 2", "f()", "a lambda"),
+            ("def f(): return 1\nold = f\ndef f(): return old()", "f()", "different things called `f`"),
+            ("def make():\n    n = 0\n    def f():\n        nonlocal n\n        return n\n    return f\nf = make()", "f()", "cannot stand alone"),
+        ):
+            with self.subTest(definitions), self.assertRaises(ae.UsageError) as caught:
+                taken_along(definitions, result)
+            self.assertIn(message, caught.exception.message)
+
+
+class AgentProcess(unittest.TestCase):
+    """The process of an agent, with this test as the harness."""
+
+    def attempt(self, body: str) -> list[dict[str, Any]]:
+        """The messages of an agent, whose calls get no answer."""
+        from autoexperiment import _agents
+
+        task = {"sample": "a_0", "attempt": 0, "instructions": "", "answer": "", "functions": [], "experiments": []}
+        begun = json.dumps({"task": task, "workdir": "/", "model": None}) + "\n"
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "mine.py"
+            file.write_text(f"from autoexperiment import agent\n\n@agent\ndef mine(sandbox):\n{textwrap.indent(body, '    ')}\n")
+            command = [sys.executable, "-c", Path(_agents.__file__).read_text(), "attempt", str(file), "mine"]
+            done = subprocess.run(command, input=begun.encode(), capture_output=True, check=False)
+        return [json.loads(line) for line in done.stdout.decode().splitlines()]
+
+    def test_every_message_can_be_read_by_the_harness(self) -> None:
+        for body, call, said in (
+            (r"return 'half \ud83d of a character'", "answer", "half ? of a character"),
+            (r"return {'a': 'half \ud83d of a character'}", "answer", '{"a": "half ? of a character"}'),
+            (r"return 'a whole \N{GRINNING FACE}'", "answer", "a whole \N{GRINNING FACE}"),
+            (r"sandbox.exec(['echo', '\ud83d'])", "failed", "surrogates not allowed"),
+            ("sandbox.exec('true', timeout=float('nan'))", "failed", "not JSON compliant"),
+            (r"raise ValueError('half \ud83d of a character')", "failed", "ValueError: half ? of a character"),
+        ):
+            with self.subTest(body):
+                (message,) = self.attempt(body)
+                self.assertEqual(message["call"], call)
+                self.assertIn(said, message["answer" if call == "answer" else "error"])
+
+    def test_an_agent_may_continue_after_a_message_that_could_not_be_sent(self) -> None:
+        body = "try:\n    sandbox.exec('true', timeout=float('nan'))\nexcept ValueError:\n    return {}"
+        self.assertEqual(self.attempt(body), [{"call": "answer", "answer": "{}"}])
 
 
 class Package(unittest.TestCase):
@@ -180,17 +280,7 @@ class Package(unittest.TestCase):
                 return j.dumps({"typed": helper()})
             """
         )
-        import linecache
-
-        name = "<input>"
-        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-        space: dict[str, object] = {"__name__": "notebook_cells"}
-        import types
-
-        module = types.ModuleType("notebook_cells")
-        module.__dict__.update(space)
-        sys.modules["notebook_cells"] = module
-        exec(compile(code, name, "exec"), module.__dict__)
+        module = notebook(code)
         run = ae.run(
             module.typed, samples=["example_3"], suite=self.suite, runs=self.runs, options=["--no-baseline"],
             progress=False,

@@ -32,6 +32,12 @@ def is_missing(library: str) -> bool:
     return importlib.util.find_spec(library) is None
 
 
+def environment_is_over() -> type[Exception]:
+    import gymnasium
+
+    return gymnasium.error.ResetNeeded
+
+
 def script(name: str) -> str:
     return str(Path(sysconfig.get_path("scripts")) / name)
 
@@ -130,6 +136,11 @@ class Training(unittest.TestCase):
         environment.submit(self.answer)
         self.assertEqual(environment.get_reward(), 1.0)
         self.assertEqual(environment.command_line("ls"), "The episode is over.")
+        # A learner must not be able to choose that its episode has no reward.
+        environment.reset(sample="example_3")
+        self.assertIn("Nothing was run", environment.command_line("echo \ud83d"))
+        self.assertEqual(environment.get_reward(), 0.0)
+        self.assertIn("hello", environment.command_line("echo hello"))
 
     @unittest.skipIf(is_missing("gymnasium"), "gymnasium is not installed")
     def test_gymnasiums_check_passes_and_environments_are_vectorised(self) -> None:
@@ -153,6 +164,42 @@ class Training(unittest.TestCase):
             _, rewards, terminated, _, _ = several.step([action("submit", answer="{}")] * 3)
             self.assertEqual((list(rewards), list(terminated)), ([0.0] * 3, [True] * 3))
             several.close()
+
+    @unittest.skipIf(is_missing("gymnasium"), "gymnasium is not installed")
+    def test_a_malformed_action_takes_a_step_and_raises_nothing(self) -> None:
+        from autoexperiment.gym import AutoExperimentEnv, action
+
+        environment = AutoExperimentEnv(self.server.url)
+        call = '{"tool": "command_line", "arguments": {"command": %s}}'
+        malformed = ['{"tool": "wait"}', call % '"echo \\ud83d"', call % ("[" * 200 + "]" * 200), call % ("[" * 100_000), "no call"]
+        environment.reset(options={"sample": "example_3"})
+        for number, wrong in enumerate(malformed, 1):
+            text, reward, terminated, truncated, info = environment.step(wrong)
+            self.assertEqual((reward, terminated, truncated), (0.0, number == len(malformed), False), (wrong[:80], text))
+        self.assertEqual((info["end"], info["steps"]), ("format_errors", len(malformed)))
+        with self.assertRaises(environment_is_over()):
+            environment.step(action("command_line", command="ls"))
+        # NaN as a result is an answer, which is wrong, and a huge number is one, too.
+        for result in ("NaN", "1" + "0" * 400):
+            environment.reset(options={"sample": "example_3"})
+            answer = '{"tool": "submit", "arguments": {"answer": {"Experiment 1": {"mean": %s}}}}' % result
+            _, reward, terminated, _, info = environment.step(answer)
+            self.assertEqual((reward, terminated, info["end"]), (0.0, True, "answered"))
+        environment.close()
+
+    @unittest.skipIf(is_missing("gymnasium"), "gymnasium is not installed")
+    def test_a_refused_action_does_not_end_the_episode_for_gymnasium(self) -> None:
+        from autoexperiment.gym import AutoExperimentEnv, action
+
+        answers = iter([observation("begun"), refusal("INVALID_JSON"), observation("ls"), refusal("SESSION_ERROR")])
+        server = ScriptedServer(lambda _: next(answers))
+        self.addCleanup(server.close)
+        environment = AutoExperimentEnv(server.url)
+        environment.reset()
+        text, *ended = environment.step("anything")[:4]
+        self.assertEqual((text, ended), ("error: refused: INVALID_JSON", [0.0, False, False]))
+        self.assertEqual(environment.step(action("command_line", command="ls"))[0], "ls")
+        self.assertTrue(environment.step("anything")[4]["lost"])
 
     @unittest.skipIf(is_missing("gymnasium"), "gymnasium is not installed")
     def test_a_lost_episode_is_truncated_for_gymnasium(self) -> None:

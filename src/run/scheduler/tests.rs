@@ -18,12 +18,18 @@ struct PlannedTry {
     cost: f64,
     end: End,
     verification_lost: bool,
+    /// Why the try could not be started.
+    not_started: Option<&'static str>,
     error: Option<FailureKind>,
 }
 
 impl PlannedTry {
     fn new(seconds: u64, cost: f64, end: End) -> Self {
-        Self { seconds, cost, end, verification_lost: false, error: None }
+        Self { seconds, cost, end, verification_lost: false, not_started: None, error: None }
+    }
+
+    fn not_started(why: &'static str) -> Self {
+        Self { not_started: Some(why), ..Self::new(1, 0.0, End::SandboxLost) }
     }
 }
 
@@ -91,6 +97,7 @@ impl AttemptRunner for ScriptedTries {
                 end_detail: Some(format!("try {}", self.lock_seen().begun[place])),
                 cost: one.cost,
                 verification_lost: one.verification_lost,
+                evidence: one.not_started.map(|why| EvidenceKind::NotStarted.because(why)),
                 ..blank
             },
             // A stopped try has spent half its cost.
@@ -189,6 +196,27 @@ async fn a_lost_attempt_is_tried_again_until_its_tries_are_used_up() {
     assert_eq!(attempts.lock_seen().begun, [2, 3]);
     // An attempt may need several tries. Every try is recorded, but the attempt is reported as finished only once.
     assert_eq!((ran.kept.len(), ran.events.retried(), ran.events.finished()), (5, 3, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_stops_if_its_attempts_cannot_be_started_for_the_same_reason() {
+    let broken = PlannedTry::not_started("no program `mine-agnet`");
+    let attempts = ScriptedTries::new(0.0, vec![vec![broken.clone()]; 100]);
+    let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
+    let error = ran.outcome.unwrap_err();
+    assert!(error.kind == FailureKind::Machine && error.message.contains("mine-agnet"), "{error}");
+    assert!(ran.kept.len() <= LEAST_NOT_STARTED + TERMS.jobs, "{}", ran.kept.len());
+    // Failures that differ, or are followed by a success, may pass.
+    let answered = PlannedTry::new(1, 0.0, End::Answered);
+    let others = [vec![broken.clone(), answered.clone()], vec![PlannedTry::not_started("EAGAIN"), answered.clone()]];
+    let attempts = ScriptedTries::new(0.0, others.iter().cycle().take(20).cloned().collect());
+    let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
+    // With many attempts at once, a short failure of the machine ends that many.
+    let terms = SchedulingLimits { jobs: 20, ..TERMS };
+    let attempts = ScriptedTries::new(0.0, vec![vec![broken, answered]; 19]);
+    let ran = run(&attempts, terms, &CancellationToken::new()).await;
+    assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
 }
 
 #[tokio::test(start_paused = true)]

@@ -154,8 +154,18 @@ impl PeerWatch {
 
     /// Reads the heartbeat file of a process and decides whether the process is alive.
     pub fn look(&mut self, name: &str) -> Liveness {
-        let text = std::fs::read(file(&self.folder, name)).unwrap_or_default();
-        self.looked(name, text, Instant::now())
+        match std::fs::read(file(&self.folder, name)) {
+            Ok(text) => self.looked(name, text, Instant::now()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.looked(name, Vec::new(), Instant::now()),
+            Err(_) => {
+                // This process could not look, for example because it has too many open files. The time since its last
+                // look does not show that the other process is dead.
+                if let Some(seen) = self.seen.get_mut(name) {
+                    seen.looked = Instant::now();
+                }
+                Liveness::Alive
+            }
+        }
     }
 
     /// Whether a process's counter has changed since the first look, and its last change is less than half the timeout
@@ -240,6 +250,23 @@ mod tests {
         assert_eq!(watch.looked("b", Vec::new(), begun), Liveness::Alive);
         let later = (1..=5).map(|turn| watch.looked("b", Vec::new(), begun + Duration::from_secs(15 * turn))).last();
         assert_eq!(later, Some(Liveness::Dead));
+    }
+
+    #[test]
+    fn a_heartbeat_file_that_cannot_be_read_does_not_show_that_its_process_is_dead() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut watch = PeerWatch::new(folder.path(), Duration::from_millis(8));
+        // A folder cannot be read as a file. A missing file, in contrast, shows that its process is dead.
+        std::fs::create_dir(file(folder.path(), "a")).unwrap();
+        let mut lives = |name: &str| -> Vec<Liveness> {
+            let look = |_| {
+                std::thread::sleep(Duration::from_millis(3));
+                watch.look(name)
+            };
+            (0..8).map(look).collect()
+        };
+        assert_eq!(lives("a"), [Liveness::Alive; 8]);
+        assert_eq!(lives("b").last(), Some(&Liveness::Dead));
     }
 
     #[test]

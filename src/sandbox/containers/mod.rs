@@ -155,6 +155,10 @@ impl Backend for ContainerBackend {
         LayersKind::Image
     }
 
+    fn is_remote(&self) -> bool {
+        !self.engine.is_local
+    }
+
     fn owner(&self) -> Option<(u32, u32)> {
         None
     }

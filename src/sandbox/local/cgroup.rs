@@ -162,7 +162,11 @@ impl Cgroup {
         }
         let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
         let (most, limit) = match version {
-            CgroupVersion::One => (number("memory.max_usage_in_bytes"), number("memory.limit_in_bytes")),
+            // The limit applies to memory alone, and to memory and swap together.
+            CgroupVersion::One => (
+                number("memory.max_usage_in_bytes").max(number("memory.memsw.max_usage_in_bytes")),
+                number("memory.limit_in_bytes"),
+            ),
             CgroupVersion::Two => (number("memory.peak"), number("memory.max")),
         };
         let is_own = match version {
@@ -245,9 +249,28 @@ fn event(file: &Path, name: &str) -> u64 {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Returns a folder in which groups with this controller can be made: that of this process's own group or, with version
-/// 2, possibly that of its parent group. Returns `None` if groups can be made in neither.
-fn usable(controller: &str) -> Option<(PathBuf, CgroupVersion)> {
+/// Returns the lowest memory limit, in bytes, of the groups around this process. Limits of sandboxes, whose groups are
+/// below this process's group, apply in addition. Returns `None` if there is no limit, or if it cannot be found out.
+pub(super) fn memory_limit_around() -> Option<u64> {
+    let (folder, version) = own_group("memory")?;
+    lowest_memory_limit(&folder, version)
+}
+
+fn lowest_memory_limit(folder: &Path, version: CgroupVersion) -> Option<u64> {
+    // Version 1 reports about 2^63 bytes if there is no limit.
+    const NO_LIMIT: u64 = 1 << 60;
+    let limit = match version {
+        CgroupVersion::One => Some(event(&folder.join("memory.stat"), "hierarchical_memory_limit")),
+        CgroupVersion::Two => folder
+            .ancestors()
+            .filter_map(|folder| fs::read_to_string(folder.join("memory.max")).ok()?.trim().parse().ok())
+            .min(),
+    };
+    limit.filter(|bytes| (1..NO_LIMIT).contains(bytes))
+}
+
+/// Returns the folder of this process's own group that has the controller.
+fn own_group(controller: &str) -> Option<(PathBuf, CgroupVersion)> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let of = |wanted: &str| {
@@ -268,9 +291,18 @@ fn usable(controller: &str) -> Option<(PathBuf, CgroupVersion)> {
         })
     };
     if let Some(folder) = of(controller).and_then(|group| place(&group, "cgroup", controller)) {
-        return can_make(&folder, controller, CgroupVersion::One).then_some((folder, CgroupVersion::One));
+        return Some((folder, CgroupVersion::One));
     }
-    let own = place(&of("")?, "cgroup2", "")?;
+    Some((place(&of("")?, "cgroup2", "")?, CgroupVersion::Two))
+}
+
+/// Returns a folder in which groups with this controller can be made: that of this process's own group or, with version
+/// 2, possibly that of its parent group. Returns `None` if groups can be made in neither.
+fn usable(controller: &str) -> Option<(PathBuf, CgroupVersion)> {
+    let (own, version) = own_group(controller)?;
+    if version == CgroupVersion::One {
+        return can_make(&own, controller, version).then_some((own, version));
+    }
     // A version 2 group that contains processes cannot have child groups with limits. In that case, make the groups of
     // sandboxes next to this process's group, in its parent.
     let above = own.parent().map(Path::to_path_buf);
@@ -321,5 +353,64 @@ fn sweep(parent: &Path) {
             kill_all(&[entry.path()]);
             let _ = fs::remove_dir(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(folder: &Path, files: &[(&str, &str)]) -> PathBuf {
+        fs::create_dir_all(folder).unwrap();
+        for (name, text) in files {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        folder.to_owned()
+    }
+
+    #[test]
+    fn a_kill_for_lack_of_memory_is_an_outer_limits_only_if_the_group_was_within_its_own() {
+        let base = tempfile::tempdir().unwrap();
+        let kill = |version, files: &[(&str, &str)]| {
+            let folder = tempfile::tempdir_in(base.path()).unwrap().keep();
+            let mut cgroup = Cgroup::none();
+            cgroup.memory = Some((group(&folder, files), version));
+            cgroup.oom_kill()
+        };
+        let is_outer = |kill| matches!(kill, Some(OutOfMemory::Outer(_)));
+        let one = |kills, most, and_swap| {
+            kill(
+                CgroupVersion::One,
+                &[
+                    ("memory.oom_control", kills),
+                    ("memory.limit_in_bytes", "1000000000\n"),
+                    ("memory.max_usage_in_bytes", most),
+                    ("memory.memsw.max_usage_in_bytes", and_swap),
+                ],
+            )
+        };
+        assert_eq!(one("under_oom 0\noom_kill 0\n", "1000000000\n", "0\n"), None);
+        assert!(is_outer(one("oom_kill 2\n", "500000000\n", "500000000\n")));
+        assert_eq!(one("oom_kill 2\n", "1000000000\n", "1000000000\n"), Some(OutOfMemory::Own));
+        // A part of the memory was swapped out, but both together reached the limit.
+        assert_eq!(one("oom_kill 2\n", "500000000\n", "999999999\n"), Some(OutOfMemory::Own));
+        let two = |events| kill(CgroupVersion::Two, &[("memory.events", events), ("memory.max", "1000\n")]);
+        assert_eq!(two("oom 0\noom_kill 0\n"), None);
+        assert_eq!(two("oom 1\noom_kill 1\n"), Some(OutOfMemory::Own));
+        assert!(is_outer(two("oom 0\noom_kill 1\n")));
+    }
+
+    #[test]
+    fn the_lowest_memory_limit_of_the_groups_around_is_found() {
+        let base = tempfile::tempdir().unwrap();
+        let outer = group(&base.path().join("a"), &[("memory.max", "5000\n"), ("memory.stat", "cache 1\n")]);
+        let inner = group(&outer.join("b"), &[("memory.max", "max\n")]);
+        assert_eq!(lowest_memory_limit(&inner, CgroupVersion::Two), Some(5000));
+        assert_eq!(lowest_memory_limit(&outer, CgroupVersion::One), None);
+        let limited = |bytes: u64| {
+            let stat = format!("cache 1\nhierarchical_memory_limit {bytes}\n");
+            lowest_memory_limit(&group(&base.path().join("c"), &[("memory.stat", &stat)]), CgroupVersion::One)
+        };
+        assert_eq!((limited(7000), limited(0x7fff_ffff_ffff_f000)), (Some(7000), None));
     }
 }

@@ -171,6 +171,16 @@ fn signal_name(signal: i32) -> String {
     format!("signal {name}")
 }
 
+/// Returns the result of a command, unless a memory limit outside the sandbox has made the kernel kill a process of the
+/// sandbox: then what its commands do shows nothing about them. Their exit codes do not matter, because a command may
+/// outlive its child processes.
+fn unless_killed_for_others(exec: Exec, out_of_memory: Option<OutOfMemory>) -> Result<Exec, Fault> {
+    match out_of_memory {
+        Some(OutOfMemory::Outer(evidence)) => Err(Fault::Lost(Loss::new(evidence.detail.clone()).proven(evidence))),
+        Some(OutOfMemory::Own) | None => Ok(exec),
+    }
+}
+
 impl LocalSandbox {
     /// Returns evidence that a process outside killed the init, if the signal shows that. No process inside can send
     /// KILL to the init. The kernel can, for lack of memory (which the sandbox's control group counts) or at the CPU
@@ -207,7 +217,8 @@ impl Sandbox for LocalSandbox {
 
     async fn exec(&mut self, command: &Command, limits: &ExecLimits) -> Result<Exec, Fault> {
         let result = self.conversation.exec(command, limits).await;
-        self.checked(result).await
+        let exec = self.checked(result).await?;
+        unless_killed_for_others(exec, self.out_of_memory())
     }
 
     async fn read(&mut self, path: &Path, limit: u64) -> Result<Vec<u8>, Fault> {
@@ -255,5 +266,35 @@ impl Sandbox for LocalSandbox {
         // that data could not be written to the image file.
         let written: io::Result<()> = written.await.unwrap_or(Ok(()));
         written.map_err(|error| Fault::Lost(Loss::new(OUT_OF_ROOM).because(error)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::Exit;
+
+    #[test]
+    fn a_command_whose_process_was_killed_for_an_outer_memory_limit_is_lost_whatever_its_exit_code() {
+        let exec = |exit| Exec {
+            exit,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            cut: 0,
+            wall: Duration::ZERO,
+            starved: Duration::ZERO,
+            cpu: Duration::ZERO,
+            peak_memory: 0,
+        };
+        for exit in [Exit::Code(0), Exit::Code(137), Exit::Signal(9), Exit::TimedOut] {
+            for short_of in [None, Some(OutOfMemory::Own)] {
+                assert_eq!(unless_killed_for_others(exec(exit), short_of).unwrap().exit, exit);
+            }
+            let outer = EvidenceKind::OuterMemoryLimit.because("a limit around it");
+            match unless_killed_for_others(exec(exit), Some(OutOfMemory::Outer(outer.clone()))) {
+                Err(Fault::Lost(loss)) => assert_eq!(loss.evidence(), Some(&outer)),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 }

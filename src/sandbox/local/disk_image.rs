@@ -37,17 +37,22 @@ enum Template {
     Untried,
     /// Size of the disk in bytes, and an empty file system of that size.
     Ready(u64, File),
-    /// Making a disk failed on this machine, so it is not tried again.
+    /// Making the first disk failed on this machine, so it is not tried again.
     Missing,
 }
 
 impl DiskImages {
     /// Makes a new disk of `bytes` bytes, stored in `folder`. Returns `None` if this machine cannot make disks.
-    pub(super) fn disk(&self, bytes: u64, folder: &Path) -> Option<Disk> {
+    ///
+    /// # Errors
+    /// If this machine has made disks before. Otherwise, a short failure would end the kernel's limit for all later
+    /// attempts.
+    pub(super) fn disk(&self, bytes: u64, folder: &Path) -> io::Result<Option<Disk>> {
         let mut template = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*template, Template::Missing) {
-            return None;
+            return Ok(None);
         }
+        let has_worked = matches!(*template, Template::Ready(..));
         let made = match &mut *template {
             Template::Ready(size, file) if *size == bytes => copy(file),
             _ => format(bytes, folder).and_then(|mut file| {
@@ -56,11 +61,14 @@ impl DiskImages {
                 copied
             }),
         };
-        if let Ok(mount) = made.and_then(|image| mount(&image)) {
-            return Some(Disk::new(mount, folder));
+        match made.and_then(|image| mount(&image)) {
+            Ok(mount) => Ok(Some(Disk::new(mount, folder))),
+            Err(error) if has_worked => Err(error),
+            Err(_) => {
+                *template = Template::Missing;
+                Ok(None)
+            }
         }
-        *template = Template::Missing;
-        None
     }
 }
 
@@ -188,13 +196,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_failure_after_the_first_disk_is_an_error_and_does_not_end_the_use_of_disks() {
+        let folder = tempfile::tempdir().unwrap();
+        let template = tempfile::tempfile_in(folder.path()).unwrap();
+        let images = DiskImages(Mutex::new(Template::Ready(1 << 20, template)));
+        // In a folder that is gone, no disk can be made.
+        let gone = folder.path().to_owned();
+        drop(folder);
+        for _ in 0..2 {
+            assert!(images.disk(1 << 20, &gone).is_err());
+        }
+        let untried = DiskImages::default();
+        assert!(untried.disk(1 << 20, &gone).unwrap().is_none());
+        assert!(matches!(*untried.0.lock().unwrap(), Template::Missing));
+    }
+
+    #[test]
     #[ignore = "needs root and loop devices"]
     fn a_disk_image_holds_the_requested_size_and_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let images = DiskImages::default();
         let bytes = 64 << 20;
         let begun = std::time::Instant::now();
-        let disks: Vec<Disk> = (0..8).map(|_| images.disk(bytes, folder.path()).unwrap()).collect();
+        let disks: Vec<Disk> = (0..8).map(|_| images.disk(bytes, folder.path()).unwrap().unwrap()).collect();
         println!("8 disks in {:?}", begun.elapsed());
         for disk in &disks {
             let path = disk.place().root.join("file");

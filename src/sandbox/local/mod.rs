@@ -165,9 +165,18 @@ impl Backend for LocalBackend {
         Self::masks(shown, hidden).map(drop)
     }
 
-    fn disk(&self, bytes: u64, folder: &Path) -> Option<Disk> {
-        let works = self.mode == ConfinementMode::Overlay && self.owner.is_some();
-        works.then(|| self.images.disk(bytes, folder)).flatten()
+    fn disk(&self, bytes: u64, folder: &Path) -> Result<Option<Disk>> {
+        if self.mode != ConfinementMode::Overlay || self.owner.is_none() {
+            return Ok(None);
+        }
+        self.images.disk(bytes, folder).map_err(|error| {
+            let what = format!("failed to make an attempt's disk in `{}`", folder.display());
+            Error::new(FailureKind::Infrastructure, what).because(error)
+        })
+    }
+
+    fn memory_around(&self) -> Option<u64> {
+        cgroup::memory_limit_around()
     }
 
     async fn examine(&self, place: &Path) -> Option<Evidence> {

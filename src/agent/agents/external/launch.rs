@@ -15,7 +15,7 @@ use crate::agent::{AttemptEnd, Context, End, Event, Task, prompts};
 use crate::env::Env;
 use crate::model::gateway::{self, ListedModel};
 use crate::model::{Model, plain_effort};
-use crate::sandbox::{Command, EvidenceKind, Exec, ExecLimits, Exit, Fault, OutOfMemory};
+use crate::sandbox::{Command, EvidenceKind, Exec, ExecLimits, Exit, Fault, OutOfMemory, patience};
 use crate::score::find_answer;
 
 /// Folder for the agent's own files inside the sandbox.
@@ -86,7 +86,8 @@ pub(super) async fn run(
         Some(key).filter(|_| listener.shared),
         ListedModel { name: model.provider_name().unwrap_or(UNNAMED).to_owned(), context: model.context() },
     );
-    let limits = ExecLimits { wall: NO_LIMIT, patience: Duration::ZERO, grace: GRACE, output: OUTPUT };
+    let limits =
+        ExecLimits { wall: NO_LIMIT, patience: patience(context.budget.time_left()), grace: GRACE, output: OUTPUT };
     let ended = CancellationToken::new();
     let (stop, cancel) = (listener.stop.clone(), context.cancel.clone());
     if cancel.is_cancelled() {
@@ -94,8 +95,15 @@ pub(super) async fn run(
         // it.
         return End::Cancelled.into();
     }
-    let mut meter =
-        Meter::new(model, context.budget, context.trajectory, &context.sampling, listener.stop, cancel.clone());
+    let mut meter = Meter::new(
+        model,
+        context.budget,
+        context.trajectory,
+        &context.sampling,
+        listener.stop,
+        cancel.clone(),
+        listener.starved,
+    );
     let running = async {
         let exec = context.sandbox.exec(&prepared.command, &limits).await;
         ended.cancel();
@@ -129,11 +137,12 @@ pub(super) async fn run(
     if let Some(stopped) = stopped.as_ref().filter(|stopped| stopped.end.is_infrastructure()) {
         return stopped.clone();
     }
-    let killed = stopped.is_none() && matches!(exec.exit, Exit::Signal(9) | Exit::Code(137));
-    let short_of = if killed { context.sandbox.out_of_memory() } else { None };
-    if let Some(ended) = of_the_machine(is_broken, short_of.as_ref(), &exec) {
-        return ended;
+    if is_broken {
+        let evidence = EvidenceKind::Harness.because("the gateway to the model broke down");
+        return AttemptEnd::lost(describe_exit(&exec), evidence);
     }
+    let killed = stopped.is_none() && matches!(exec.exit, Exit::Signal(9) | Exit::Code(137));
+    let is_over_memory = killed && context.sandbox.out_of_memory() == Some(OutOfMemory::Own);
     // The check above found no evidence that the machine failed. So if the program fails before its first model call,
     // the failure counts against the agent, because nothing but the agent has run until then. If all attempts of the
     // agent fail like this, the run stops.
@@ -175,25 +184,10 @@ pub(super) async fn run(
     if let Some(end) = refused {
         return end.into();
     }
-    failed.unwrap_or_else(|| match short_of {
-        Some(_) => End::GaveUp.because(format!("it exceeded the memory of its sandbox; {}", describe_exit(&exec))),
-        None => End::GaveUp.because(describe_exit(&exec)),
+    failed.unwrap_or_else(|| {
+        let how = describe_exit(&exec);
+        End::GaveUp.because(if is_over_memory { format!("it exceeded the memory of its sandbox; {how}") } else { how })
     })
-}
-
-/// Returns the end of an attempt that counts as lost, because the gateway crashed or because a memory limit outside the
-/// sandbox was exceeded. Returns `None` if neither happened.
-fn of_the_machine(is_broken: bool, short_of: Option<&OutOfMemory>, exec: &Exec) -> Option<AttemptEnd> {
-    if is_broken {
-        return Some(AttemptEnd::lost(
-            describe_exit(exec),
-            EvidenceKind::Harness.because("the gateway to the model broke down"),
-        ));
-    }
-    match short_of {
-        Some(OutOfMemory::Outer(evidence)) => Some(AttemptEnd::lost(describe_exit(exec), evidence.clone())),
-        _ => None,
-    }
 }
 
 /// Writes the agent's files and builds the command that starts it.
@@ -294,31 +288,4 @@ fn not_started(name: &str, fault: &Fault) -> AttemptEnd {
 fn random_key() -> String {
     use rand::RngExt as _;
     format!("sandbox-{:032x}", rand::rng().random::<u128>())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_killed_agents_attempt_is_lost_only_if_the_gateway_broke_or_outer_memory_ran_out() {
-        let exec = Exec {
-            exit: Exit::Signal(9),
-            stdout: Vec::new(),
-            stderr: b"Killed".to_vec(),
-            cut: 0,
-            wall: Duration::ZERO,
-            starved: Duration::ZERO,
-            cpu: Duration::ZERO,
-            peak_memory: 0,
-        };
-        let outer = OutOfMemory::Outer(EvidenceKind::OuterMemoryLimit.because("a limit around it"));
-        let end = |is_broken, short_of| of_the_machine(is_broken, short_of, &exec);
-        for (is_broken, short_of) in [(true, None), (false, Some(&outer)), (true, Some(&OutOfMemory::Own))] {
-            let ended = end(is_broken, short_of).unwrap();
-            assert!(ended.end.is_infrastructure() && ended.evidence.is_some());
-            assert!(ended.detail.unwrap().contains("signal 9: Killed"));
-        }
-        assert_eq!((end(false, None), end(false, Some(&OutOfMemory::Own))), (None, None));
-    }
 }

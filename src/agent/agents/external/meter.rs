@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::budget::account::{Account, Asker, NotAsked};
@@ -62,6 +62,13 @@ pub(super) struct Meter<'a> {
     pub(super) waited: Duration,
     /// Start of the current wait for the model; `None` if no call is in progress.
     waiting: Option<Instant>,
+    /// Time for which processes outside the sandbox have held up the program, as reported by the sandbox.
+    starved: watch::Receiver<Duration>,
+    /// The last report taken from `starved`, and the program's time without waits for the model at that moment.
+    reported: (Duration, Duration),
+    /// Time for which processes outside the sandbox have held up the program while it did not wait for the model. It
+    /// does not count towards the attempt's tool time.
+    held_up: Duration,
     /// Calls that wait for other calls to finish, because money is short or too many calls are in progress.
     queue: VecDeque<AgentCall>,
     /// Descriptions of the parts of requests, such as options, that were not passed on to the model.
@@ -96,6 +103,7 @@ impl<'a> Meter<'a> {
         sampling: &'a Sampling,
         stop: CancellationToken,
         cancel: CancellationToken,
+        starved: watch::Receiver<Duration>,
     ) -> Self {
         Self {
             model,
@@ -106,6 +114,9 @@ impl<'a> Meter<'a> {
             begun: Instant::now(),
             waited: Duration::ZERO,
             waiting: None,
+            starved,
+            reported: (Duration::ZERO, Duration::ZERO),
+            held_up: Duration::ZERO,
             queue: VecDeque::new(),
             not_passed: HashSet::new(),
             thoughts: HashMap::new(),
@@ -132,9 +143,11 @@ impl<'a> Meter<'a> {
             }
             self.start_waiting(&mut under_way);
             let is_idle = under_way.is_empty();
+            let deadline = self.deadline();
             tokio::select! {
                 biased;
                 Some(call) = under_way.next() => self.finish(call, under_way.is_empty()),
+                Ok(()) = self.starved.changed() => self.note_starved(),
                 () = ended.cancelled(), if is_idle => {
                     // The program has ended, so nobody needs an answer to the remaining requests. Only record those
                     // that the gateway refused.
@@ -145,7 +158,7 @@ impl<'a> Meter<'a> {
                     }
                     return;
                 }
-                () = tokio::time::sleep_until(self.deadline().into()), if self.stopped.is_none() && is_idle => {
+                () = tokio::time::sleep_until(deadline.into()), if self.stopped.is_none() && is_idle => {
                     self.out_of_time();
                 }
                 Some(asked) = asked.recv(), if self.queue.len() < SIDE_BY_SIDE && !ended.is_cancelled() => match asked {
@@ -275,8 +288,24 @@ impl<'a> Meter<'a> {
 
     /// Tool time used so far.
     pub(super) fn tool_time(&self) -> Duration {
+        self.time_without_model().saturating_sub(self.held_up)
+    }
+
+    /// Time since the program's start in which it did not wait for the model.
+    fn time_without_model(&self) -> Duration {
         let waiting = self.waiting.map_or(Duration::ZERO, |since| since.elapsed());
         self.begun.elapsed().saturating_sub(self.waited).saturating_sub(waiting)
+    }
+
+    /// Takes the sandbox's last report of how long other processes have held up the program. Since the report before,
+    /// the program may also have waited for the model. That wait is no tool time already, so at most the rest of the
+    /// time between the reports is subtracted.
+    fn note_starved(&mut self) {
+        let (before, time_before) = self.reported;
+        let starved = before.max(*self.starved.borrow_and_update());
+        let time = self.time_without_model();
+        self.held_up += starved.saturating_sub(before).min(time.saturating_sub(time_before));
+        self.reported = (starved, time);
     }
 
     /// Returns the time at which the program is stopped: when its tool time is used up, or [`LAST_WORDS`] after the
@@ -285,7 +314,8 @@ impl<'a> Meter<'a> {
         // Used if the time limit is so large that the deadline is not a valid `Instant`. A year is practically no
         // limit.
         let far = self.begun + Duration::from_hours(24 * 365);
-        let time = self.begun.checked_add(self.budget.time_left().saturating_add(self.waited)).unwrap_or(far);
+        let left = self.budget.time_left().saturating_add(self.waited).saturating_add(self.held_up);
+        let time = self.begun.checked_add(left).unwrap_or(far);
         self.first_refusal.map_or(time, |first| time.min(first + LAST_WORDS))
     }
 

@@ -16,6 +16,7 @@ struct MeterFixture {
     sampling: Sampling,
     stop: CancellationToken,
     cancel: CancellationToken,
+    starved: watch::Sender<Duration>,
 }
 
 impl MeterFixture {
@@ -23,12 +24,14 @@ impl MeterFixture {
         let folder = tempfile::tempdir().unwrap();
         let trajectory = Trajectory::create(&folder.path().join("t.jsonl")).unwrap();
         let (stop, cancel) = (CancellationToken::new(), CancellationToken::new());
-        Self { folder, budget: Budget::new(limits), trajectory, sampling: Sampling::default(), stop, cancel }
+        let (budget, sampling, starved) = (Budget::new(limits), Sampling::default(), watch::Sender::default());
+        Self { folder, budget, trajectory, sampling, stop, cancel, starved }
     }
 
     fn meter<'a>(&'a mut self, model: &'a dyn Model) -> Meter<'a> {
         let (stop, cancel) = (self.stop.clone(), self.cancel.clone());
-        Meter::new(model, &mut self.budget, &mut self.trajectory, &self.sampling, stop, cancel)
+        let starved = self.starved.subscribe();
+        Meter::new(model, &mut self.budget, &mut self.trajectory, &self.sampling, stop, cancel, starved)
     }
 
     fn events(&self) -> Vec<Event> {
@@ -164,6 +167,32 @@ async fn when_the_run_stops_a_call_in_progress_is_awaited_briefly_and_recorded()
             other => panic!("{other:?}"),
         }
     }
+}
+
+#[test]
+fn time_in_which_other_processes_hold_up_the_program_is_subtracted_once() {
+    let model = RespondingModel::new(0, |_| Ok(reply(1)));
+    let mut bench = MeterFixture::new(Limits { seconds: 100.0, ..Limits::default() });
+    let starved = bench.starved.clone();
+    let mut meter = bench.meter(&model);
+    let earlier = |seconds: u64| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+    meter.begun = earlier(10);
+    let first_deadline = meter.deadline();
+    starved.send_replace(Duration::from_secs(4));
+    meter.note_starved();
+    assert_eq!(meter.tool_time().as_secs(), 6);
+    assert_eq!(meter.deadline() - first_deadline, Duration::from_secs(4));
+    // In the next five seconds, the program waits for the model. Its processes are held up meanwhile, for 3 s, which
+    // are not subtracted again.
+    (meter.begun, meter.waited) = (earlier(15), Duration::from_secs(5));
+    starved.send_replace(Duration::from_secs(7));
+    meter.note_starved();
+    assert_eq!(meter.tool_time().as_secs(), 6);
+    // Five more seconds, in which the program is held up for all of the time.
+    meter.begun = earlier(20);
+    starved.send_replace(Duration::from_secs(12));
+    meter.note_starved();
+    assert_eq!(meter.tool_time().as_secs(), 6);
 }
 
 #[tokio::test]
