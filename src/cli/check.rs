@@ -6,6 +6,7 @@ use super::env;
 use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print};
 use crate::env::{EnvBuildOptions, cached};
 use crate::error::{Error, FailureKind, Result};
+use crate::masked::MaskedReplication;
 use crate::run::family::{Families, Family, ScoringBasis};
 use crate::sample::MASKED;
 use crate::sandbox::doctor::in_sight;
@@ -15,10 +16,10 @@ use crate::workspace::repo_digest;
 /// Check that papers, repos and envs fit together
 ///
 /// Checks, among other things, that nothing is left to write (`TODO`, a year of 0), that every selector names exactly
-/// one function that can be masked, that passages exist, that the paper's text contains no gold value, that gold covers
-/// every experiment, that protected files contain no maskable function, that the env does not contain the paper's own
-/// package, and that the env's lock fits its file. `run` refuses papers with errors. Warns about measurements that are
-/// missing or older than the repo. Ends with exit code 3 if something is wrong.
+/// one function that can be masked, that passages exist, that the paper's text, title and descriptions contain no gold
+/// value, that gold covers every experiment, that protected files contain no maskable function, that the env does not
+/// contain the paper's own package, and that the env's lock fits its file. `run` refuses papers with errors. Warns about
+/// measurements that are missing or older than the repo. Ends with exit code 3 if something is wrong.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  autoexperiment check\n  autoexperiment check kmeanspp\n  \
                   autoexperiment check --family command")]
@@ -39,7 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return family(Families::standard().get(name)?.as_ref(), arguments);
     }
     let suite = arguments.suite.open()?;
-    let papers = suite.select(&arguments.papers.all())?;
+    let papers = SuiteOptions::items(&MaskedReplication, suite.root(), &arguments.papers.all())?;
     let runs = std::path::PathBuf::from("runs");
     let (cache, scratch) = (arguments.places.cache()?, arguments.places.scratch());
     let private =
@@ -121,7 +122,7 @@ fn installed(loaded: &LoadedPaper, env: &Path) -> Vec<Error> {
 /// Checks the items of a kind of task other than masked replication.
 fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.folder()?;
-    let items = family.items(&suite, &arguments.papers.all())?;
+    let items = SuiteOptions::items(family, &suite, &arguments.papers.all())?;
     let mut errors = 0;
     for id in &items {
         let problems = match family.load(&suite, id, ScoringBasis::default()) {

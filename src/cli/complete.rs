@@ -102,7 +102,7 @@ fn papers(suite: Option<PathBuf>) -> Vec<String> {
 
 fn runs(folder: Option<PathBuf>) -> Vec<String> {
     let stored = stored_runs(&folder.unwrap_or_else(|| Path::new("runs").to_owned()));
-    let names = stored.iter().filter_map(|(folder, _)| folder.file_name()?.to_str().map(str::to_owned));
+    let names = stored.iter().filter_map(|stored| stored.folder.file_name()?.to_str().map(str::to_owned));
     let latest = (!stored.is_empty()).then(|| "latest".to_owned());
     names.chain(latest).collect()
 }

@@ -33,9 +33,9 @@ use crate::suite::{Protocol, is_bundled};
 const JOBS_PER_CORE: usize = 8;
 
 /// Options that are stored with a run. They conflict with `--resume`, which uses the stored values.
-const STORED: [&str; 20] = [
-    "family", "named", "papers", "n", "fraction", "units", "limit", "seed", "full", "held_out", "reward", "tools",
-    "steps", "time", "scoring", "name", "sandbox", "gpus", "memory", "cpus",
+const STORED: [&str; 22] = [
+    "family", "named", "papers", "n", "fraction", "units", "after", "limit", "seed", "full", "held_out", "reward",
+    "tools", "steps", "time", "scoring", "name", "sandbox", "gpus", "memory", "cpus", "kind",
 ];
 
 /// Which episodes are handed out, and how.
@@ -150,7 +150,7 @@ impl EpisodeOptions {
         }
         let families = Families::standard();
         let family = families.get(&self.draw.family)?;
-        let papers = family.items(&suite, &self.draw.papers.all())?;
+        let papers = SuiteOptions::items(family.as_ref(), &suite, &self.draw.papers.all())?;
         let serving = Serving { reward: self.reward, tools: self.tools, held_out: self.held_out, curriculum };
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let configuration = Configuration {
@@ -218,4 +218,35 @@ pub(super) fn announce(line: &str) -> Result<()> {
 fn parse_share(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|share| (0.0..1.0).contains(share));
     parsed.ok_or_else(|| format!("`{text}` is not a share: give a number from 0 to less than 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+
+    use super::*;
+
+    #[test]
+    fn every_option_is_either_stored_with_a_run_or_can_be_given_anew_when_it_is_continued() {
+        const ANEW: [&str; 12] = [
+            "idle",
+            "jobs",
+            "no_baseline",
+            "fresh",
+            "runs",
+            "resume",
+            "changed_suite",
+            "suite",
+            "cache",
+            "scratch",
+            "channel_alias",
+            "offline",
+        ];
+        let command = EpisodeOptions::augment_args(clap::Command::new("serve"));
+        let mut options: Vec<&str> = command.get_arguments().map(|option| option.get_id().as_str()).collect();
+        let mut known = [STORED.as_slice(), &ANEW].concat();
+        options.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(options, known);
+    }
 }

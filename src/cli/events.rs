@@ -3,7 +3,7 @@
 use super::lines::{EventLine, EventPayload};
 use super::shared::print;
 use crate::env::BuildProgress as EnvProgress;
-use crate::report::outcome;
+use crate::report::{outcome, safe_json};
 use crate::run::event::RunEvent;
 
 /// Prints an event. Write errors, such as a closed pipe, do not stop the run.
@@ -27,7 +27,7 @@ pub(super) fn print_end(run: &str, outcome: &str) {
 
 fn print_line(told: EventPayload<'_>) {
     if let Ok(line) = serde_json::to_string(&EventLine { told, time: crate::files::now() }) {
-        let _ = print(&format!("{line}\n"));
+        let _ = print(&(safe_json(&line) + "\n"));
     }
 }
 
@@ -41,7 +41,9 @@ fn event_payload(event: &RunEvent) -> Option<EventPayload<'_>> {
         RunEvent::Started { agent, sample, attempt, so_far: _ } => {
             EventPayload::Started { agent, sample, attempt: *attempt }
         }
-        RunEvent::Retried { sample, why } => EventPayload::Retried { sample, why },
+        RunEvent::Retried { agent, sample, attempt, why } => {
+            EventPayload::Retried { agent, sample, attempt: *attempt, why }
+        }
         RunEvent::Finished(record) => EventPayload::Finished {
             agent: &record.agent,
             model: record.model.as_deref(),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::shared::{print, table};
 use crate::code::{FunctionRow, Module, each_module};
 use crate::error::{Error, Result};
+use crate::report::safe_json;
 
 /// List every Python function under a path, with its selector, lines, decorators and calls
 ///
@@ -57,7 +58,7 @@ fn cells(row: &FunctionRow) -> Vec<String> {
 
 /// Formats rows as the elements of a pretty-printed array.
 fn json_of(rows: &[FunctionRow]) -> Result<Vec<String>> {
-    let format = |row| serde_json::to_string_pretty(row).map(|text| text.replace('\n', "\n  "));
+    let format = |row| serde_json::to_string_pretty(row).map(|text| safe_json(&text).replace('\n', "\n  "));
     rows.iter()
         .map(format)
         .collect::<serde_json::Result<_>>()

@@ -48,8 +48,12 @@ pub enum EventPayload<'a> {
     },
     /// An attempt was lost to infrastructure and is tried again.
     Retried {
+        /// The agent's label.
+        agent: &'a str,
         /// The sample's id.
         sample: &'a str,
+        /// Number of the attempt at its sample, from 0.
+        attempt: u32,
         /// Why the attempt was lost.
         why: &'a str,
     },

@@ -9,6 +9,7 @@ use super::listed::RowCache;
 use super::shared::{PaperOptions, SuiteOptions, described, print, print_json, table};
 use crate::env::default_cache;
 use crate::error::Result;
+use crate::report::clean;
 use crate::run::family::{Families, Family, ScoringBasis};
 use crate::sample::UnitChoice;
 use crate::suite::{LoadedPaper, Suite};
@@ -118,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn family(family: &dyn Family, arguments: &Arguments) -> Result<()> {
     let suite = arguments.suite.folder()?;
     let mut rows = Vec::new();
-    for id in family.items(&suite, &arguments.papers.all())? {
+    for id in SuiteOptions::items(family, &suite, &arguments.papers.all())? {
         let item = family.load(&suite, &id, ScoringBasis::default())?;
         let facts = item.facts();
         let samples = ASKED.map(|n| (n, item.count(n))).filter(|(_, count)| *count != Some(0)).collect();
@@ -182,8 +183,8 @@ fn details(suite: &Suite, arguments: &Arguments) -> Result<()> {
             }));
             continue;
         }
-        let authors = paper.authors.join(", ");
-        let _ = write!(text, "{}, {authors} ({})\n{}\n\n", paper.title, paper.year, paper.url);
+        let (title, authors, url) = (clean(&paper.title), clean(&paper.authors.join(", ")), clean(&paper.url));
+        let _ = write!(text, "{title}, {authors} ({})\n{url}\n\n", paper.year);
         text.push_str(&table(
             &["", if paper.regions.is_empty() { "function" } else { "function or region" }, "lines", "calls", "tests"],
             &[0, 2, 3, 4],

@@ -1,11 +1,11 @@
 //! `autoexperiment mask`: shows the masked repo that an agent would get.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print, print_json};
+use super::shared::{PaperOptions, PlaceOptions, SuiteOptions, print_file, print_json};
 use crate::agent::files::task_files;
 use crate::code::{MaskTarget, Module};
 use crate::error::{Error, Result};
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         });
         let diff: String = diffs.collect();
         if !arguments.json {
-            return print(&diff);
+            return print_file(diff.as_bytes());
         }
         let files: Vec<_> = masked
             .iter()
@@ -93,14 +93,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let cache = arguments.places.cache()?;
     let snapshot = Snapshot::take(&loaded.repo_dir, &cache, None)?.without(&loaded.paper.hidden_set(), &cache, None)?;
     // Create the tree next to its final place and move it there whole; the rest of the workspace is removed on drop.
-    let mut beside = output.as_os_str().to_owned();
-    beside.push(".partial");
-    let workspace = Workspace::create(&snapshot, &files, Path::new(&beside), LayersKind::Copy, None)?;
+    let workspace = Workspace::create(&snapshot, &files, &beside(output), LayersKind::Copy, None)?;
     if let Layers::Copy { dir } = workspace.layers() {
         std::fs::rename(dir, output).map_err(|error| Error::io("create", output, error))?;
     }
     talk!("wrote sample `{sample}` to `{}`", output.display());
     Ok(())
+}
+
+/// Returns the folder next to `output` in which its tree is created. A slash at the end of `output`, which shells append
+/// to a folder's name, is not part of the name.
+fn beside(output: &Path) -> PathBuf {
+    let mut name = output.components().collect::<PathBuf>().into_os_string();
+    name.push(".partial");
+    name.into()
 }
 
 /// Prints a Python file with these functions masked.
@@ -118,9 +124,17 @@ fn source(path: &Path, functions: &[String]) -> Result<()> {
         let (name, description) = function.split_once('=').map_or((function.as_str(), None), |(a, b)| (a, Some(b)));
         targets.push(MaskTarget { function: module.find(name)?, description });
     }
-    let masked = module.mask_checked(&targets)?;
-    std::io::stdout()
-        .lock()
-        .write_all(&masked)
-        .map_err(|error| Error::machine("failed to write to standard output").because(error))
+    print_file(&module.mask_checked(&targets)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_created_beside_its_folder_even_if_the_folders_name_ends_with_a_slash() {
+        for output in ["a/masked", "a/masked/", "a/masked//."] {
+            assert_eq!(beside(Path::new(output)), Path::new("a/masked.partial"), "{output}");
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! The command line: one file per verb (subcommand). The only module that prints: data to stdout, messages to stderr.
 
-/// Prints a message to stderr. Write errors, such as a closed pipe in `2>&1 | head`, are ignored.
+/// Prints a message to stderr, escaped as [`shared::print`] escapes. Write errors, such as a closed pipe in
+/// `2>&1 | head`, are ignored.
 macro_rules! talk {
     ($($part:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($part)*);
+        let text = format_args!($($part)*).to_string();
+        let _ = writeln!(std::io::stderr().lock(), "{}", $crate::cli::shared::clean_lines(&text));
     }};
 }
 
@@ -246,7 +248,7 @@ fn dispatch(verb: Verb) -> Result<ProgramExit> {
         Verb::List(arguments) => list::run(&arguments),
         Verb::Agents(arguments) => agents::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
-        Verb::New(arguments) => signals::block_on_work(new::run(&arguments)),
+        Verb::New(arguments) => shared::block_on(new::run(&arguments)),
         Verb::Import(arguments) => import::run(&arguments),
         Verb::Factory(arguments) => signals::block_on_work(factory::run(&arguments)),
         Verb::Suite(arguments) => suite::run(&arguments),

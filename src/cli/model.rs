@@ -109,14 +109,25 @@ pub fn verifier_spec(text: &str) -> Result<VerifierSpec> {
     text.parse::<VerifierSpec>()?.with_model(&absolute_spec)
 }
 
-/// Makes the paths of an agent absolute: its script or its folder. A folder given by its name alone is looked up in the
-/// suite.
+/// Makes the paths of an agent absolute, because a run may be resumed from another folder. An external agent's folder
+/// that is given by its name alone is looked up in the suite.
 pub fn located(agent: AgentSpec, suite: &Path) -> Result<AgentSpec> {
     Ok(match agent {
         AgentSpec::Scripted(file) => AgentSpec::Scripted(absolute(&file)?),
+        AgentSpec::Replies(file) => AgentSpec::Replies(absolute(&file)?),
         AgentSpec::Function(function) => AgentSpec::Function(function.in_file(absolute)?),
         AgentSpec::External(program) => AgentSpec::External(program.located(&suite.join("agents"), absolute)?),
-        other => other,
+        // List the others by name, so that an agent with a path cannot be forgotten.
+        other @ (AgentSpec::React(_)
+        | AgentSpec::Fixed(_)
+        | AgentSpec::MlAgent(_)
+        | AgentSpec::Mutant(_)
+        | AgentSpec::Single
+        | AgentSpec::Gold
+        | AgentSpec::Noop
+        | AgentSpec::Forger
+        | AgentSpec::Random
+        | AgentSpec::Copycat) => other,
     })
 }
 
@@ -152,5 +163,23 @@ pub(super) fn parse_time(text: &str) -> Result<f64, String> {
     match Duration::try_from(parsed) {
         Ok(parsed) if !parsed.is_zero() => Ok(parsed.as_secs_f64()),
         _ => Err("must be more than 0".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_agents_are_stored_with_absolute_paths() {
+        let here = std::env::current_dir().unwrap();
+        for (agent, stored) in [
+            (AgentSpec::Replies("a.jsonl".into()), AgentSpec::Replies(here.join("a.jsonl"))),
+            (AgentSpec::Scripted("a.jsonl".into()), AgentSpec::Scripted(here.join("a.jsonl"))),
+            (AgentSpec::Gold, AgentSpec::Gold),
+        ] {
+            assert_eq!(located(agent, Path::new("suite")).unwrap(), stored);
+        }
+        assert!(located(AgentSpec::Replies(PathBuf::new()), Path::new("suite")).is_err());
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use crate::error::{Error, Result};
 use crate::report;
 use crate::run::family::Families;
@@ -44,19 +46,41 @@ pub(super) fn run_folder(run: &str, runs: &Path) -> Result<PathBuf> {
 
 const MAKE_ONE: &str = "make one with `autoexperiment run`, or name the folder of runs with `--runs DIR`";
 
-/// Returns the folders of all stored runs, each with its run file, newest first.
-pub(super) fn stored_runs(runs: &Path) -> Vec<(PathBuf, RunFile)> {
-    let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
-    let mut found: Vec<_> = entries
-        .filter(|entry| entry.path().join("run.json").is_file())
-        .filter_map(|entry| Store::open(&entry.path()).ok().map(|(_, run)| (entry.path(), run)))
-        .collect();
-    found.sort_by(|a, b| b.1.created.cmp(&a.1.created).then_with(|| b.0.cmp(&a.0)));
+/// A run in a folder of runs.
+pub(super) struct StoredRun {
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// The run's file, or why it cannot be read.
+    pub run: Result<RunFile>,
+    /// Time at which the run was created or, if its file cannot be read, at which the file was written.
+    created: Timestamp,
+}
+
+impl StoredRun {
+    fn open(folder: PathBuf) -> Self {
+        let run = Store::open(&folder).map(|(_, run)| run);
+        let created = run.as_ref().map_or_else(|_| written(&folder.join("run.json")), |run| run.created);
+        Self { folder, run, created }
+    }
+}
+
+/// Returns the time at which a file was last written, if known.
+fn written(file: &Path) -> Timestamp {
+    let time = file.metadata().and_then(|facts| facts.modified()).ok();
+    time.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Returns all stored runs, newest first. A run that cannot be read is among them, because an older one must not be
+/// taken for the newest.
+pub(super) fn stored_runs(runs: &Path) -> Vec<StoredRun> {
+    let folders = std::fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<_> = folders.filter(|folder| folder.join("run.json").is_file()).map(StoredRun::open).collect();
+    found.sort_by(|a, b| b.created.cmp(&a.created).then_with(|| b.folder.cmp(&a.folder)));
     found
 }
 
 fn newest(runs: &Path) -> Option<PathBuf> {
-    stored_runs(runs).into_iter().next().map(|(folder, _)| folder)
+    stored_runs(runs).into_iter().next().map(|stored| stored.folder)
 }
 
 /// Returns the folders of the named runs or, if there are no names, of the newest run.
@@ -97,4 +121,24 @@ pub(super) fn report_options(
     let ks = report::ks(k, [attempts as usize]);
     let intervals = intervals(Population::Suite, records);
     report::SummaryOptions { ks, intervals, planned: planned.to_vec(), ..report::SummaryOptions::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_run_is_the_latest_even_if_it_cannot_be_read() {
+        let runs = tempfile::tempdir().unwrap();
+        for (name, year) in [("a-newer", 2026), ("b-older", 2025)] {
+            let file = runs.path().join(name).join("run.json");
+            std::fs::create_dir(runs.path().join(name)).unwrap();
+            std::fs::write(&file, "{\"format\": 99}").unwrap();
+            let time: Timestamp = format!("{year}-01-01T00:00:00Z").parse().unwrap();
+            std::fs::File::options().write(true).open(&file).unwrap().set_modified(time.into()).unwrap();
+        }
+        assert_eq!(run_folder(LATEST, runs.path()).unwrap(), runs.path().join("a-newer"));
+        let all = stored_runs(runs.path());
+        assert!(all.len() == 2 && all.iter().all(|stored| stored.run.is_err()));
+    }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use super::naming::distinct_folders;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
-use crate::report::{Aspect, ParityDescription, clean, parity, parity_console, parity_experiment};
+use crate::report::{
+    Aspect, ParityDescription, clean, differing_conditions, parity, parity_console, parity_experiment,
+};
 use crate::run::Outcome;
 use crate::run::reading::read_outcomes;
 
@@ -53,13 +55,20 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let names = [arguments.original.clone(), arguments.harbor.clone()];
     let folders = distinct_folders(&names, &arguments.runs)?;
-    let mut sides = Vec::new();
+    let (mut sides, mut runs) = (Vec::new(), Vec::new());
     for (name, folder) in names.iter().zip(&folders) {
         let reading = read_outcomes(folder)?;
         for note in &reading.notes {
             talk!("{}: {}", clean(name), clean(note));
         }
         sides.push(of_one_agent(name, reading.records, arguments.agent.as_deref())?);
+        runs.push(reading.run);
+    }
+    // A side that ran elsewhere may have no run file, so its conditions are unknown.
+    if let [Some(first), Some(second)] = runs.as_slice() {
+        for what in differing_conditions(first, second) {
+            talk!("warning: the two sides differ in {}", clean(&what));
+        }
     }
     let [first, second] = sides.as_slice() else { return Err(Error::internal("a parity comparison needs two runs")) };
     let aspect = arguments.measure.clone().map_or(Aspect::Pass, Aspect::Measure);

@@ -41,8 +41,8 @@ pub fn show(run: &Run, runs: &Path) -> Result<()> {
 /// Sums up the attempts of the newest runs. Unreadable runs are skipped.
 fn history(runs: &Path) -> EarlierAttempts {
     let mut history = EarlierAttempts::new();
-    for (folder, _) in stored_runs(runs).into_iter().take(EARLIER) {
-        let Ok(reading) = read_outcomes(&folder) else { continue };
+    for stored in stored_runs(runs).into_iter().take(EARLIER) {
+        let Ok(reading) = read_outcomes(&stored.folder) else { continue };
         for record in scored(&reading.records) {
             let earlier =
                 history.entry((record.agent.to_string(), record.model.as_deref().map(str::to_owned))).or_default();
@@ -106,6 +106,10 @@ fn worst(plan: &RunPlan) -> String {
         text.push_str(" (`--max-cost`)");
     } else {
         let _ = write!(text, ", {} attempts of at most ${:.2} (`--cost`)", plan.asking, plan.cost);
+        if plan.worst_retried > plan.worst {
+            let most = plan.worst_retried;
+            let _ = write!(text, "; ${most:.2} if all are lost to infrastructure and made again (`--tries`)");
+        }
     }
     if plan.verifiers_ask {
         text.push_str(", and what verifiers ask");

@@ -1,18 +1,19 @@
 //! `autoexperiment power`: plans the size of a comparison.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::naming::run_folder;
 use super::run::parse_dollars;
 use super::shared::{SuiteOptions, print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{PowerInput, clean, power_console, power_rows};
+use crate::run::family::{Families, Item, ScoringBasis};
 use crate::run::reading::read_outcomes;
 use crate::run::{Outcome, scored};
-use crate::sample::parse_n;
+use crate::sample::{MASKED, parse_n};
 use crate::stats::{ComparisonGoal, Spread};
-use crate::suite::{LoadedPaper, Suite};
 
 /// Compute how many samples and attempts a difference between two contenders needs, and what it would cost
 ///
@@ -67,14 +68,14 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let ns = arguments.n.as_deref().map(parse_n).transpose()?;
-    let (mut known, assumed) =
+    let Inputs { mut known, assumed, family } =
         if let Some(run) = &arguments.run { learned(arguments, run, ns)? } else { assumed(arguments, ns) };
     // Without a suite, the number of available samples is unknown.
-    let suite = arguments.suite.own()?.map(|folder| Suite::open(&folder));
-    let suite = if arguments.suite.is_named() { suite.transpose()? } else { suite.and_then(Result::ok) };
-    if let Some(suite) = suite {
+    let items = arguments.suite.own()?.map(|folder| items(&family, &folder));
+    let items = if arguments.suite.is_named() { items.transpose()? } else { items.and_then(Result::ok) };
+    if let Some(items) = items.flatten() {
         for it in &mut known {
-            it.available = available(&suite, it.n);
+            it.available = available(&items, it.n);
         }
     }
     let aim = ComparisonGoal { difference: arguments.diff, level: arguments.level, power: arguments.power };
@@ -88,20 +89,29 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     print(&power_console(&rows, aim, &assumed))
 }
 
-/// Returns the assumed variation of the results and the cost of an attempt for each n (number of masked functions),
-/// computed from the options. Also returns a text that lists the assumed values.
-fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> (Vec<PowerInput>, String) {
+/// The inputs of the plan.
+struct Inputs {
+    /// Variation of the results and cost of an attempt, for each n (such as the number of masked functions).
+    known: Vec<PowerInput>,
+    /// Says which values were measured and which were assumed.
+    assumed: String,
+    /// Name of the samples' family (kind of task).
+    family: String,
+}
+
+/// Computes the inputs from the options.
+fn assumed(arguments: &Arguments, ns: Option<Vec<usize>>) -> Inputs {
     let of = |n: usize| {
         let spread = Spread::assumed(arguments.rate.powi(n as i32), arguments.alike);
         PowerInput { n, spread, cost: arguments.cost, available: None }
     };
     let told = format!("Assumed: `--rate {}` at n = 1, `--alike {}`, ", arguments.rate, arguments.alike);
-    (ns.unwrap_or_else(|| vec![1]).into_iter().map(of).collect(), told)
+    let known = ns.unwrap_or_else(|| vec![1]).into_iter().map(of).collect();
+    Inputs { known, assumed: told, family: MASKED.to_owned() }
 }
 
-/// Measures the variation of the results and the mean cost for each n on a stored run. Also returns a text that says
-/// which values were measured and which were assumed.
-fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<(Vec<PowerInput>, String)> {
+/// Measures the variation of the results and the mean cost for each n on a stored run.
+fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<Inputs> {
     let reading = read_outcomes(&run_folder(name, &arguments.runs)?)?;
     for note in &reading.notes {
         talk!("{}", clean(note));
@@ -153,16 +163,21 @@ fn learned(arguments: &Arguments, name: &str, ns: Option<Vec<usize>>) -> Result<
     }
     let alike = if single { format!("`--alike {}`, ", arguments.alike) } else { String::new() };
     let told = format!("Measured on `{}` in run `{}`: how samples differ. Assumed: {alike}", clean(agent), clean(name));
-    Ok((known, told))
+    let family = records.first().map_or(MASKED, |record| &*record.family).to_owned();
+    Ok(Inputs { known, assumed: told, family })
 }
 
-/// Counts the samples of n functions in a suite; `None` if they cannot be counted.
-fn available(suite: &Suite, n: usize) -> Option<u128> {
-    let mut total = 0_u128;
-    for id in suite.ids().ok()? {
-        total = total.checked_add(LoadedPaper::load(suite, &id).ok()?.nesting.count(n)?)?;
-    }
-    Some(total)
+/// Loads all items of a family (kind of task) from a suite; `None` if some cannot be loaded.
+fn items(family: &str, suite: &Path) -> Result<Option<Vec<Arc<dyn Item>>>> {
+    let families = Families::standard();
+    let family = families.get(family)?;
+    let ids = family.items(suite, &[])?;
+    Ok(ids.iter().map(|id| family.load(suite, id, ScoringBasis::default()).ok()).collect())
+}
+
+/// Counts the samples of these items at this n; `None` if they cannot be counted.
+fn available(items: &[Arc<dyn Item>], n: usize) -> Option<u128> {
+    items.iter().try_fold(0_u128, |total, item| total.checked_add(item.count(n)?))
 }
 
 /// Parses a share from 0 to 1, inclusive.

@@ -49,11 +49,15 @@ type RunningAttempts = Arc<Mutex<Vec<RunningAttempt>>>;
 
 /// A running attempt.
 struct RunningAttempt {
-    /// Name of the attempt in the display.
+    /// Name of the attempt in the display; no two running attempts have the same name.
     name: String,
-    sample: String,
     begun: Instant,
     so_far: Arc<LiveUsage>,
+}
+
+/// Names an attempt in the display.
+fn attempt_name(sample: &str, attempt: u32, agent: &str) -> String {
+    format!("{}.{attempt} {}", clean(sample), clean(agent))
 }
 
 /// Number of columns of the terminal.
@@ -207,22 +211,22 @@ impl Observer for ProgressDisplay {
             }
             RunEvent::Started { agent, sample, attempt, so_far } => {
                 state.counts.running += 1;
-                let name = format!("{}.{attempt} {}", clean(&sample), clean(&agent));
-                state.going().push(RunningAttempt { name, sample, begun: Instant::now(), so_far });
+                let name = attempt_name(&sample, attempt, &agent);
+                state.going().push(RunningAttempt { name, begun: Instant::now(), so_far });
                 state.show();
             }
-            RunEvent::Retried { sample, why } => {
+            RunEvent::Retried { agent, sample, attempt, why } => {
                 state.counts.running = state.counts.running.saturating_sub(1);
-                let text = format!("{}: trying again: {}", clean(&sample), clean(&why));
-                state.ended(|other| other.sample == sample);
+                let name = attempt_name(&sample, attempt, &agent);
+                let text = format!("{name}: trying again: {}", clean(&why));
+                state.ended(&name);
                 state.counts.retried += 1;
                 state.bar.suspend(|| talk!("{text}"));
                 state.show();
             }
             RunEvent::Finished(record) => {
                 state.counts.add(&record);
-                let name = format!("{}.{} {}", clean(&record.sample), record.attempt, clean(&record.agent));
-                state.ended(|other| other.name == name);
+                state.ended(&attempt_name(&record.sample, record.attempt, &record.agent));
                 state.keep(&record);
                 state.bar.inc(1);
                 state.show();
@@ -241,12 +245,9 @@ impl DisplayState {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes the first running attempt that `is_it` accepts.
-    fn ended(&self, is_it: impl Fn(&RunningAttempt) -> bool) {
-        let mut running = self.going();
-        if let Some(place) = running.iter().position(is_it) {
-            running.remove(place);
-        }
+    /// Removes the running attempt of this name.
+    fn ended(&self, name: &str) {
+        self.going().retain(|other| other.name != name);
     }
 
     fn end_steps(&mut self) {
@@ -268,14 +269,10 @@ impl DisplayState {
 
     /// Adds an ended attempt to the lines below the bar, and drops the lines beyond [`LAST`].
     fn keep(&mut self, record: &AttemptRecord) {
-        let (sample, agent) = (clean(&record.sample), clean(&record.agent));
+        let name = attempt_name(&record.sample, record.attempt, &record.agent);
         let took = duration(record.wall_seconds);
-        self.last.push_front(format!(
-            "{sample}.{} {agent}: {}, {took}, ${:.2}",
-            record.attempt,
-            outcome(record.end, record.pass),
-            record.cost
-        ));
+        let outcome = outcome(record.end, record.pass);
+        self.last.push_front(format!("{name}: {outcome}, {took}, ${:.2}", record.cost));
         self.last.truncate(LAST);
     }
 }
@@ -340,5 +337,23 @@ mod tests {
         assert_eq!(wrapped.split_whitespace().collect::<Vec<_>>().join(" "), line);
         let attempt = indented("kmeanspp_0,3.1 react+prompt=planning: passed, 1 min 20 s, $0.12", 46);
         assert!(attempt.starts_with("  kmeanspp_0,3.1") && attempt.lines().all(|line| line.len() <= 46), "{attempt}");
+    }
+
+    #[test]
+    fn an_attempt_that_is_tried_again_leaves_the_list_of_running_attempts_and_no_other_does() {
+        let display = ProgressDisplay::new(true);
+        let start = |agent: &str, attempt: u32| {
+            let (agent, sample) = (agent.to_owned(), "tiny_0".to_owned());
+            display.on(RunEvent::Started { agent, sample, attempt, so_far: Arc::default() });
+        };
+        let names = || display.lock().going().iter().map(|one| one.name.clone()).collect::<Vec<_>>();
+        for (agent, attempt) in [("gold", 0), ("noop", 0), ("noop", 1)] {
+            start(agent, attempt);
+        }
+        let (agent, sample, why) = ("noop".to_owned(), "tiny_0".to_owned(), "lost".to_owned());
+        display.on(RunEvent::Retried { agent, sample, attempt: 1, why });
+        assert_eq!(names(), ["tiny_0.0 gold", "tiny_0.0 noop"]);
+        start("noop", 1);
+        assert_eq!(names(), ["tiny_0.0 gold", "tiny_0.0 noop", "tiny_0.1 noop"]);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::shared::{SuiteOptions, print, print_json};
+use super::shared::{SuiteOptions, print_file, print_json};
 use crate::code::{Module, index_tree, tagged};
 use crate::error::{Error, Result};
 use crate::files::toml_string;
@@ -100,7 +100,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return print_json(&rows);
     }
     let text = rows.iter().map(written).collect::<Vec<_>>().join("\n");
-    print(&text)
+    print_file(text.as_bytes())
 }
 
 fn loaded(arguments: &Arguments) -> Result<LoadedPaper> {

@@ -43,6 +43,17 @@ pub fn html(reader: &mut RunReader, file: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Extensions of the files of a figure.
+const FIGURE_FILES: [&str; 4] = ["svg", "pdf", "png", "csv"];
+
+/// Removes a file, if there is one.
+fn remove_file(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", path, error)),
+        _ => Ok(()),
+    }
+}
+
 /// Writes the figures of the runs in `reader` to a folder: each figure as SVG, PDF and PNG, and its numbers as CSV.
 pub(super) fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()> {
     let gathered = reader.gather()?;
@@ -55,12 +66,14 @@ pub(super) fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()>
     std::fs::create_dir_all(folder).map_err(|error| Error::io("make", folder, error))?;
     let mut written = Vec::new();
     for figure in figures(&source) {
+        let path = |extension: &str| folder.join(format!("{}.{extension}", figure.id));
         let Some(chart) = &figure.chart else {
             talk!("not drawn: {}: {}", figure.title, clean(&figure.missing.unwrap_or_default()));
+            // Files of an earlier report would show other runs.
+            FIGURE_FILES.iter().try_for_each(|extension| remove_file(&path(extension)))?;
             continue;
         };
         let made = files(chart)?;
-        let path = |extension: &str| folder.join(format!("{}.{extension}", figure.id));
         write_durably(&path("svg"), made.svg.as_bytes())?;
         write_durably(&path("pdf"), &made.pdf)?;
         write_durably(&path("png"), &made.png)?;
@@ -101,7 +114,7 @@ fn remove_earlier(folder: &Path) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_ours = name.strip_suffix(".js").and_then(|stem| stem.strip_prefix(['s', 'p', 't']));
         if is_ours.is_some_and(|number| number.parse::<usize>().is_ok()) {
-            std::fs::remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
+            remove_file(&path)?;
         }
     }
     // This fails if the folder has other files. The folder then stays.

@@ -7,7 +7,7 @@ use super::environment::{ChannelOptions, EnvOptions};
 use super::exit::ProgramExit;
 use super::model::{ModelOptions, located, parse_time, verifier_spec};
 use super::plan;
-use super::sample::DrawOptions;
+use super::sample::{CHOICES, DrawOptions};
 use super::session::{SessionOutput, show, show_plan};
 use super::shards::ShardOptions;
 use super::shared::{FreshOptions, PlaceOptions, SuiteOptions, described};
@@ -57,7 +57,7 @@ pub struct Arguments {
     #[command(flatten)]
     draw: DrawOptions,
     /// Only these samples, such as `kmeanspp_0,3`.
-    #[arg(long = "sample", value_name = "ID", conflicts_with_all = ["named", "papers", "n", "fraction", "limit"], help_heading = "Samples")]
+    #[arg(long = "sample", value_name = "ID", conflicts_with_all = CHOICES, help_heading = "Samples")]
     samples: Vec<String>,
     /// Number of attempts at each sample.
     #[arg(short, long = "attempts", value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Samples")]
@@ -276,13 +276,13 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     let mut draw = arguments.draw.draw()?;
     draw.samples.clone_from(&arguments.samples);
     let papers = if arguments.samples.is_empty() {
-        family.items(&suite, &arguments.draw.papers.all())?
+        SuiteOptions::items(family.as_ref(), &suite, &arguments.draw.papers.all())?
     } else {
         let mut items = Vec::new();
         for id in &arguments.samples {
             items.push(family.sample(id)?.item().to_owned());
         }
-        family.items(&suite, &items)?
+        SuiteOptions::items(family.as_ref(), &suite, &items)?
     };
     if arguments.max_cost.is_some_and(|most| arguments.model.is_given() && most < arguments.cost) {
         return Err(Error::usage("`--max-cost` is less than what a single attempt may spend")

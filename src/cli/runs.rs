@@ -1,14 +1,15 @@
 //! `autoexperiment runs`: lists the stored runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::naming::stored_runs;
+use super::naming::{StoredRun, stored_runs};
 use super::shared::{print, print_json, table};
-use crate::error::Result;
+use crate::error::{Result, with_causes};
+use crate::report::{Status, clean};
+use crate::run::RunFile;
 use crate::run::reading::read_outcomes;
-use crate::run::scored;
 
 /// Maximum characters of the agents' names in the table.
 const WIDEST: usize = 24;
@@ -49,30 +50,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let all = stored_runs(&arguments.runs);
     let more = all.len().saturating_sub(arguments.limit as usize);
     let mut rows = Vec::new();
-    for (folder, run) in all.into_iter().take(arguments.limit as usize) {
+    let none = all.is_empty();
+    for StoredRun { folder, run, .. } in all.into_iter().take(arguments.limit as usize) {
         // A run that cannot be read does not hide the others.
-        let Ok(reading) = read_outcomes(&folder) else {
-            talk!("left out: `{}` cannot be read; `autoexperiment report` says why", folder.display());
-            continue;
-        };
-        let records: Vec<_> = scored(&reading.records).collect();
-        rows.push(RunRow {
-            run: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            created: run.created,
-            agents: run.configuration.agents.iter().map(ToString::to_string).collect(),
-            model: run.configuration.model.map(|model| model.spec),
-            planned: run.planned.iter().map(|planned| planned.attempts).sum(),
-            finished: records.len(),
-            passed: records.iter().filter(|record| record.pass).count(),
-            lost: reading.records.iter().filter(|record| record.is_infrastructure() && !record.is_stopped()).count(),
-            cost: reading.records.iter().map(|record| record.cost).sum(),
-            being_written: reading.store.is_being_written(),
-        });
+        match run.and_then(|run| row(&folder, run)) {
+            Ok(row) => rows.push(row),
+            Err(error) => talk!("left out: `{}` cannot be read: {}", folder.display(), clean(&with_causes(&error))),
+        }
     }
     if arguments.json {
         return print_json(&rows);
     }
-    if rows.is_empty() {
+    if none {
         talk!("there are no runs in `{}`", arguments.runs.display());
         return Ok(());
     }
@@ -99,6 +88,26 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         talk!("{more} older ones: `--limit` shows more");
     }
     Ok(())
+}
+
+/// Sums up a run.
+fn row(folder: &Path, run: RunFile) -> Result<RunRow> {
+    let reading = read_outcomes(folder)?;
+    let being_written = reading.store.is_being_written();
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let status = Status::compute(name, Some(&run), &reading.records, 0, being_written, crate::files::now());
+    Ok(RunRow {
+        run: status.run,
+        created: run.created,
+        agents: run.configuration.agents.iter().map(ToString::to_string).collect(),
+        model: run.configuration.model.map(|model| model.spec),
+        planned: status.planned.unwrap_or_default(),
+        finished: status.finished,
+        passed: status.passed,
+        lost: status.lost,
+        cost: status.recorded,
+        being_written,
+    })
 }
 
 /// Shortens a text that is too long for its column.

@@ -5,10 +5,15 @@ use std::sync::Arc;
 use super::lines::SampleLine;
 use super::shared::{PaperOptions, SuiteOptions, print};
 use crate::error::{Error, Result};
+use crate::report::safe_json;
 use crate::run::SampleDraw;
 use crate::run::family::{Families, SampleNames, ScoringBasis, beyond, nothing_drawn};
 use crate::sample::{MASKED, UnitChoice, parse_n};
 use crate::suite::PartialDate;
+
+/// Options of [`DrawOptions`] that choose among an item's samples or among items. They conflict with samples that are
+/// requested by name.
+pub(super) const CHOICES: [&str; 7] = ["named", "papers", "n", "fraction", "units", "after", "limit"];
 
 /// Which samples to draw.
 #[derive(clap::Args, Debug)]
@@ -84,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let suite = &arguments.suite.folder()?;
     let asked = arguments.draw.draw()?;
     let (mut drawn, mut items) = (Vec::new(), Vec::new());
-    for id in family.items(suite, &arguments.draw.papers.all())? {
+    for id in SuiteOptions::items(family.as_ref(), suite, &arguments.draw.papers.all())? {
         let item = family.load(suite, &id, ScoringBasis::default())?;
         items.push(Arc::clone(&item));
         let samples = item.draw(&asked, arguments.draw.seed)?;
@@ -100,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             };
             let line = serde_json::to_string(&line)
                 .map_err(|error| Error::internal("failed to write a sample").because(error))?;
-            print(&format!("{line}\n"))?;
+            print(&(safe_json(&line) + "\n"))?;
         }
     }
     if drawn.is_empty() {
@@ -110,4 +115,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         talk!("warning: {note}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+
+    use super::*;
+
+    #[test]
+    fn every_option_that_chooses_samples_conflicts_with_samples_requested_by_name() {
+        let command = DrawOptions::augment_args(clap::Command::new("draw"));
+        let options: Vec<&str> = command.get_arguments().map(|option| option.get_id().as_str()).collect();
+        // Samples requested by name have a family and are attempted with a seed, too.
+        let choices: Vec<&str> = options.into_iter().filter(|id| !["family", "seed"].contains(id)).collect();
+        assert_eq!(choices, CHOICES);
+    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::shared::print;
+use super::shared::{print, print_file};
 use crate::error::{Error, Result};
 use crate::files::write_durably;
 use crate::scrub::{Audit, MarkupFormat, ScrubOptions, ScrubRule, Scrubbed, scrub};
@@ -94,11 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         write_durably(&real, scrubbed.text.as_bytes())?;
     }
     let name = path.to_string_lossy();
-    print(&String::from_utf8_lossy(&unified_diff(
-        name.trim_start_matches('/'),
-        text.as_bytes(),
-        scrubbed.text.as_bytes(),
-    )))?;
+    print_file(&unified_diff(name.trim_start_matches('/'), text.as_bytes(), scrubbed.text.as_bytes()))?;
     summarise(&scrubbed);
     Ok(())
 }

@@ -1,18 +1,22 @@
 //! Options and helpers shared by several verbs.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::report::{clean, safe_json};
+use crate::run::family::{Families, Family};
 use crate::run::machine::{Machine, default_scratch};
 use crate::suite::{Suite, bundled, is_bundled};
 
 /// Location of the suite.
 #[derive(Default, clap::Args)]
 pub(super) struct SuiteOptions {
-    /// Folder of the suite, with `papers`, `repos` and `envs` [default: this folder, or the nearest parent that has
-    /// them; else the bundled suite].
+    /// Folder of the suite, with `papers`, `repos` and `envs` [default: this folder or the nearest parent, if it has
+    /// papers or tasks; else the bundled suite].
     #[arg(long, value_name = "DIR", env = "AUTOEXPERIMENT_SUITE")]
     suite: Option<PathBuf>,
 }
@@ -56,19 +60,47 @@ impl SuiteOptions {
         }
         let here = std::env::current_dir()
             .map_err(|error| Error::machine("the current folder cannot be found").because(error))?;
-        // A folder whose `papers` folder is empty counts as a suite that somebody has just begun.
-        let is_begun = |folder: &Path| folder.join("papers").read_dir().is_ok_and(|mut papers| papers.next().is_none());
-        let is_suite = |folder: &&Path| {
-            let holds = |parts: &[&str]| parts.iter().any(|part| folder.join(part).is_dir());
-            is_begun(folder) || holds(&["repos"]) && holds(&["papers", "tasks", "commands"])
-        };
-        Ok(here.ancestors().find(is_suite).map(Path::to_owned))
+        Ok(suite_around(&here))
     }
+
+    /// Returns the ids of a suite's items: the named ones, or all.
+    ///
+    /// # Errors
+    /// If a named item does not exist, or if there are no items. The error says which folder was taken for the suite.
+    pub(super) fn items(family: &dyn Family, suite: &Path, named: &[String]) -> Result<Vec<String>> {
+        let items = family.items(suite, named).map_err(|mut error| {
+            if !error.message.contains(&*suite.to_string_lossy()) {
+                let hint = error.hint.take().map_or_else(String::new, |hint| hint + "; ");
+                error.hint = Some(format!("{hint}the suite is {}", described(suite)));
+            }
+            error
+        })?;
+        if items.is_empty() {
+            let what = format!("there are no {}s in the suite {}", family.words().item, described(suite));
+            return Err(Error::suite(what).hint("name another suite with `--suite DIR`"));
+        }
+        Ok(items)
+    }
+}
+
+/// Returns the suite in this folder or in the nearest parent.
+fn suite_around(here: &Path) -> Option<PathBuf> {
+    // A folder whose `papers` folder is empty is a suite that somebody has just begun. In a parent, it means nothing.
+    if here.join("papers").read_dir().is_ok_and(|mut papers| papers.next().is_none()) {
+        return Some(here.to_owned());
+    }
+    // The names of the folders alone do not suffice: many people keep `papers` and `repos` that are no suite.
+    let families = Families::standard();
+    let is_suite = |folder: &&Path| {
+        let has_items = |family: &Arc<dyn Family>| family.items(folder, &[]).is_ok_and(|items| !items.is_empty());
+        folder.join("repos").is_dir() && families.all().any(has_items)
+    };
+    here.ancestors().find(is_suite).map(Path::to_owned)
 }
 
 /// Describes a suite for messages.
 pub fn described(suite: &Path) -> String {
-    let path = crate::report::clean(&suite.display().to_string());
+    let path = clean(&suite.display().to_string());
     if is_bundled(suite) { format!("bundled with autoexperiment, in `{path}`") } else { format!("`{path}`") }
 }
 
@@ -179,9 +211,35 @@ pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
         .block_on(future)
 }
 
-/// Writes data to stdout. A closed pipe, as in `| head`, is not an error.
+/// Escapes what could control a terminal or deceive a reader, as [`clean`] does, but keeps line breaks and tabs.
+pub(super) fn clean_lines(text: &str) -> Cow<'_, str> {
+    const KEPT: [char; 2] = ['\n', '\t'];
+    // Return most texts quickly: tables can have millions of rows.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    for part in text.split_inclusive(KEPT) {
+        let words = part.trim_end_matches(KEPT);
+        safe += &clean(words);
+        safe += &part[words.len()..];
+    }
+    Cow::Owned(safe)
+}
+
+/// Writes a text to stdout. The text may quote a manifest, a model or a run, so it is escaped by [`clean_lines`].
 pub fn print(text: &str) -> Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    print_bytes(clean_lines(text).as_bytes())
+}
+
+/// Writes a file's contents, or a diff of files, to stdout: unchanged for programs, escaped on a terminal.
+pub(super) fn print_file(bytes: &[u8]) -> Result<()> {
+    if std::io::stdout().is_terminal() { print(&String::from_utf8_lossy(bytes)) } else { print_bytes(bytes) }
+}
+
+/// Writes bytes to stdout as they are. A closed pipe, as in `| head`, is not an error.
+pub(super) fn print_bytes(bytes: &[u8]) -> Result<()> {
+    match std::io::stdout().lock().write_all(bytes) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::machine("failed to write to standard output").because(error))
         }
@@ -193,7 +251,7 @@ pub fn print(text: &str) -> Result<()> {
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::internal("failed to serialise output").because(error))?;
-    print(&(crate::report::safe_json(&text) + "\n"))
+    print(&(safe_json(&text) + "\n"))
 }
 
 /// Width of a table on a terminal of unknown width, in columns.
@@ -209,7 +267,7 @@ pub fn table(header: &[&str], numbers: &[usize], rows: impl IntoIterator<Item = 
         table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic).set_width(width);
     }
     for row in rows {
-        table.add_row(row.iter().map(|cell| crate::report::clean(cell)).collect::<Vec<_>>());
+        table.add_row(row.iter().map(|cell| clean(cell)).collect::<Vec<_>>());
     }
     for &column in numbers {
         if let Some(column) = table.column_mut(column) {
@@ -241,4 +299,64 @@ pub fn wrapped(line: &str, text: &str, indent: usize) -> String {
         line += word;
     }
     all + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_folder_that_holds_papers_or_tasks_is_the_suite_of_its_subfolders() {
+        let home = tempfile::tempdir().unwrap();
+        let here = home.path().join("project/code");
+        let make = |folder: &str| std::fs::create_dir_all(home.path().join(folder)).unwrap();
+        let write = |file: &str| std::fs::write(home.path().join(file), "").unwrap();
+        make("project/code");
+        make("papers");
+        assert_eq!(suite_around(&here), None, "an empty folder of a parent");
+        make("repos");
+        make("papers/mine");
+        write("papers/a.pdf");
+        assert_eq!(suite_around(&here), None, "papers to read, and repos");
+        write("papers/mine/paper.toml");
+        assert_eq!(suite_around(&here).as_deref(), Some(home.path()));
+        std::fs::remove_file(home.path().join("papers/mine/paper.toml")).unwrap();
+        make("tasks/ir.rankers");
+        write("tasks/ir.rankers/task.toml");
+        assert_eq!(suite_around(&here).as_deref(), Some(home.path()));
+        make("project/code/papers");
+        assert_eq!(suite_around(&here), Some(here), "a suite that was begun here");
+    }
+
+    #[test]
+    fn an_error_about_a_suites_items_says_which_folder_was_taken_for_the_suite() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().display().to_string();
+        std::fs::create_dir_all(home.path().join("papers")).unwrap();
+        std::fs::create_dir_all(home.path().join("tasks")).unwrap();
+        for (family, named) in [("masked", None), ("masked", Some("x")), ("notebook", None), ("notebook", Some("x"))] {
+            let families = Families::standard();
+            let named: Vec<String> = named.into_iter().map(str::to_owned).collect();
+            let error = SuiteOptions::items(families.get(family).unwrap().as_ref(), home.path(), &named).unwrap_err();
+            let hint = error.hint.as_deref().unwrap_or_default();
+            assert!(error.message.contains(&folder) || hint.contains(&folder), "{family} {named:?}: {error} {hint}");
+        }
+    }
+
+    #[test]
+    fn control_characters_are_escaped_on_every_line_and_line_breaks_and_tabs_are_kept() {
+        assert_eq!(clean_lines("a\tb\n\n"), "a\tb\n\n");
+        assert_eq!(clean_lines("\u{1b}]0;t\u{7}\ta\r\n\u{202e}é\n"), "\\u{1b}]0;t\\u{7}\ta\\r\n\\u{202e}é\n");
+    }
+
+    #[test]
+    fn no_other_file_of_the_command_line_writes_to_stdout_without_escaping() {
+        let files = walkdir::WalkDir::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/cli")).into_iter().flatten();
+        for file in files.filter(|file| file.file_type().is_file() && !file.path().ends_with("cli/shared.rs")) {
+            let code: String = std::fs::read_to_string(file.path()).unwrap().split_whitespace().collect();
+            for way in ["stdout().lock()", "println!(", "print!("] {
+                assert!(!code.contains(way), "{}: `{way}`", file.path().display());
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::naming::run_folder;
-use super::shared::print;
+use super::shared::{clean_lines, print, print_bytes};
 use crate::agent::Trajectory;
 use crate::error::{Error, Result};
 use crate::report::{Colour, clean, safe_json, trajectory_text, verdict_lines};
@@ -83,13 +83,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let counting = counting(&reading.records);
     let mut records = reading.records.iter().zip(counting);
     match records.find(|(record, counts)| *counts && is_it(record)) {
-        Some((record, _)) => text += &(verdict_lines(record).join("\n") + "\n"),
+        Some((record, _)) => text += &clean_lines(&(verdict_lines(record).join("\n") + "\n")),
         None => text += "no verdict is stored: the attempt is still running, or was cut off\n",
     }
     if let Some(line) = costs(&reading, first)? {
         text += &line;
     }
-    if terminal && !arguments.no_pager { page(&text) } else { print(&text) }
+    // The text is escaped already; its only escape sequences are our own colours.
+    if terminal && !arguments.no_pager { page(&text) } else { print_bytes(text.as_bytes()) }
 }
 
 /// Describes what all tries of an attempt cost, according to the ledger and according to the records of the tries;
@@ -123,7 +124,7 @@ fn page(text: &str) -> Result<()> {
         // Keep colours, and exit at once if the text fits on the screen.
         command.env("LESS", "FRX");
     }
-    let Ok(mut child) = command.spawn() else { return print(text) };
+    let Ok(mut child) = command.spawn() else { return print_bytes(text.as_bytes()) };
     if let Some(mut stdin) = child.stdin.take() {
         // Leaving the pager early is not an error.
         let _ = stdin.write_all(text.as_bytes());
@@ -131,6 +132,6 @@ fn page(text: &str) -> Result<()> {
     match child.wait() {
         // 127 is the shell's exit code for a missing command.
         Ok(status) if status.code() != Some(127) => Ok(()),
-        _ => print(text),
+        _ => print_bytes(text.as_bytes()),
     }
 }

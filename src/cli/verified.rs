@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::shared::table;
+use super::shared::{clean_lines, table};
 use crate::audit::mutation;
 use crate::audit::verify::PaperMeasurement;
 use crate::masked::gold::power;
@@ -72,8 +72,8 @@ pub fn console(loaded: &LoadedPaper, verified: &PaperMeasurement, survivors: boo
     let survived = all.clone().count();
     if survivors {
         for (mutation, survivor) in all {
-            let _ =
-                write!(text, "\nsurvivor {} of {}\n{}", clean(&survivor.id), clean(&mutation.at), diff(&survivor.diff));
+            let diff = clean_lines(&survivor.diff);
+            let _ = write!(text, "\nsurvivor {} of {}\n{diff}", clean(&survivor.id), clean(&mutation.at));
         }
     } else if survived > 0 {
         let _ = writeln!(text, "mutants that no experiment notices: {survived} (`--survivors` shows them)");
@@ -204,8 +204,4 @@ pub(super) fn evidence_score(evidence: &PaperEvidence) -> Option<f64> {
 
 fn named(loaded: &LoadedPaper, functions: &[usize]) -> Vec<String> {
     functions.iter().map(|&function| loaded.paper.units[function].at.clone()).collect()
-}
-
-fn diff(text: &str) -> String {
-    text.lines().map(|line| clean(line) + "\n").collect()
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::patch;
 use crate::audit::Bench;
 use crate::code::choose;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::masked::guard::Guard;
 use crate::masked::withheld;
 use crate::run::Store;
@@ -91,15 +91,18 @@ impl SolutionPool {
                 continue;
             }
             let name = format!("{}/{}.{}", record.agent, record.sample, record.attempt);
-            let functions = withheld(&record.sample)?.units;
-            if loaded.require(&functions).is_err() {
-                self.notes.push(format!("attempt `{name}` masks functions that the paper no longer has"));
-                continue;
-            }
-            let path = store.diff(&record.agent, &record.sample, record.attempt);
-            let diff = std::fs::read(&path)
-                .map_err(|error| Error::store("failed to read a diff").at(&path, None).because(error))?;
-            match files(bench, &guard, &functions, &String::from_utf8_lossy(&diff)) {
+            let functions = match withheld(&record.sample) {
+                Ok(withheld) if loaded.require(&withheld.units).is_ok() => withheld.units,
+                _ => {
+                    self.notes.push(format!("attempt `{name}` masks functions that the paper no longer has"));
+                    continue;
+                }
+            };
+            let diff = std::fs::read(store.diff(&record.agent, &record.sample, record.attempt));
+            let files = diff
+                .map_err(|error| format!("its diff cannot be read: {error}"))
+                .and_then(|diff| files(bench, &guard, &functions, &String::from_utf8_lossy(&diff)));
+            match files {
                 Ok(files) if !distinct.insert(&files) => copies += 1,
                 Ok(files) => {
                     stored.push(PooledSolution { name, group: selectors(bench, &functions), functions, files });

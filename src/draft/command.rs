@@ -44,15 +44,17 @@ struct Tables {
 }
 
 /// Pattern of a parameter with its values in a command: `{n=full:1000,curtailed:50}`, or `{n=50}` if the full and the
-/// curtailed protocol use the same value.
-static HOLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{([A-Za-z_][A-Za-z0-9_]*)=([^{}]*)\}").ok());
+/// curtailed protocol use the same value. Python's `{n=}`, `{n=:.2f}` and `{n=!r}`, in an f-string, are not parameters.
+static HOLE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\{([A-Za-z_][A-Za-z0-9_]*)=(\s*[^{}:!\s][^{}]*)\}").ok());
 
 const FORM: &str = "write it as `NAME=COMMAND`, such as `table=python -m pkg table --n {n=full:1000,curtailed:50}`";
 
 /// Parses `NAME=COMMAND`.
 ///
 /// # Errors
-/// Kind `Usage` if the name or the command is missing, or if a parameter has a full but no curtailed value.
+/// Kind `Usage` if the name or the command is missing, or if a parameter has a full but no curtailed value, or two
+/// different values.
 pub fn parse(text: &str) -> Result<RequestedExperiment> {
     let (id, command) = text
         .split_once('=')
@@ -81,8 +83,13 @@ pub fn parse(text: &str) -> Result<RequestedExperiment> {
             })?,
             None => (values.as_str(), values.as_str()),
         };
-        parameters.full.insert(name.as_str().to_owned(), value(full));
-        parameters.curtailed.insert(name.as_str().to_owned(), value(curtailed));
+        for (values, given) in [(&mut parameters.full, full), (&mut parameters.curtailed, curtailed)] {
+            let earlier = values.insert(name.as_str().to_owned(), value(given));
+            if earlier.is_some_and(|earlier| earlier != value(given)) {
+                return Err(Error::usage(format!("experiment `{id}`: parameter `{}` has two values", name.as_str()))
+                    .hint(format!("write its value once and `{{{}}}` elsewhere, or use two names", name.as_str())));
+            }
+        }
         plain.push_str(&command[rest..whole.start()]);
         let _ = write!(plain, "{{{}}}", name.as_str());
         rest = whole.end();
@@ -245,6 +252,23 @@ mod tests {
         let one = parse("a=run ${X=1} {k=full:10,25,50,curtailed:5,10} $(ls {a,b})").unwrap();
         assert_eq!(one.command, "run ${X=1} {k} $(ls {a,b})");
         assert_eq!(one.command_line(Protocol::Full).unwrap(), "run ${X=1} 10,25,50 $(ls {a,b})");
+    }
+
+    #[test]
+    fn expressions_in_pythons_f_strings_are_not_parameters() {
+        let command = r#"python -c "print(f'{loss=} {loss=:.2f} {name=!r} {loss= }')""#;
+        let one = parse(&format!("a={command}")).unwrap();
+        assert_eq!((one.command.as_str(), one.parameters), (command, Parameters::default()));
+    }
+
+    #[test]
+    fn a_parameter_that_is_written_twice_must_have_the_same_values() {
+        let one = parse("a=run --n {n=10} --m {n=10} --k {n}").unwrap();
+        assert_eq!(one.command_line(Protocol::Full).unwrap(), "run --n 10 --m 10 --k 10");
+        for twice in ["{n=10} {n=20}", "{n=full:10,curtailed:2} {n=full:10,curtailed:3}"] {
+            let error = parse(&format!("a=run {twice}")).unwrap_err();
+            assert_eq!(error.message, "experiment `a`: parameter `n` has two values");
+        }
     }
 
     #[test]

@@ -29,13 +29,17 @@ pub fn yml(id: &str, python: &str, requirements: &[String]) -> String {
 }
 
 /// Splits a list of requirements, such as `numpy==2.2.6,scipy>=1.10,<2`, at each comma before the name of a package. A
-/// comma before a version constraint such as `<2` is part of a requirement.
+/// comma before a version constraint such as `<2`, or in brackets or quotes, is part of a requirement.
 #[must_use]
 pub fn split(list: &str) -> Vec<String> {
+    let is_open = |text: &str| {
+        let count = |letter: char| text.matches(letter).count();
+        count('[') > count(']') || count('(') > count(')') || ['"', '\''].into_iter().any(|quote| count(quote) % 2 == 1)
+    };
     let mut found: Vec<String> = Vec::new();
     for part in list.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         match found.last_mut() {
-            Some(last) if !part.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
+            Some(last) if is_open(last) || !part.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
                 last.push(',');
                 last.push_str(part);
             }
@@ -80,6 +84,8 @@ mod tests {
             ["numpy==2.2.6", "scipy>=1.10,<2", "scikit-learn"]
         );
         assert!(split(" ").is_empty());
+        let grouped = ["requests[socks,use_chardet_on_py3]==2.32.3", "scipy; python_version in '3.11,3.12'", "six"];
+        assert_eq!(split(&grouped.join(",")), grouped);
     }
 
     #[test]

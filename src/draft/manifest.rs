@@ -21,9 +21,7 @@ pub struct CompiledCode {
 /// The data from which a manifest is made.
 #[derive(Debug, Clone, Copy)]
 pub struct ManifestInput<'a> {
-    /// The paper's title, if the text of the paper contains it.
-    pub title: Option<&'a str>,
-    /// Facts about the package, used where the paper's text gives none.
+    /// Facts about the paper, as far as its package or its text states them.
     pub facts: &'a PackageFacts,
     /// Name of the repo's folder under `repos/`.
     pub repo: &'a str,
@@ -65,7 +63,7 @@ impl ManifestInput<'_> {
     #[must_use]
     pub fn manifest(&self) -> String {
         let facts = self.facts;
-        let title = quoted(self.title.or(facts.title.as_deref()).unwrap_or(TODO));
+        let title = quoted(facts.title.as_deref().unwrap_or(TODO));
         let authors: Vec<String> = facts.authors.iter().map(|name| quoted(name)).collect();
         let authors = if authors.is_empty() { quoted(TODO) } else { authors.join(", ") };
         let year = facts.year.map_or_else(|| format!("0 # {TODO}"), |year| year.to_string());
@@ -205,7 +203,6 @@ mod tests {
             ..MaskingProposal::default()
         };
         let sheet = ManifestInput {
-            title: None,
             facts: &PackageFacts::default(),
             repo: "r",
             env: "e",

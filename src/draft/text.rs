@@ -17,8 +17,6 @@ use crate::suite::{Experiment, Gold, TODO, result_numbers};
 pub struct TextSource {
     /// The text.
     pub text: String,
-    /// The paper's title, if the text has one.
-    pub title: Option<String>,
     format: MarkupFormat,
 }
 
@@ -45,8 +43,7 @@ impl TextSource {
                 .hint("give Markdown, LaTeX or plain text in UTF-8; `pdftotext -layout` makes plain text of a PDF")
         })?;
         let format = MarkupFormat::detect(path, &text);
-        let title = if format == MarkupFormat::Latex { title(&expanded(&text)) } else { title(&text) };
-        Ok(Self { text, title, format })
+        Ok(Self { text, format })
     }
 
     /// Removes the results from the text: the numbers that [`scrub`] recognises as results by its rules, and all
@@ -73,9 +70,17 @@ impl TextSource {
     }
 }
 
+impl ScrubbedPaper {
+    /// Returns the paper's title, if the text has one. Like the rest of the text, the title is without results.
+    #[must_use]
+    pub fn title(&self) -> Option<String> {
+        title(&self.text)
+    }
+}
+
 /// Returns the title in a text: the first Markdown heading, or LaTeX's `\title`.
 #[must_use]
-pub fn title(text: &str) -> Option<String> {
+fn title(text: &str) -> Option<String> {
     static LATEX: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"\\title(?:\[[^\]]*\])?\{((?:[^{}]|\{[^{}]*\})+)\}").ok());
     let heading = text.lines().find_map(|line| line.strip_prefix("# "));
@@ -220,10 +225,22 @@ mod tests {
         let source = "\\newcommand{\\acc}{93.4\\xspace}\n\\def\\best{\\textbf{87.1}\\%}\n% \\newcommand{\\steps}{50.5}\n\
                       \\newcommand{\\steps}{200}\n\\begin{document}\n\\section{Results}\nWe reach an accuracy of \\acc{} and \
                       a recall of \\best.\n\\section{Method}\nTraining takes \\steps{} steps.\n\\end{document}\n";
-        let text =
-            TextSource { text: source.to_owned(), title: None, format: MarkupFormat::Latex }.without_results(&[]);
+        let text = TextSource { text: source.to_owned(), format: MarkupFormat::Latex }.without_results(&[]);
         assert!(!text.text.contains("93.4") && !text.text.contains("87.1"), "{}", text.text);
         assert!(text.text.contains("takes 200 steps"), "{}", text.text);
+    }
+
+    #[test]
+    fn results_are_removed_from_the_title_as_from_the_rest_of_the_text() {
+        let of = |text: &str, format| {
+            TextSource { text: text.to_owned(), format }.without_results(&[23457.143]).title().unwrap()
+        };
+        let markdown = of("# Squares sum to 23457.14 in our benchmark\n\nText.\n", MarkupFormat::Markdown);
+        let latex = "\\newcommand{\\total}{23457.14}\n\\title{Squares sum to \\total{} in our benchmark}\n\\begin{document}\n\
+                     \\maketitle\nText.\n\\end{document}\n";
+        for title in [markdown, of(latex, MarkupFormat::Latex)] {
+            assert!(title.starts_with("Squares sum to ") && !title.contains("23457"), "{title}");
+        }
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Item for PaperItem {
         let (places, nesting) = self.loaded.drawn(asked.units, is_young);
         let id = self.id();
         let mut samples = Vec::new();
-        for n in asked.counts(nesting.len()) {
+        for n in asked.counts_of(&nesting) {
             if n == 0 && !asked.is_young(self.loaded.paper.public_since()) {
                 continue;
             }

@@ -7,9 +7,11 @@ use comfy_table::{Cell, CellAlignment};
 use super::clean::clean;
 use super::curriculum::curriculum_console;
 use super::names::{end_name, short_name};
-use super::terminal::{TOO_FEW, decimal, dollars, percent, plain_table, tokens, too_few_legend, trimmed, wrap};
+use super::terminal::{
+    decimal, dollars, percent, percent_with_interval, plain_table, tokens, too_few_legend, trimmed, wrap,
+};
 use super::verifiers::verifiers_console;
-use super::{PassAt, Summary, SummaryRow};
+use super::{Summary, SummaryRow};
 use crate::stats::{FEWEST_SAMPLES, Intervals};
 
 /// Formats the summary as text that is readable without colour and ends with a line break.
@@ -62,7 +64,7 @@ fn rates(rows: &[SummaryRow], how: Intervals) -> String {
         heading.push("lost".to_owned());
         render(rows, &heading, key, |row| {
             let mut cells = vec![row.samples.to_string(), row.attempts.to_string(), row.passed.to_string()];
-            cells.extend(row.pass_at.iter().map(rate));
+            cells.extend(row.pass_at.iter().map(|at| percent_with_interval(at.rate, at.interval)));
             cells.extend(all(row).iter().map(|at| percent(at.rate)));
             cells.push(row.lost.to_string());
             cells
@@ -114,7 +116,7 @@ pub fn lines_console(summary: &Summary) -> String {
         vec![
             row.samples.to_string(),
             row.lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string()),
-            percent(row.pass_at.iter().find(|at| at.k == 1).and_then(|at| at.rate)),
+            percent(row.pass_at_1.rate),
             match (row.score_lines, row.score_lines_interval) {
                 (Some(rate), Some(it)) => {
                     format!("{:.1} [{:.1}, {:.1}]", 100.0 * rate, 100.0 * it.low, 100.0 * it.high)
@@ -233,15 +235,4 @@ fn key(row: &SummaryRow) -> (String, Option<String>, Option<usize>) {
 fn aligned(column: &str, text: &str) -> Cell {
     let alignment = if matches!(column, "agent" | "ends") { CellAlignment::Left } else { CellAlignment::Right };
     Cell::new(text).set_alignment(alignment)
-}
-
-/// Formats a rate in percent with its interval, as `60.0 [45.2, 73.1]`.
-fn rate(at: &PassAt) -> String {
-    match (at.rate, at.interval) {
-        (Some(rate), Some(interval)) => {
-            format!("{:.1} [{:.1}, {:.1}]", 100.0 * rate, 100.0 * interval.low, 100.0 * interval.high)
-        }
-        (Some(_), None) => format!("{} {TOO_FEW}", percent(at.rate)),
-        (None, _) => percent(None),
-    }
 }

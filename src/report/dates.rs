@@ -10,7 +10,7 @@ use super::clean::clean;
 use super::leaderboard::leaderboard;
 use super::names::short_name;
 use super::summary::{SummaryOptions, summarise};
-use super::terminal::{TOO_FEW, percent, plain_table, too_few_legend, trimmed, wrap};
+use super::terminal::{percent_with_interval, plain_table, too_few_legend, trimmed, wrap};
 use crate::run::Outcome;
 use crate::stats::{FEWEST_SAMPLES, Interval};
 use crate::suite::PartialDate;
@@ -109,14 +109,13 @@ pub fn by_date_console(rows: &[ByDate], options: &SummaryOptions, notes: &[Strin
     let mut table = plain_table();
     table.set_header(["agent", "cutoff", "public", "samples", "attempts", "pass@1"]);
     for row in rows {
-        let bounds = row.interval.map(|it| format!("[{}, {}]", percent(Some(it.low)), percent(Some(it.high))));
         table.add_row([
             short_name(&row.agent, row.model.as_deref()),
             row.cutoff.clone().unwrap_or_else(|| "unknown".to_owned()),
             row.public.name().to_owned(),
             row.samples.to_string(),
             row.attempts.to_string(),
-            format!("{} {}", percent(row.pass), bounds.as_deref().unwrap_or(TOO_FEW)),
+            percent_with_interval(row.pass, row.interval),
         ]);
     }
     let legend = format!(
@@ -127,7 +126,7 @@ pub fn by_date_console(rows: &[ByDate], options: &SummaryOptions, notes: &[Strin
         options.intervals.legend()
     );
     let mut below = vec![wrap(&legend, "")];
-    if rows.iter().any(|row| row.interval.is_none()) {
+    if rows.iter().any(|row| row.pass.is_some() && row.interval.is_none()) {
         below.push(wrap(&too_few_legend(FEWEST_SAMPLES, options.intervals), ""));
     }
     below.extend(notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  ")));

@@ -86,14 +86,16 @@ impl Labels {
         if self.is_empty() {
             return Ok(());
         }
-        let (mut known, mut seen) = (BTreeSet::new(), BTreeMap::<AgentAndModel, AgentAndModel>::new());
+        // Tables and comparisons tell contenders apart by the joined name of agent and model, so compare that name.
+        let (mut known, mut seen) = (BTreeSet::new(), BTreeMap::<String, AgentAndModel>::new());
         for Labelled { run, prefix, contenders } in runs {
             known.insert((*run).to_owned());
             for (agent, model) in contenders {
                 let was = (format!("{run}/{agent}"), model.clone());
                 known.extend([agent.clone(), was.0.clone()]);
                 known.extend(model.clone());
-                let now = (self.agent(run, prefix, agent), model.as_deref().map(|model| self.renamed(model)));
+                let model = model.as_deref().map(|model| self.renamed(model));
+                let now = super::full_name(&self.agent(run, prefix, agent), model.as_deref());
                 if let Some(other) = seen.get(&now).filter(|other| **other != was) {
                     return Err(same(other, &was, &now));
                 }
@@ -135,9 +137,9 @@ fn unknown(ways: &[(String, String)], known: &BTreeSet<String>) -> Error {
 }
 
 /// Error for two contenders with the same new name.
-fn same(one: &AgentAndModel, other: &AgentAndModel, now: &AgentAndModel) -> Error {
+fn same(one: &AgentAndModel, other: &AgentAndModel, now: &str) -> Error {
     let name = |(agent, model): &AgentAndModel| super::full_name(agent, model.as_deref());
-    Error::usage(format!("`--label` gives `{}` and `{}` the same name, `{}`", name(one), name(other), name(now)))
+    Error::usage(format!("`--label` gives `{}` and `{}` the same name, `{now}`", name(one), name(other)))
         .hint("give each its own name, because their attempts would otherwise count as one agent's")
 }
 
@@ -173,6 +175,19 @@ mod tests {
         assert_eq!(
             refused(&["x=y=z"], &["a"]),
             "`--label` renames `x` or `x=y`, but no run, agent or model has that name"
+        );
+    }
+
+    #[test]
+    fn a_label_may_not_make_the_joined_names_of_two_agents_and_models_equal() {
+        let pairs = [("a b", "c"), ("x", "b c")].map(|(agent, model)| (agent.to_owned(), Some(model.to_owned())));
+        let fit = |label: &str| {
+            labels(&[label]).fit(&[Labelled { run: "r", prefix: "", contenders: pairs.iter().cloned().collect() }])
+        };
+        fit("x=y").unwrap();
+        assert_eq!(
+            fit("x=a").unwrap_err().to_string(),
+            "`--label` gives `r/a b c` and `r/x b c` the same name, `a b c`"
         );
     }
 

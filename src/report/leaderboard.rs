@@ -6,7 +6,7 @@ use super::clean::clean;
 use super::compare::{ContenderComparison, contender_name};
 use super::names::short_name;
 use super::summary::{PassAt, Summary, SummaryRow};
-use super::terminal::{TOO_FEW, percent, plain_table, too_few_legend, trimmed, wrap};
+use super::terminal::{percent, percent_with_interval, plain_table, too_few_legend, trimmed, wrap};
 use crate::stats::{FEWEST_SAMPLES, Interval};
 
 /// The row of one agent and model.
@@ -79,7 +79,6 @@ pub fn leaderboard(summary: &Summary, pairs: &[ContenderComparison]) -> Vec<Lead
 fn place(row: &SummaryRow) -> LeaderboardRow {
     let last =
         |rates: &[PassAt]| rates.iter().copied().filter(|at| at.k > 1 && at.rate.is_some()).max_by_key(|at| at.k);
-    let single = row.pass_at.iter().find(|at| at.k == 1);
     let spent = row.cost_per_sample.map(|dollars| dollars * row.samples as f64).filter(|_| row.model.is_some());
     LeaderboardRow {
         rank: None,
@@ -88,8 +87,8 @@ fn place(row: &SummaryRow) -> LeaderboardRow {
         samples: row.samples,
         attempts: row.attempts,
         lost: row.lost,
-        pass: single.and_then(|at| at.rate),
-        interval: single.and_then(|at| at.interval),
+        pass: row.pass_at_1.rate,
+        interval: row.pass_at_1.interval,
         any: last(&row.pass_at),
         all: last(&row.pass_all),
         cost: spent.map(|dollars| dollars / row.attempts.max(1) as f64),
@@ -133,11 +132,10 @@ pub fn leaderboard_console(places: &[LeaderboardRow], summary: &Summary) -> Stri
     table.set_header(heading);
     for place in places {
         let dollars = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), money);
-        let bounds = place.interval.map(|it| format!("[{}, {}]", percent(Some(it.low)), percent(Some(it.high))));
         let mut cells = vec![
             place.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
             short_name(&place.agent, place.model.as_deref()),
-            format!("{} {}", percent(place.pass), bounds.as_deref().unwrap_or(TOO_FEW)),
+            percent_with_interval(place.pass, place.interval),
         ];
         cells.extend(any.map(|k| percent(rate_at(place.any, k))));
         cells.extend(all.map(|k| percent(rate_at(place.all, k))));
@@ -146,7 +144,7 @@ pub fn leaderboard_console(places: &[LeaderboardRow], summary: &Summary) -> Stri
         table.add_row(cells);
     }
     let mut below = vec![wrap(&legend(summary), "")];
-    if places.iter().any(|place| place.interval.is_none()) {
+    if places.iter().any(|place| place.pass.is_some() && place.interval.is_none()) {
         below.push(wrap(&too_few_legend(FEWEST_SAMPLES, summary.intervals()), ""));
     }
     below.extend(summary.notes.iter().map(|note| wrap(&format!("- {}", clean(note)), "  ")));
@@ -169,7 +167,7 @@ pub(super) fn legend(summary: &Summary) -> String {
 mod tests {
     use super::*;
     use crate::agent::End;
-    use crate::report::{SummaryOptions, compare, contenders, summarise};
+    use crate::report::{SummaryOptions, compare, contenders, lines_console, summarise};
     use crate::run::Outcome;
     use crate::sample::masked;
 
@@ -209,6 +207,24 @@ mod tests {
         assert_eq!(places[1].any.map(|at| at.k), Some(2));
         let text = leaderboard_console(&places, &summary);
         assert!(text.contains("pass@2") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn ranks_and_rates_do_not_depend_on_the_requested_k() {
+        let mut all = [records("good", Some("m"), 30, 0.5), records("bad", Some("m"), 10, 0.1)].concat();
+        let lost = |i| Outcome { end: End::SandboxLost, ..Outcome::blank("lost", &masked("x_0"), i) };
+        all.extend((0..2).map(lost));
+        let board = |ks: &[usize]| {
+            let summary = summarise(&all, &SummaryOptions { ks: ks.to_vec(), ..SummaryOptions::default() });
+            let places = leaderboard(&summary, &compare(&contenders(&all), true, false, summary.intervals()));
+            (leaderboard_console(&places, &summary), lines_console(&summary), places)
+        };
+        let (text, lines, places) = board(&[2]);
+        let (_, usual_lines, usual) = board(&[1, 2]);
+        assert_eq!((&places, lines), (&usual, usual_lines));
+        let shown: Vec<_> = places.iter().map(|it| (it.agent.as_str(), it.pass, it.is_front)).collect();
+        assert_eq!(shown, [("good", Some(0.75), true), ("bad", Some(0.25), true), ("lost", None, false)]);
+        assert!(places[0].interval.is_some() && !text.contains("too few"), "{text}");
     }
 
     #[test]

@@ -105,6 +105,9 @@ pub struct SummaryRow {
     pub passed: usize,
     /// pass@k for each requested k.
     pub pass_at: Vec<PassAt>,
+    /// pass@1, whichever k are requested.
+    #[serde(skip)]
+    pub pass_at_1: PassAt,
     /// pass^k, the probability that all of k attempts pass, for each k above 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_all: Vec<PassAt>,
@@ -299,6 +302,7 @@ fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions
     let samples: Vec<SampleCounts<'_>> = samples.into_iter().map(|(_, tally)| tally).collect();
 
     let (pass_at, pass_all) = pass_rates(&samples, options);
+    let pass_at_1 = pass_at.iter().find(|at| at.k == 1).copied();
     let score = MeasuredMean::over(&samples, options.intervals, |tally| Some((tally.score, tally.graded)));
     let measures = measures(&samples, options.intervals);
     let mean = |value: fn(&Outcome) -> f64| average(scored.iter().map(|record| value(record)));
@@ -317,6 +321,7 @@ fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions
         attempts: scored.len(),
         passed: scored.iter().filter(|record| record.pass).count(),
         pass_at,
+        pass_at_1: pass_at_1.unwrap_or_else(|| pass_rate(&samples, 1, pass_at_k, options.intervals)),
         pass_all,
         reported: average(samples.iter().map(|tally| tally.reported as f64 / tally.attempts as f64))
             .filter(|_| is_reported),

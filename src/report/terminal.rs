@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 
-use crate::stats::{FEWEST_PAPERS, Intervals};
+use crate::stats::{FEWEST_PAPERS, Interval, Intervals};
 
 /// Shown in place of an interval if there are too few samples or papers for one.
 pub(super) const TOO_FEW: &str = "[too few]";
@@ -46,6 +46,15 @@ pub(super) fn trimmed(mut table: Table, names: &[usize]) -> String {
 
 pub(super) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1}", 100.0 * rate))
+}
+
+/// Formats a rate in percent with its interval, as `60.0 [45.2, 73.1]`.
+pub(super) fn percent_with_interval(rate: Option<f64>, interval: Option<Interval>) -> String {
+    match interval {
+        _ if rate.is_none() => percent(None),
+        Some(it) => format!("{} [{}, {}]", percent(rate), percent(Some(it.low)), percent(Some(it.high))),
+        None => format!("{} {TOO_FEW}", percent(rate)),
+    }
 }
 
 pub(super) fn decimal(value: Option<f64>) -> String {

@@ -11,7 +11,7 @@ use super::{Serving, VerifierSpec};
 use crate::agent::{AgentSpec, Limits};
 use crate::error::{Error, Result};
 use crate::model::{self, Description, Model, Sampling};
-use crate::sample::UnitChoice;
+use crate::sample::{Nesting, UnitChoice, Units};
 use crate::sandbox::{Gpus, SandboxKind, SandboxLimits};
 use crate::score::Rule;
 use crate::suite::{PartialDate, Protocol};
@@ -219,16 +219,23 @@ impl SampleDraw {
         self.after.is_none_or(|after| since.is_some_and(|since| since.first() > after.last()))
     }
 
-    /// Returns the numbers of masked functions for a paper of `functions` functions: the given numbers up to
-    /// `functions`, and the given shares of `functions`, rounded, but at least 1 for a share above 0. Ascending,
-    /// without duplicates.
+    /// Same as [`counts_of`](Self::counts_of) for a paper of `functions` functions without nesting.
     #[must_use]
     pub fn counts(&self, functions: usize) -> Vec<usize> {
+        self.counts_of(&Nesting::flat(functions))
+    }
+
+    /// Returns the numbers of masked functions for a paper with these functions: the given numbers up to the number of
+    /// functions, and the given shares of that number, rounded, but at least 1 for a share above 0 and at most as many
+    /// as a sample can mask together. Ascending, without duplicates.
+    #[must_use]
+    pub fn counts_of(&self, functions: &dyn Units) -> Vec<usize> {
+        let (all, most) = (functions.len(), functions.most());
         let shares = self.fractions.iter().map(|&share| {
-            let n = (share * functions as f64).round() as usize;
-            if share > 0.0 { n.max(1) } else { 0 }
+            let n = (share * all as f64).round() as usize;
+            if share > 0.0 { n.clamp(1, most.max(1)) } else { 0 }
         });
-        let mut counts: Vec<usize> = self.n.iter().copied().chain(shares).filter(|&n| n <= functions).collect();
+        let mut counts: Vec<usize> = self.n.iter().copied().chain(shares).filter(|&n| n <= all).collect();
         counts.sort_unstable();
         counts.dedup();
         counts
@@ -251,6 +258,10 @@ mod tests {
             samples: Vec::new(),
         };
         assert_eq!(draw.counts(17), [0, 1, 2, 9, 17]);
+        assert_eq!(draw.counts(0), [0]);
+        // Four functions, each with three others inside: a sample masks at most twelve together.
+        let nested = Nesting::new((0..16).map(|function| (function % 4 > 0).then_some(function / 4 * 4)).collect());
+        assert_eq!(draw.counts_of(&nested), [0, 1, 2, 8, 12]);
     }
 
     #[test]

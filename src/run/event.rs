@@ -37,8 +37,12 @@ pub enum RunEvent {
     },
     /// An attempt was lost to infrastructure and is tried again.
     Retried {
+        /// The agent's name.
+        agent: String,
         /// The sample's id.
         sample: String,
+        /// Number of the attempt.
+        attempt: u32,
         /// Why the attempt was lost.
         why: String,
     },

@@ -520,7 +520,8 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
             // If the agent had finished and only verification was lost, don't pay for the agent's work again in this
             // session.
             if tried < self.terms.tries && !record.verification_lost && self.failure.is_none() {
-                self.observer.on(RunEvent::Retried { sample: record.sample, why });
+                let AttemptRecord { agent, sample, attempt, .. } = record;
+                self.observer.on(RunEvent::Retried { agent, sample, attempt, why });
                 self.again.push_back(job);
                 return;
             }

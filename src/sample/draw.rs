@@ -5,6 +5,9 @@
 //! order. So a draw with a smaller limit is the beginning of a draw with a larger limit, and a paper's samples depend
 //! on no other paper. The shuffle is sparse: only swapped positions are stored, so a draw costs the same out of 10^12
 //! combinations as out of 10.
+//!
+//! Combinations that samples may not withhold together, such as a function and another one inside it, are skipped. If
+//! only a few of very many combinations are allowed, the allowed ones alone are shuffled instead.
 
 use std::collections::HashMap;
 
@@ -18,29 +21,61 @@ use crate::error::{Error, Result};
 /// returns all of them.
 ///
 /// # Errors
-/// Kind `Usage` if the number of combinations exceeds u128.
+/// Kind `Usage` if the number of allowed combinations exceeds u128.
 pub fn draw(paper: &str, functions: &dyn Units, n: usize, limit: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
     let too_many =
         || Error::usage(format!("paper `{paper}` has more combinations of {n} functions than can be counted"));
-    let total = count(functions.len(), n).ok_or_else(too_many)?;
-    // Cap at the number of allowed sets, so that the loop below ends after the last one.
-    let wanted = functions.count(n).ok_or_else(too_many)?.min(limit as u128) as usize;
-    let mut samples = Vec::with_capacity(wanted);
-    let mut swapped: HashMap<u128, u128> = HashMap::new();
-    let mut place: u128 = 0;
-    while samples.len() < wanted && place < total {
-        let other = place + below(total - place, seed, paper, n, place);
-        let taken = swapped.get(&other).copied().unwrap_or(other);
-        let here = swapped.get(&place).copied().unwrap_or(place);
-        swapped.insert(other, here);
-        place += 1;
-        if let Some(chosen) = unrank(functions.len(), n, taken)
-            && functions.allows(&chosen)
-        {
-            samples.push(chosen);
-        }
+    let allowed = functions.count(n).ok_or_else(too_many)?;
+    // Cap at the number of allowed sets, so that the draw ends after the last one.
+    let wanted = allowed.min(limit as u128) as usize;
+    let shuffled = |total| Shuffled { total, seed, paper, n, place: 0, swapped: HashMap::new() };
+    if let Some(total) = count(functions.len(), n).filter(|&total| !is_rare(allowed, total)) {
+        let chosen = shuffled(total).filter_map(|rank| unrank(functions.len(), n, rank));
+        return Ok(chosen.filter(|chosen| functions.allows(chosen)).take(wanted).collect());
     }
-    Ok(samples)
+    let ranks: Vec<u128> = shuffled(allowed).take(wanted).collect();
+    Ok(functions.ranked(n, &ranks))
+}
+
+/// Up to this number of combinations, all of them are shuffled, however few are allowed.
+const ALWAYS_SHUFFLED: u128 = 1 << 20;
+
+/// More combinations are all shuffled only if there are at most this many for each allowed one.
+const MOST_PER_ALLOWED: u128 = 1000;
+
+/// Whether so few of all combinations are allowed that skipping the others would take too much time and memory. The
+/// answer never changes for the same numbers, because it decides which samples a published seed gives.
+const fn is_rare(allowed: u128, total: u128) -> bool {
+    total > ALWAYS_SHUFFLED && total / MOST_PER_ALLOWED > allowed
+}
+
+/// The numbers below `total` in an order that the seed, the paper and n decide.
+struct Shuffled<'a> {
+    total: u128,
+    seed: u64,
+    paper: &'a str,
+    n: usize,
+    /// Number of the next position, from 0.
+    place: u128,
+    /// The positions that do not hold their own number, with the number that they hold.
+    swapped: HashMap<u128, u128>,
+}
+
+impl Iterator for Shuffled<'_> {
+    type Item = u128;
+
+    fn next(&mut self) -> Option<u128> {
+        let place = self.place;
+        if place == self.total {
+            return None;
+        }
+        let other = place + below(self.total - place, self.seed, self.paper, self.n, place);
+        let taken = self.swapped.get(&other).copied().unwrap_or(other);
+        let here = self.swapped.get(&place).copied().unwrap_or(place);
+        self.swapped.insert(other, here);
+        self.place += 1;
+        Some(taken)
+    }
 }
 
 /// Returns a uniformly distributed number below `bound`, computed from a hash of the other arguments. A generator of
@@ -117,6 +152,47 @@ mod tests {
         let samples = draw("p", &functions, 2, 100, 0).unwrap();
         assert_eq!(samples.len() as u128, functions.count(2).unwrap());
         assert!(samples.iter().all(|sample| functions.allows(sample)));
+    }
+
+    #[test]
+    fn skipping_sets_with_nested_functions_keeps_the_order_of_the_others() {
+        let nested = Nesting::new((0..16_usize).map(|function| (function % 2 == 1).then(|| function - 1)).collect());
+        for n in [2, 8] {
+            let mut all = draw("p", &Nesting::flat(16), n, 20_000, 5).unwrap();
+            all.retain(|sample| nested.allows(sample));
+            all.truncate(100);
+            assert_eq!(draw("p", &nested, n, 100, 5).unwrap(), all);
+        }
+    }
+
+    #[test]
+    fn samples_are_drawn_at_once_even_if_nearly_all_sets_hold_nested_functions() {
+        // 24 functions, each with another one inside.
+        let pairs = Nesting::new((0..48_usize).map(|function| function.checked_sub(24)).collect());
+        let samples = draw("p", &pairs, 24, 300, 1).unwrap();
+        assert_eq!(samples.iter().collect::<BTreeSet<_>>().len(), 300);
+        assert!(samples.iter().all(|sample| sample.len() == 24 && pairs.allows(sample)));
+        assert_eq!(samples[..50], draw("p", &pairs, 24, 50, 1).unwrap());
+        assert_ne!(samples[..50], draw("p", &pairs, 24, 50, 2).unwrap());
+        // A set of the largest n has either function of a pair equally often.
+        let outer = samples.iter().flatten().filter(|&&function| function < 24).count();
+        assert!((3300..3900).contains(&outer), "{outer} of 7200");
+        // 39 functions beside a chain of functions inside each other, of which a set can hold one. Of 200 functions
+        // there are more combinations than can be counted.
+        let chain = |functions: usize| {
+            Nesting::new((0..functions).map(|function| function.checked_sub(40).map(|_| function - 1)).collect())
+        };
+        for functions in [60, 200] {
+            let samples = draw("p", &chain(functions), 40, 1000, 0).unwrap();
+            assert_eq!(samples.iter().collect::<BTreeSet<_>>().len(), functions - 39);
+            assert!(draw("p", &chain(functions), 41, 1000, 0).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn only_the_numbers_of_sets_decide_whether_the_allowed_ones_are_shuffled_alone() {
+        assert!(!is_rare(1, ALWAYS_SHUFFLED) && is_rare(1, ALWAYS_SHUFFLED + 1));
+        assert!(!is_rare(10_000, 10_000_999) && is_rare(10_000, 10_001_000));
     }
 
     #[test]

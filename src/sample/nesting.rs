@@ -1,5 +1,7 @@
 //! Nesting of functions: a sample never contains both a function and another function nested in it.
 
+use super::combination::unrank;
+
 /// The nesting of a paper's maskable functions, a forest.
 #[derive(Debug, Clone)]
 pub struct Nesting {
@@ -79,47 +81,126 @@ impl Nesting {
 
     /// Returns the exact number of sets of `n` functions that [`Self::allows`] accepts, or `None` if the number exceeds
     /// u128. Only sets of functions for whose index `may` is true are counted.
-    ///
-    /// The number is the coefficient of x^n in the product of the polynomials T(f) of all outermost functions f. T(f)
-    /// is x plus the product of the T(g) of all functions g directly inside f, because a set contains either f itself
-    /// or any allowed set of functions inside f. If f may not be chosen, T(f) has no term x.
     #[must_use]
     pub fn count_of(&self, n: usize, may: impl Fn(usize) -> bool) -> Option<u128> {
-        if self.parents.iter().all(Option::is_none) {
+        if self.is_flat() {
             return super::count((0..self.len()).filter(|&function| may(function)).count(), n);
         }
-        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.len()];
-        let mut outermost = Vec::new();
-        for (function, parent) in self.parents.iter().enumerate() {
+        if n > self.most() {
+            return Some(0);
+        }
+        Some(SetCounts::new(self, n, may)?.counts[0][n])
+    }
+
+    /// Largest number of functions of which none is nested in another: the number of functions that contain no other.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        let mut is_outer = vec![false; self.len()];
+        for &outer in self.parents.iter().flatten() {
+            is_outer[outer] = true;
+        }
+        is_outer.into_iter().filter(|is_outer| !is_outer).count()
+    }
+
+    /// Returns the sets of `n` functions that [`Self::allows`] accepts, by their ranks, which go from 0 to
+    /// `count(n) - 1`. Leaves out ranks that are too large.
+    #[must_use]
+    pub fn ranked(&self, n: usize, ranks: &[u128]) -> Vec<Vec<usize>> {
+        if self.is_flat() {
+            return ranks.iter().filter_map(|&rank| unrank(self.len(), n, rank)).collect();
+        }
+        if n > self.most() {
+            return Vec::new();
+        }
+        let counts = SetCounts::new(self, n, |_| true);
+        counts.map(|counts| ranks.iter().filter_map(|&rank| counts.set(n, rank)).collect()).unwrap_or_default()
+    }
+
+    /// Whether no function is nested in another.
+    fn is_flat(&self) -> bool {
+        self.parents.iter().all(Option::is_none)
+    }
+
+    /// Returns all functions in an order in which those inside a function directly follow this function. Also returns,
+    /// for each function, the number of functions in it, itself included.
+    fn outer_first(&self) -> (Vec<usize>, Vec<usize>) {
+        let mut inside: Vec<Vec<usize>> = vec![Vec::new(); self.len()];
+        let mut next = Vec::new();
+        for (function, parent) in self.parents.iter().enumerate().rev() {
             match parent {
-                Some(outer) => children[*outer].push(function),
-                None => outermost.push(function),
+                Some(outer) => inside[*outer].push(function),
+                None => next.push(function),
             }
         }
-        let total = product(&outermost, &children, n, &may)?;
-        Some(total.get(n).copied().unwrap_or(0))
+        let mut order = Vec::with_capacity(self.len());
+        while let Some(function) = next.pop() {
+            order.push(function);
+            next.append(&mut inside[function]);
+        }
+        let mut sizes = vec![1; self.len()];
+        for &function in order.iter().rev() {
+            if let Some(outer) = self.parents[function] {
+                let size = sizes[function];
+                sizes[outer] += size;
+            }
+        }
+        (order, sizes)
     }
 }
 
-/// Product of the generating polynomials of these functions (see [`Nesting::count_of`]), up to x^n; `None` if a
-/// coefficient exceeds u128.
-fn product(functions: &[usize], children: &[Vec<usize>], n: usize, may: &impl Fn(usize) -> bool) -> Option<Vec<u128>> {
-    let mut all = vec![1_u128];
-    for &function in functions {
-        let mut tree = product(&children[function], children, n, may)?;
-        if tree.len() < 2 {
-            tree.resize(2, 0);
+/// Numbers of sets of functions in which no function is nested in another.
+///
+/// The functions are sorted so that each one is directly followed by all functions inside it. Then a set of the functions
+/// from some place on either lacks the first of them, or contains it and lacks all functions inside it.
+struct SetCounts {
+    /// The function at each place.
+    order: Vec<usize>,
+    /// For each place, the first place after the functions inside the function there.
+    after: Vec<usize>,
+    /// For each place, and for the end, the numbers of sets of 0, 1, 2 and so on of the functions from there on.
+    counts: Vec<Vec<u128>>,
+}
+
+impl SetCounts {
+    /// Counts the sets of up to `n` functions for whose index `may` is true; `None` if a number exceeds u128.
+    fn new(nesting: &Nesting, n: usize, may: impl Fn(usize) -> bool) -> Option<Self> {
+        let (order, sizes) = nesting.outer_first();
+        let after: Vec<usize> = order.iter().enumerate().map(|(place, &function)| place + sizes[function]).collect();
+        let mut counts = vec![vec![0_u128; n + 1]; order.len() + 1];
+        counts[order.len()][0] = 1;
+        for (place, &function) in order.iter().enumerate().rev() {
+            let mut sets = counts[place + 1].clone();
+            if may(function) {
+                for (sum, with) in sets[1..].iter_mut().zip(&counts[after[place]]) {
+                    *sum = sum.checked_add(*with)?;
+                }
+            }
+            counts[place] = sets;
         }
-        tree[1] = tree[1].checked_add(u128::from(may(function)))?;
-        let mut next = vec![0_u128; (all.len() + tree.len() - 1).min(n + 1)];
-        for (i, a) in all.iter().enumerate() {
-            for (j, b) in tree.iter().enumerate().take_while(|(j, _)| i + j <= n) {
-                next[i + j] = next[i + j].checked_add(a.checked_mul(*b)?)?;
+        Some(Self { order, after, counts })
+    }
+
+    /// Returns the set of `n` functions with this rank, in ascending order; `None` if the rank is too large.
+    fn set(&self, n: usize, mut rank: u128) -> Option<Vec<usize>> {
+        if rank >= self.counts[0][n] {
+            return None;
+        }
+        let mut set = Vec::with_capacity(n);
+        let mut place = 0;
+        while set.len() < n {
+            // The sets without the function at this place come before those with it.
+            let without = self.counts[place + 1][n - set.len()];
+            if rank < without {
+                place += 1;
+            } else {
+                rank -= without;
+                set.push(self.order[place]);
+                place = self.after[place];
             }
         }
-        all = next;
+        set.sort_unstable();
+        Some(set)
     }
-    Some(all)
 }
 
 #[cfg(test)]
@@ -144,6 +225,27 @@ mod tests {
                 let allowed = |set: &Vec<usize>| nesting.allows(set) && set.iter().all(|&function| may(function));
                 let listed = (0..nesting.len()).combinations(n).filter(allowed).count();
                 assert_eq!(nesting.count_of(n, may), Some(listed as u128), "n = {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_set_without_nested_functions_has_one_rank() {
+        for parents in [
+            vec![None, Some(0), Some(1), None, Some(3), Some(3), None],
+            vec![None, Some(0), Some(0), Some(0)],
+            vec![Some(1), None, Some(0)],
+            vec![None; 6],
+            vec![],
+        ] {
+            let nesting = Nesting::new(parents);
+            for n in 0..=nesting.len() + 1 {
+                let listed: Vec<_> = (0..nesting.len()).combinations(n).filter(|set| nesting.allows(set)).collect();
+                let count = nesting.count(n).unwrap();
+                let mut ranked = nesting.ranked(n, &(0..count + 2).collect::<Vec<_>>());
+                ranked.sort();
+                assert_eq!(ranked, listed, "n = {n}");
+                assert_eq!(n <= nesting.most(), count > 0, "n = {n}");
             }
         }
     }

@@ -39,6 +39,11 @@ pub trait Units {
     fn allows(&self, chosen: &[usize]) -> bool;
     /// Exact number of sets of `n` units that samples may withhold; `None` if the number is too large for `u128`.
     fn count(&self, n: usize) -> Option<u128>;
+    /// Largest number of units that a sample may withhold.
+    fn most(&self) -> usize;
+    /// Returns the sets of `n` units that samples may withhold, by their ranks, which go from 0 to `count(n) - 1`. The
+    /// rank of a set never changes. Leaves out ranks that are too large.
+    fn ranked(&self, n: usize, ranks: &[u128]) -> Vec<Vec<usize>>;
 }
 
 impl Units for Nesting {
@@ -52,5 +57,13 @@ impl Units for Nesting {
 
     fn count(&self, n: usize) -> Option<u128> {
         Self::count(self, n)
+    }
+
+    fn most(&self) -> usize {
+        Self::most(self)
+    }
+
+    fn ranked(&self, n: usize, ranks: &[u128]) -> Vec<Vec<usize>> {
+        Self::ranked(self, n, ranks)
     }
 }

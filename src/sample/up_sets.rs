@@ -35,6 +35,11 @@ impl UpSets {
     fn is_up(&self, set: u32) -> bool {
         self.needs.iter().enumerate().all(|(step, needs)| set >> step & 1 == 1 || needs & set == 0)
     }
+
+    /// All allowed sets of `n` steps.
+    fn sets(&self, n: usize) -> impl Iterator<Item = u32> {
+        (0..1_u32 << self.needs.len()).filter(move |set| set.count_ones() as usize == n && self.is_up(*set))
+    }
 }
 
 impl Units for UpSets {
@@ -47,13 +52,24 @@ impl Units for UpSets {
     }
 
     fn count(&self, n: usize) -> Option<u128> {
-        let sets = (0..1_u32 << self.len()).filter(|set| set.count_ones() as usize == n && self.is_up(*set));
-        Some(sets.count() as u128)
+        Some(self.sets(n).count() as u128)
+    }
+
+    fn most(&self) -> usize {
+        self.len()
+    }
+
+    fn ranked(&self, n: usize, ranks: &[u128]) -> Vec<Vec<usize>> {
+        let sets: Vec<u32> = self.sets(n).collect();
+        let ranked = ranks.iter().filter_map(|&rank| sets.get(usize::try_from(rank).ok()?).copied());
+        ranked.map(|set| (0..self.len()).filter(|step| set >> step & 1 == 1).collect()).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use itertools::Itertools;
+
     use super::*;
     use crate::sample::draw;
 
@@ -69,6 +85,9 @@ mod tests {
             let drawn = draw("x", &steps, n, 100, 3).unwrap();
             assert_eq!(drawn.len() as u128, *count);
             assert!(drawn.iter().all(|set| steps.allows(set)));
+            let mut ranked = steps.ranked(n, &(0..=*count).collect::<Vec<_>>());
+            ranked.sort();
+            assert_eq!(ranked, drawn.into_iter().sorted().collect::<Vec<_>>());
         }
         assert_eq!(UpSets::new(&[vec![], vec![0], vec![1]]).count(2), Some(1), "of a chain there is one");
     }

@@ -40,7 +40,7 @@ pub(super) fn judge(
             let says = columns.get(column).copied().unwrap_or(ContentHint::Nothing);
             let rule = if place < table.header {
                 Some(ScrubRule::TableHeader)
-            } else if column == 0 && index == 0 {
+            } else if column == 0 && index == 0 && !(row.len() == 1 && is_prose(&reader.tokens(&cell.range))) {
                 Some(ScrubRule::TableLabel)
             } else if says == ContentHint::Setting || (label == ContentHint::Setting && says != ContentHint::Result) {
                 Some(ScrubRule::TableSetting)
@@ -74,7 +74,8 @@ impl TableReader<'_> {
     /// Decides which numbers between two cells are kept: all, or those that are no results if the text is prose, such as
     /// the caption in an HTML table.
     fn between(&self, range: Range<usize>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
-        if is_prose(&self.tokens(&range)) {
+        // In columns of fixed width, such a text would be cut at the borders of the columns.
+        if !self.table.fixed_width && is_prose(&self.tokens(&range)) {
             sentences::judge(self.text, range, self.format, section, false, judged);
         } else {
             judged.extend(keep_all(self.text, range, ScrubRule::Layout));

@@ -21,8 +21,11 @@ pub struct RunPlan {
     pub asking: usize,
     /// Maximum dollars of one attempt that uses a model.
     pub cost: f64,
-    /// Maximum dollars of all attempts together, at most the run's cost limit.
+    /// Maximum dollars of all attempts together if none is made again, at most the run's cost limit.
     pub worst: f64,
+    /// Same as `worst`, if every attempt is lost to infrastructure and made again, as often as the run allows. Each try
+    /// has the full budget.
+    pub worst_retried: f64,
     /// Whether verifiers use a model too, at additional cost.
     pub verifiers_ask: bool,
     /// Seconds needed to check that the original code reproduces gold, if experiments run one after another; `None` if
@@ -60,6 +63,7 @@ impl Run {
         });
         let cost = if is_free { 0.0 } else { configuration.limits.cost };
         let all = asking as f64 * cost;
+        let limited = |dollars: f64| configuration.max_cost.map_or(dollars, |most| dollars.min(most));
         let seconds = |sample: &Sample| items.iter().find(|item| item.id() == sample.item())?.seconds(Some(sample));
         let checks: Option<f64> = samples.iter().map(seconds).sum();
         let notes: Vec<String> = self.beyond().into_iter().collect();
@@ -70,7 +74,8 @@ impl Run {
             jobs: configuration.jobs,
             asking,
             cost,
-            worst: configuration.max_cost.map_or(all, |most| all.min(most)),
+            worst: limited(all),
+            worst_retried: limited(all * f64::from(configuration.tries)),
             verifiers_ask: configuration.verifiers.iter().any(asks),
             baseline: items.iter().map(|item| item.seconds(None)).sum(),
             checks: checks.map(|sum| sum / samples.len().max(1) as f64),

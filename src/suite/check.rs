@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::problem::Problem;
 use super::unfinished::unfinished;
-use super::{GoldValues, LoadedPaper, Protocol, copies};
+use super::{GoldValues, LoadedPaper, Protocol, copies, sections};
 use crate::error::Error;
 use crate::files::readable_text;
 use crate::tolerance::FEWEST_REPEATS;
@@ -97,12 +97,7 @@ fn functions(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
 /// Checks that the manifest names passages of the paper for each function or region to mask, and that each passage is a
 /// heading of the paper's text.
 fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
-    let headings: BTreeSet<&str> = loaded
-        .text
-        .lines()
-        .filter(|line| line.starts_with('#'))
-        .map(|line| line.trim_start_matches('#').trim())
-        .collect();
+    let headings: BTreeSet<&str> = sections(&loaded.text).into_iter().map(|section| section.heading).collect();
     for unit in &loaded.paper.units {
         let kind = unit.kind();
         if unit.passages.is_empty() {
@@ -113,7 +108,7 @@ fn passages(loaded: &LoadedPaper, problems: &mut Vec<Problem>) {
             ));
         }
         for passage in &unit.passages {
-            if !headings.contains(passage.as_str()) {
+            if passage.is_empty() || !headings.contains(passage.as_str()) {
                 problems.push(Problem::error(
                     Error::suite(format!("{kind} `{}`: the text has no heading `{passage}`", unit.at))
                         .at(loaded.dir.join("paper.toml"), None),

@@ -69,12 +69,16 @@ impl Dependencies {
         (0..paper.experiments.len())
             .filter(|&experiment| {
                 let id = &paper.experiments[experiment].id;
-                functions.is_empty()
-                    || self.needs.get(id).is_none_or(|needed| {
-                        functions.iter().any(|&function| needed.contains(&paper.units[function].at))
-                    })
+                functions.is_empty() || functions.iter().any(|&function| self.is_test_of(id, &paper.units[function].at))
             })
             .collect()
+    }
+
+    /// Whether an experiment is a test of the samples that mask this function: it needs the function, or the matrix does
+    /// not have the experiment.
+    #[must_use]
+    pub fn is_test_of(&self, experiment: &str, function: &str) -> bool {
+        self.needs.get(experiment).is_none_or(|needed| needed.contains(function))
     }
 }
 

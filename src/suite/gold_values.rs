@@ -1,4 +1,4 @@
-//! Finds gold values in what agents read: the paper's text, the manifest's descriptions, the repo's files.
+//! Finds gold values in what agents read: the paper's text, the texts of its manifest, the repo's files.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::marked::{plain, settings};
 use super::written::{NumberInText, result_numbers, roundings, written_numbers};
-use super::{Gold, LoadedPaper};
+use super::{Gold, LoadedPaper, Paper};
 use crate::error::Error;
 
 /// Numbers in a paper's text that agree with gold values are reported if the probability that at least as many values
@@ -54,7 +54,7 @@ impl GoldValues {
         Self { experiments: vec![id.to_owned(); values.len()], values }
     }
 
-    /// Reports gold values in the paper's text and in the manifest's descriptions, as errors with their places.
+    /// Reports gold values in the paper's text and in the texts of its manifest, as errors with their places.
     #[must_use]
     pub fn in_paper(&self, loaded: &LoadedPaper) -> Vec<Error> {
         let marked = settings(&loaded.text);
@@ -64,12 +64,10 @@ impl GoldValues {
             self.look(&numbers, CHANCE_IN_PROSE, path)
         };
         let mut found = look(&loaded.text, &loaded.dir.join("paper.md"));
-        let functions = loaded.paper.units.iter().map(|unit| &unit.description);
-        let experiments = loaded.paper.experiments.iter().map(|experiment| &experiment.description);
         let manifest = loaded.dir.join("paper.toml");
-        for description in functions.chain(experiments) {
-            found.extend(look(description, &manifest).into_iter().map(|mut error| {
-                // Remove the line number, which counts from the beginning of the description, not of the file.
+        for (_, text) in loaded.paper.agent_texts() {
+            found.extend(look(text, &manifest).into_iter().map(|mut error| {
+                // Remove the line number, which counts from the beginning of the text, not of the file.
                 error.place = Some((manifest.clone(), None));
                 error
             }));
@@ -135,6 +133,23 @@ impl GoldValues {
     }
 }
 
+impl Paper {
+    /// Lists the prose of the manifest that agents read, each text with the name of its place in the manifest. Commands
+    /// are not in the list: agents read them too, but their numbers are settings, which may equal a result.
+    pub(crate) fn agent_texts(&self) -> Vec<(String, &str)> {
+        let mut texts = vec![("title".to_owned(), self.title.as_str())];
+        texts.extend(self.authors.iter().map(|author| ("authors".to_owned(), author.as_str())));
+        texts
+            .extend(self.units.iter().map(|unit| (format!("description of `{}`", unit.at), unit.description.as_str())));
+        // Agents do not see hidden experiments.
+        let shown = self.experiments.iter().filter(|experiment| !experiment.hidden);
+        texts.extend(
+            shown.map(|shown| (format!("description of experiment `{}`", shown.id), shown.description.as_str())),
+        );
+        texts
+    }
+}
+
 /// Byte range of `part`, which must be a slice of `text`.
 fn position(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - text.as_ptr() as usize;
@@ -154,5 +169,35 @@ mod tests {
         assert_eq!(hidden, "`f(…)` is …, **…** or\n…; … of 7 and 99.5, as x1001 is. …");
         assert!(values.look(&written_numbers(&hidden, 3), CHANCE_IN_PROSE, Path::new("")).is_empty());
         assert_eq!(GoldValues::of(None).hide(text), text);
+    }
+
+    #[test]
+    fn every_text_of_the_manifest_that_agents_read_is_searched_for_gold_values() {
+        const MANIFEST: &str = "title = 'TITLE'\nauthors = ['A', 'AUTHOR']\nyear = 2007\nurl = 'u'\nrepo = 'p'\nenv = 'e'\n\n\
+             [[function]]\nat = 'a.py::f'\ndescription = 'FUNCTION'\n\n\
+             [[region]]\nname = 'r'\nat = 'a.py::g'\nfirst = 'return 2'\ndescription = 'REGION'\n\n\
+             [[experiment]]\nid = 'one'\ndescription = 'EXPERIMENT'\ncommand = 'run --n 12.345'\n\
+             result = { json_line = 'stdout' }\n\n\
+             [[experiment]]\nid = 'two'\ndescription = 'HIDDEN'\nhidden = true\ncommand = 'run'\n\
+             result = { json_line = 'stdout' }\n";
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("envs/e/environment.yml", "name: e\n");
+        write("repos/p/a.py", "def f():\n    return 1\n\n\ndef g():\n    return 2\n");
+        write("papers/p/paper.md", "# T\n\nText.\n");
+        let values = GoldValues::collect("one", &serde_json::json!({ "v": 12.345 }));
+        let places = |word: &str| {
+            write("papers/p/paper.toml", &MANIFEST.replace(word, "It is 12.35."));
+            let suite = crate::suite::Suite::open(folder.path()).unwrap();
+            values.in_paper(&LoadedPaper::load(&suite, "p").unwrap()).len()
+        };
+        for word in ["TITLE", "AUTHOR", "FUNCTION", "REGION", "EXPERIMENT"] {
+            assert_eq!(places(word), 1, "{word}");
+        }
+        assert_eq!(places("HIDDEN"), 0);
     }
 }

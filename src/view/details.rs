@@ -34,7 +34,6 @@ impl GatheredRuns {
 
     fn sample(&self, entry: &crate::report::html::SampleEntry) -> SampleDetails {
         let known = self.parts(&entry.id);
-        let of = known.as_ref().ok().map(|(item, sample, _)| (*item, *sample));
         let attempts = entry.attempts.iter().filter_map(|one| {
             let (origin, record) = match (one.record, one.begun) {
                 (Some(record), _) => (self.material.origins.get(record)?, self.material.records.get(record)),
@@ -48,6 +47,8 @@ impl GatheredRuns {
                 ..AttemptDetails::default()
             };
             let run = self.merged.runs.get(origin.run)?;
+            let of = known.as_ref().ok();
+            let of = of.map(|(shown, sample, _)| (self.item(origin.run, sample).unwrap_or(*shown), *sample));
             details.record = record.map(|record| whole(run, origin, record, &mut details.problems));
             let store = &run.store;
             if is_file_name(&origin.agent) && is_file_name(&entry.id) {
@@ -70,13 +71,21 @@ impl GatheredRuns {
     /// Returns a sample with its item, and the parts of the item that agents have to write.
     fn parts(&self, id: &str) -> Result<(&dyn Item, &Sample, SampleParts), String> {
         let sample = self.samples.get(id).ok_or_else(|| format!("no family here has a sample `{id}`"))?;
-        let item = match self.items.get(&(sample.family().to_owned(), sample.item().to_owned())) {
+        let of_runs = self.items.get(&(sample.family().to_owned(), sample.item().to_owned()));
+        let all = || of_runs.into_iter().flatten().map(|(_, item)| item);
+        let item = match all().find(|item| item.is_ok()).or_else(|| all().next()) {
             Some(Ok(item)) => item.as_ref(),
             Some(Err(why)) => return Err(why.clone()),
             None => return Err(format!("`{}` was not read", sample.item())),
         };
         let parts = item.parts(sample).map_err(|error| error.to_string())?;
         Ok((item, sample, parts))
+    }
+
+    /// Returns a sample's item as the suite of this run has it.
+    fn item(&self, run: usize, sample: &Sample) -> Option<&dyn Item> {
+        let of_runs = self.items.get(&(sample.family().to_owned(), sample.item().to_owned()))?;
+        of_runs.get(&run)?.as_ref().ok().map(|item| &**item)
     }
 }
 

@@ -16,8 +16,11 @@ use crate::run::family::{Families, Item, ItemFacts, ScoringBasis, WITHHELD};
 use crate::run::{RunFile, in_order, is_file_name};
 use crate::sample::{MASKED, Sample};
 
-/// Items by family (kind of task) and id, or the reason why an item cannot be loaded.
-type LoadedItems = BTreeMap<(String, String), std::result::Result<Arc<dyn Item>, String>>;
+/// An item, or the reason why it cannot be loaded.
+type LoadedItem = std::result::Result<Arc<dyn Item>, String>;
+
+/// The items by family (kind of task) and id, each as the suite of each run has it, by the run's index.
+type ItemsOfRuns = BTreeMap<(String, String), BTreeMap<usize, LoadedItem>>;
 
 /// Reads runs, repeatedly if needed. Papers and other items are loaded once.
 pub struct RunReader {
@@ -29,7 +32,8 @@ pub struct RunReader {
     ks: Vec<usize>,
     intervals: crate::stats::Intervals,
     labels: Labels,
-    items: LoadedItems,
+    /// Items by suite, family (kind of task) and id.
+    items: BTreeMap<(Option<PathBuf>, String, String), LoadedItem>,
 }
 
 /// The state of the runs when they were last read.
@@ -41,7 +45,7 @@ pub struct GatheredRuns {
     pub(super) entries: Vec<SampleEntry>,
     /// The attempted samples by id, except those whose ids cannot be parsed.
     pub(super) samples: BTreeMap<String, Sample>,
-    pub(super) items: LoadedItems,
+    pub(super) items: ItemsOfRuns,
     /// Items for which it is known whether they have changed since a run was started, as pairs of the run's index and
     /// the item's id.
     judged: BTreeSet<(usize, String)>,
@@ -218,7 +222,6 @@ impl RunReader {
         };
         gathered.material.notes = notes;
         gathered.merged.runs = runs;
-        gathered.items = self.items.clone();
         gathered.entries = samples(&gathered.material);
     }
 
@@ -237,18 +240,23 @@ impl RunReader {
         }
         let root = self.suite.clone().or_else(|| run.map(|run| run.configuration.suite.clone()));
         let basis = run.map(|run| ScoringBasis::from(&run.configuration)).unwrap_or_default();
-        let known = self.items.entry((sample.family().to_owned(), item.clone())).or_insert_with(|| match &root {
+        let load = || match &root {
             Some(root) if is_file_name(&item) => family.load(root, &item, basis).map_err(|error| with_causes(&error)),
             Some(_) => Err("its name is not a valid folder name".to_owned()),
             None => Err("the suite's folder is unknown; give it with `--suite DIR`".to_owned()),
-        });
+        };
+        let key = (root.clone(), sample.family().to_owned(), item.clone());
+        let known = self.items.entry(key).or_insert_with(load).clone();
+        let of_runs = gathered.items.entry((sample.family().to_owned(), item.clone())).or_default();
+        of_runs.insert(place, known.clone());
+        let shown = of_runs.iter().find_map(|(run, item)| Some((*run, item.as_ref().ok()?.clone())));
         let material = &mut gathered.material;
         if !is_known {
             let units = family.withheld(sample).map(|withheld| withheld.units).unwrap_or_default();
             // Ask the item for names only if a unit (such as a function) that this sample withholds has no name yet.
             // The first few samples usually cover all units of an item.
             let names = material.units.entry(item.clone()).or_default();
-            if let Ok(known) = known
+            if let Ok(known) = &known
                 && units.iter().any(|place| !names.contains_key(place))
                 && let Ok(listed) = known.listed(sample)
             {
@@ -262,23 +270,32 @@ impl RunReader {
         if is_judged {
             return;
         }
-        let mut facts = match known {
-            Ok(known) => known.facts(),
-            Err(why) => {
-                let note = format!("`{item}` cannot be read, so its text and parts are not shown: {why}");
-                gathered.faults.push(note.clone());
-                ItemFacts { title: item.clone(), problem: Some(note), ..ItemFacts::default() }
+        let name = |run: usize| &material.runs[run].name;
+        let problem = match (&known, &shown) {
+            (Ok(known), _) if has_changed(known.as_ref(), run) => {
+                Some(format!("`{item}` has changed since the run was started; it is shown as it is now"))
             }
+            (Ok(known), Some((first, shown))) => (shown.digest() != known.digest()).then(|| {
+                format!("`{item}` differs between the suites of the runs; it is shown as in that of `{}`", name(*first))
+            }),
+            (Ok(_), None) => None,
+            (Err(why), Some(_)) => Some(format!("`{item}` cannot be read in the suite of `{}`: {why}", name(place))),
+            (Err(why), None) => Some(format!("`{item}` cannot be read, so its text and parts are not shown: {why}")),
         };
-        if let (Ok(known), Some(then)) = (&*known, run.and_then(|run| run.digests.papers.get(&item)))
-            && *then != known.digest()
-        {
-            let note = format!("`{item}` has changed since the run was started; it is shown as it is now");
-            gathered.faults.push(note.clone());
-            facts.problem = Some(note);
+        gathered.faults.extend(problem.clone());
+        if shown.is_none_or(|(run, _)| run == place) {
+            let unknown = || ItemFacts { title: item.clone(), ..ItemFacts::default() };
+            material.papers.insert(item.clone(), known.map_or_else(|_| unknown(), |known| known.facts()));
         }
-        material.papers.insert(item, facts);
+        if let (Some(facts), Some(problem)) = (material.papers.get_mut(&item), problem) {
+            facts.problem = Some(problem);
+        }
     }
+}
+
+/// Whether an item is not the same as when this run was started.
+fn has_changed(item: &dyn Item, run: Option<&RunFile>) -> bool {
+    run.and_then(|run| run.digests.papers.get(item.id())).is_some_and(|then| *then != item.digest())
 }
 
 /// Moves a run's records into `material`. Also stores where each record comes from, and the settings of the agents.

@@ -119,7 +119,12 @@ async fn own_host(State(shared): State<Arc<ViewState>>, request: Request, next: 
 
 fn is_own(headers: &HeaderMap, port: u16) -> bool {
     let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let own = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    let names = ["127.0.0.1", "localhost"];
+    let mut own = names.map(|name| format!("{name}:{port}")).to_vec();
+    // Clients leave out the default port of HTTP.
+    if port == 80 {
+        own.extend(names.map(str::to_owned));
+    }
     let host = text(header::HOST).unwrap_or_default();
     let foreign = text(header::ORIGIN).is_some_and(|origin| !own.iter().any(|own| origin == format!("http://{own}")));
     own.iter().any(|own| own == host) && !foreign
@@ -266,6 +271,23 @@ mod tests {
     use super::*;
     use crate::agent::End;
     use crate::sample::masked;
+
+    #[test]
+    fn requests_name_a_local_host_and_the_port_unless_it_is_the_default_port() {
+        let answered = |host: &'static str, port: u16| {
+            let mut headers = HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]);
+            let without_origin = is_own(&headers, port);
+            let origin = HeaderValue::try_from(format!("http://{host}")).unwrap();
+            headers.insert(header::ORIGIN, origin);
+            assert_eq!(is_own(&headers, port), without_origin, "{host}");
+            headers.insert(header::ORIGIN, HeaderValue::from_static("http://evil.example"));
+            assert!(!is_own(&headers, port), "{host}");
+            without_origin
+        };
+        assert!(answered("localhost:80", 80) && answered("localhost", 80) && answered("127.0.0.1", 80));
+        assert!(answered("127.0.0.1:8000", 8000) && !answered("127.0.0.1", 8000) && !answered("localhost:80", 8000));
+        assert!(!answered("evil.example", 80));
+    }
 
     #[test]
     fn attempts_that_were_stopped_with_the_run_are_not_done() {

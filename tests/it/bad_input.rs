@@ -108,6 +108,20 @@ fn a_run_that_does_not_exist_is_a_usage_error_that_names_the_newest_run() {
     let names: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["a", "b"], "{listed}");
     assert!(listed.contains("2/2") && listed.contains("complete"), "{listed}");
+    // A lost try of an attempt that was made is not a lost attempt.
+    let mut lost = lab.records("b").remove(0);
+    (lost["end"], lost["pass"]) = ("sandbox_lost".into(), false.into());
+    lab.write("runs/b/attempts.jsonl", &format!("{}{lost}\n", lab.read("runs/b/attempts.jsonl")));
+    let rows: serde_json::Value = serde_json::from_str(&lab.ok(&["runs", "--json"]).stdout).unwrap();
+    assert_eq!((&rows[1]["run"], &rows[1]["finished"], &rows[1]["lost"]), (&"b".into(), &1.into(), &0.into()));
+    // An older run does not take the place of the newest one if that one cannot be read.
+    let mut newest: serde_json::Value = serde_json::from_str(&lab.read("runs/a/run.json")).unwrap();
+    newest["format"] = 99.into();
+    lab.write("runs/a/run.json", &newest.to_string());
+    let listed = lab.ok(&["runs"]);
+    assert!(listed.stderr.contains("left out: `runs/a` cannot be read: ") && listed.stderr.contains("format 99"));
+    assert_eq!(listed.stdout.lines().nth(1).and_then(|line| line.split_whitespace().next()), Some("b"));
+    assert!(lab.fails(7, &["resume", "latest"]).contains("format 99"));
 }
 
 #[test]
@@ -134,6 +148,12 @@ fn a_dry_run_describes_the_run_and_creates_nothing() {
     {
         assert!(said.contains(line), "{line} is not in\n{said}");
     }
+    // Without a limit of the run, attempts that are lost and made again cost more.
+    let unlimited = ["run", "tiny", "-n", "1", "--limit", "1", "-k", "2", "--agent", "react", "--dry-run"];
+    let mut command = lab.command(&[&unlimited[..], &model[..2]].concat());
+    let said = String::from_utf8(command.env("OPENAI_API_KEY", "none").output().unwrap().stdout).unwrap();
+    let most = "cost at most:  $2.00, 2 attempts of at most $1.00 (`--cost`); $6.00 if all are lost";
+    assert!(said.contains(most), "{said}");
     assert!(std::fs::read_dir(lab.path("runs")).map_or(true, |mut runs| runs.next().is_none()), "no run was made");
 }
 

@@ -130,6 +130,10 @@ fn gold_passes_noop_fails_and_a_forger_passes_only_by_the_published_rules() {
         assert!(section.contains(part), "{part}: {section}");
     }
 
+    // The plan of a comparison counts the instructions, not the samples of the suite's papers.
+    let plan = lab.ok(&["power", "--diff", "0.2", "--run", "r", "--agent", "noop", "-n", "3", "--json"]).stdout;
+    assert_eq!(serde_json::from_str::<Value>(&plan).unwrap()["rows"][0]["available"], 2);
+
     // The runs can be listed, shown, exported and scored again, also by the published rules.
     let listed: Value = serde_json::from_str(&lab.ok(&["list", "--family", "command", "--json"]).stdout).unwrap();
     assert_eq!((&listed[0]["item"], &listed[0]["samples"]["3"]), (&json!("adder"), &json!(2)));

@@ -284,6 +284,10 @@ fn two_runs_have_parity_where_their_ranges_overlap() {
     assert_eq!((&entry["adapter_name"], &entry["number_of_runs"]), (&"ours".into(), &2.into()));
     assert_eq!(entry["metrics"][0]["harbor_runs"], serde_json::json!([100.0, 100.0]));
     assert_eq!(entry["ranges_overlap"], true);
-    assert!(lab.ok(&["parity", "a", "c"]).stdout.contains("no parity"));
+    let same = lab.ok(&["parity", "a", "c"]);
+    assert!(same.stdout.contains("no parity") && !same.stderr.contains("warning"), "{}", same.stderr);
     lab.fails(2, &["parity", "a", "a"]);
+    lab.ok(&["run", "-n", "1", "--limit", "2", "-k", "2", "--agent", "gold", "--steps", "7", "--name", "d"]);
+    let said = lab.ok(&["parity", "a", "d"]).stderr;
+    assert!(said.contains("warning: the two sides differ in the budget of an attempt"), "{said}");
 }

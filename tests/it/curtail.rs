@@ -85,6 +85,11 @@ fn solutions_can_come_from_a_stored_run_and_count_once_if_they_differ_from_the_r
     assert_eq!(figure(&with, "both"), figure(&without, "both") + 1, "{with:#}");
     assert_eq!(figure(&with, "neither"), figure(&without, "neither"));
     assert!(said.contains("note: 3 of the attempts in ") && said.contains(" are left out"), "{said}");
+    // A missing diff leaves out only its own attempt.
+    std::fs::remove_file(lab.path("runs/stored/diffs/gold/tiny_0.0.patch")).unwrap();
+    let (_, said) = curtail(&lab, &["--from", "stored"]);
+    assert!(said.contains("note: attempt `gold/tiny_0.0` is left out: its diff cannot be read: "), "{said}");
+    assert!(said.contains("note: 2 of the attempts in "), "{said}");
 }
 
 #[test]

@@ -136,5 +136,5 @@ fn settings_of_an_agent_are_stored_and_appear_in_its_label() {
     assert!(wrong.contains("`window` is not a history: give `full`, `window:K`"), "{wrong}");
     let other = lab.fails(2, &["run", "--agent", "react:repair=2", "--model", "scripted:model.jsonl"]);
     assert!(other.contains("`repair=2` is not a setting of `react`"), "{other}");
-    assert!(other.contains("`repair` is for `fixed`"), "{other}");
+    assert!(other.contains("`repair` is a setting of `fixed`"), "{other}");
 }

@@ -87,6 +87,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "run --agent noop --max-cost inf", "`inf` is not a number of dollars", "--help"),
     (2, "run --agent noop --sample tiny_0,0", "not a sample id", "`kmeanspp_0,3`"),
     (2, "run --agent noop --sample tiny_0_1", "no paper `tiny_0`", "the papers are"),
+    (2, "run --agent noop --sample tiny_0 --after 2030-01-01", "cannot be used with", "--help"),
     (2, "run --agent noop --shard 3/2", "`3/2` is not a shard", "give"),
     (2, "run --agent noop --scoring nope", "`nope` is not a rule", "`strict`"),
     (2, "run --agent noop --verifier nope", "there is no verifier `nope`", "`majority`"),

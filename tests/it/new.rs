@@ -306,6 +306,71 @@ fn an_old_result_that_a_command_writes_anew_does_not_stay_in_the_repo() {
 }
 
 #[test]
+fn experiments_may_write_the_same_result_file_even_if_the_repo_contains_it() {
+    let lab = found();
+    let mut arguments = new(&["a=python -m walk visited --steps 12", "b=python -m walk visited --steps 13"]);
+    arguments.extend(["--keep", "results"]);
+    lab.ok(&arguments);
+    assert!(!lab.path("repos/walk/results/visited.json").exists());
+}
+
+#[test]
+fn a_title_that_states_a_result_is_written_without_it_and_check_finds_no_result_in_the_manifest() {
+    let lab = found();
+    let arguments = new(&["distance=python -m walk distance"]);
+    lab.ok(&arguments);
+    let gold: serde_json::Value = serde_json::from_str(&lab.read("papers/walk/gold.json")).unwrap();
+    let mean = gold["results"]["curtailed"]["distance"]["result"]["mean"].as_f64().unwrap();
+    for part in ["papers/walk", "repos/walk"] {
+        std::fs::remove_dir_all(lab.path(part)).unwrap();
+    }
+    // The title comes from the package or, if there is one, from the text.
+    lab.write(
+        "found/repo/PKG-INFO",
+        &format!("Metadata-Version: 2.1\nName: walk\nSummary: Walkers come {mean:.3} far\n"),
+    );
+    lab.write("found/paper.md", &format!("# Walkers come {mean:.3} far\n\n## Method\n\nText.\n"));
+    for more in [&[][..], &["--text", "found/paper.md"]] {
+        lab.ok(&[&arguments[..], more].concat());
+        let manifest = lab.read("papers/walk/paper.toml");
+        assert!(manifest.contains("Walkers come ") && !manifest.contains(&format!("{mean:.3}")), "{manifest}");
+        lab.edit("papers/walk/paper.toml", "Walkers come ", &format!("Walkers come {mean:.3} "));
+        let leak = format!("paper.toml: `{mean:.3}` is a gold value of experiment `distance`");
+        assert!(lab.run(&["check", "walk"]).stdout.contains(&leak));
+        for part in ["papers/walk", "repos/walk"] {
+            std::fs::remove_dir_all(lab.path(part)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_stop_during_verification_leaves_the_paper_and_says_how_to_continue() {
+    use nix::sys::signal::{Signal, kill};
+    let lab = found();
+    // Verification takes several seconds.
+    lab.edit(
+        "found/repo/walk/__main__.py",
+        "    options = parse_args()\n",
+        "    options = parse_args()\n    time.sleep(0.3)\n",
+    );
+    let arguments =
+        ["new", "walk", "--repo", "found/repo", "--env", "tiny", "--command", "distance=python -m walk distance"];
+    let mut command = lab.command(&arguments);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let begun = std::time::Instant::now();
+    while !lab.path("papers/walk/paper.toml").exists() {
+        assert!(begun.elapsed() < std::time::Duration::from_mins(2), "no paper was written");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    kill(nix::unistd::Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let ran = crate::support::Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert!(ran.stderr.contains("continue with `autoexperiment verify walk`"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("To do by hand") && ran.stdout.contains("[ ] verify it: "), "{}", ran.stdout);
+}
+
+#[test]
 fn bad_arguments_are_named_before_anything_is_done() {
     let lab = found();
     let one = "d=python -m walk distance";

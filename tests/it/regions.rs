@@ -340,6 +340,24 @@ fn regions_of_a_manifest_are_drawn_masked_measured_checked_and_attempted_like_fu
 }
 
 #[test]
+fn suite_and_power_count_the_samples_of_a_paper_that_lists_only_regions() {
+    let lab = lab();
+    let manifest = lab.read("papers/plain/paper.toml");
+    let is_function = |part: &&str| part.starts_with("[[function]]");
+    let parts = manifest.split_inclusive("\n\n").filter(|part| !is_function(part)).collect::<String>();
+    lab.write("papers/plain/paper.toml", &parts);
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&lab.ok(&[arguments, &["--json"]].concat()).stdout).unwrap()
+    };
+    let listed = json(&["list", "--family", "masked", "plain"])[0]["samples"].clone();
+    assert_eq!(listed, serde_json::json!({"0": 1, "1": 3, "2": 2}), "region 0 contains region 1");
+    let suite = json(&["suite", "-p", "plain"]);
+    assert_eq!((&suite[0]["functions"], &suite[0]["samples"]), (&3.into(), &serde_json::json!([3, 2, 0, 0, 0])));
+    std::fs::remove_dir_all(lab.path("papers/odd")).unwrap();
+    assert_eq!(json(&["power", "--diff", "0.2", "-n", "2"])["rows"][0]["available"], 2);
+}
+
+#[test]
 fn proposed_regions_are_pasted_into_the_manifest_as_they_are_printed() {
     let lab = Lab::of("measured", "bare", &["plain", "odd"]);
     let printed = lab.ok(&["regions", "plain", "--share", "0.3,0.6"]).stdout;

@@ -104,7 +104,8 @@ fn a_run_of_episodes_continues_after_its_server_was_killed() {
     served.kill();
     drop(client);
     let resume = ["serve", "--resume", "s", "--no-baseline", "--port", "0"];
-    for (option, value) in [("--reward", "pass"), ("-n", "2"), ("--curriculum", "0.4"), ("--seed", "1")] {
+    let stored = [("--reward", "pass"), ("-n", "2"), ("--after", "2026-01-01"), ("--env", "venv"), ("--seed", "1")];
+    for (option, value) in stored.into_iter().chain([("--curriculum", "0.4")]) {
         let refused = lab.fails(2, &[&resume[..], &[option, value]].concat());
         assert!(refused.contains("--resume"), "{refused}");
     }

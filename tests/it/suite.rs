@@ -31,6 +31,17 @@ fn the_suite_page_of_the_docs_contains_the_current_output_of_the_command_suite()
 }
 
 #[test]
+fn control_characters_of_a_manifest_reach_no_terminal() {
+    let lab = lab();
+    lab.edit("papers/tiny/paper.toml", "\"Tiny Means\"", "\"Tiny\\u001b]0;x\\u0007\\u001b[2J Means\"");
+    lab.edit("papers/tiny/paper.toml", "\"Nobody\"", "\"No\\u009bbody\\nforged line\"");
+    let listed = lab.ok(&["list", "tiny"]).stdout;
+    assert!(listed.chars().all(|c| c == '\n' || !c.is_control()), "{listed:?}");
+    let first = r"Tiny\u{1b}]0;x\u{7}\u{1b}[2J Means, No\u{9b}body\nforged line (2001)";
+    assert_eq!(listed.lines().next(), Some(first));
+}
+
+#[test]
 fn the_suite_command_writes_its_table_between_the_marks_of_a_readme_only_if_it_changed() {
     let lab = lab();
     lab.write("README.md", MARKS);
@@ -89,6 +100,16 @@ fn missing_and_outdated_measurements_are_shown_as_a_dash() {
         lab.redact(&said),
         "left out: [lab]/papers/tiny/evidence.json: measured on another state of the repo\nleft out: [lab]/papers/tiny/dependencies.json: measured on another state of the repo\n"
     );
+}
+
+#[test]
+fn a_comment_in_fenced_code_is_not_a_passage_of_the_paper() {
+    let lab = lab();
+    let text = lab.read("papers/tiny/paper.md");
+    lab.write("papers/tiny/paper.md", &format!("{text}\n```\n# Dispersion\n```\n"));
+    lab.edit("papers/tiny/paper.toml", "passages = [\"Spread\"]", "passages = [\"Dispersion\"]");
+    let ran = lab.run(&["check"]);
+    assert!(ran.code == 3 && ran.stdout.contains("the text has no heading `Dispersion`"), "{}", ran.stdout);
 }
 
 #[test]

@@ -539,6 +539,20 @@ fn a_broken_store_gives_a_page_that_lists_missing_parts() {
 }
 
 #[test]
+fn a_paper_that_differs_between_the_suites_of_two_runs_is_not_said_to_have_changed() {
+    let (one, other) = (Lab::new(), Lab::new());
+    other.edit("papers/tiny/paper.toml", "description = \"The arithmetic mean.\"", "description = \"A mean.\"");
+    let run = ["run", "-n", "1", "--limit", "1", "--agent", "noop", "--no-baseline", "--no-verify", "--name"];
+    for (lab, name) in [(&one, "a"), (&other, "b")] {
+        lab.ok(&[&run[..], &[name]].concat());
+    }
+    let second = other.path("runs/b").display().to_string();
+    one.ok(&["report", "a", &second, "--html", "report.html"]);
+    let html = one.read("report.html");
+    assert!(html.contains("differs between the suites of the runs") && !html.contains("has changed since the run"));
+}
+
+#[test]
 fn the_html_report_has_columns_for_pass_at_1_and_for_the_requested_k() {
     let lab = lab();
     let headings = |more: &[&str]| {
@@ -556,7 +570,13 @@ fn the_html_report_has_columns_for_pass_at_1_and_for_the_requested_k() {
 #[test]
 fn figures_are_written_for_print() {
     let lab = lab();
-    lab.ok(&["report", "r", "--figures", "figures"]);
+    // A figure of an earlier report that this report does not draw, and a file of the user's own.
+    for old in ["cost-accuracy.svg", "mine.svg"] {
+        lab.write(&format!("figures/{old}"), "old");
+    }
+    let drawn = lab.ok(&["report", "r", "--figures", "figures"]).stderr;
+    assert!(drawn.contains("not drawn: "), "{drawn}");
+    assert!(!lab.path("figures/cost-accuracy.svg").exists() && lab.path("figures/mine.svg").exists());
     for name in ["pass-by-n", "pass-at-k"] {
         let read = |extension: &str| fs::read(lab.path(&format!("figures/{name}.{extension}"))).unwrap();
         assert!(String::from_utf8(read("svg")).unwrap().contains("width=\"5.500in\""));

@@ -1,10 +1,10 @@
 //! Finds parts of masked bodies or gold results elsewhere in what agents see.
 //!
 //! Agents get the repo without what snapshots leave out (version control, caches, compiled Python), with the sample's
-//! functions masked, and the paper's text and descriptions. [`measure`] reads all of that and runs nothing. For each
-//! maskable function, it measures the share of the body that is in any single file ([`crate::code::containment`]). It
-//! compares names once unchanged and once as if all names were equal, and uses the larger share. It also lists files
-//! that cannot be compared but may reveal code anyway.
+//! functions masked, and the paper's text and the texts of its manifest. [`measure`] reads all of that and runs
+//! nothing. For each maskable function, it measures the share of the body that is in any single file
+//! ([`crate::code::containment`]). It compares names once unchanged and once as if all names were equal, and uses the
+//! larger share. It also lists files that cannot be compared but may reveal code anyway.
 //!
 //! A masked body is not visible in its own place. So the search for a function leaves its body, and everything nested
 //! in it, out of the function's file. The docstring stays, as in the masked file.
@@ -163,13 +163,12 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
         gold.in_paper(loaded).into_iter().map(|error| LeakFinding { kind: FindingKind::GoldValue, error }).collect();
 
     search.look(&Visible::text("paper.md", loaded.text.as_bytes()));
-    for function in &loaded.paper.units {
-        let name = format!("paper.toml, description of `{}`", function.at);
-        search.look(&Visible::text(&name, function.description.as_bytes()));
+    for (place, text) in loaded.paper.agent_texts() {
+        search.look(&Visible::text(&format!("paper.toml, {place}"), text.as_bytes()));
     }
     for experiment in loaded.paper.experiments.iter().filter(|experiment| !experiment.hidden) {
-        let name = format!("paper.toml, experiment `{}`", experiment.id);
-        search.look(&Visible::text(&name, format!("{}\n{}", experiment.description, experiment.command).as_bytes()));
+        let name = format!("paper.toml, command of experiment `{}`", experiment.id);
+        search.look(&Visible::text(&name, experiment.command.as_bytes()));
     }
     let hidden = loaded.paper.hidden_set();
     let in_repo = files(&loaded.repo_dir, &mut findings)?.into_iter().filter(|file| !hidden.is_match(file));

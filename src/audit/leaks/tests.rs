@@ -192,7 +192,7 @@ fn a_copy_is_found_in_every_visible_place_and_other_code_is_not() {
 }
 
 #[test]
-fn a_copy_in_the_papers_text_or_in_a_description_is_found() {
+fn a_copy_in_the_papers_text_or_in_a_text_of_the_manifest_is_found() {
     let lab = LeakFixture::new();
     lab.append("papers/p/paper.md", &format!("\n```\n{BODY}```\n"));
     assert_eq!(lab.leak(), (1.0, "paper.md:6".to_owned()));
@@ -208,6 +208,11 @@ fn a_copy_in_the_papers_text_or_in_a_description_is_found() {
     );
     let (containment, place) = lab.leak();
     assert_eq!((containment, place.as_str()), (1.0, "paper.toml, description of `pkg/core.py::more`:1"));
+
+    let lab = LeakFixture::new();
+    let manifest = fs::read_to_string(lab.folder.path().join("papers/p/paper.toml")).unwrap();
+    lab.write("papers/p/paper.toml", manifest.replace("title = 'T'", &format!("title = '''\n{BODY}'''")));
+    assert_eq!(lab.leak(), (1.0, "paper.toml, title:1".to_owned()));
 }
 
 #[test]

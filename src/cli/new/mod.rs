@@ -2,7 +2,7 @@
 
 mod env;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use self::env::DraftEnvPlan;
 use super::model::parse_time;
 use super::progress::ProgressDisplay;
 use super::run::{MachineArguments, default_jobs, parse_jobs};
-use super::shared::{SuiteOptions, print, table};
+use super::shared::{SuiteOptions, clean_lines, print, table};
+use super::signals::{stop_on_signals, unless_stopped};
 use super::verified::console;
 use crate::audit::verify::{Measures, verify};
 use crate::audit::{Bench, MatrixMethod};
@@ -32,7 +33,7 @@ use crate::masked::ready::{ReadyPaper, task_experiments};
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::run::machine::Machine;
 use crate::score::shape;
-use crate::suite::{Experiment, LoadedPaper, Paper, Protocol, Suite, TODO, contradictions};
+use crate::suite::{Experiment, GoldValues, LoadedPaper, Paper, Protocol, Suite, TODO, contradictions};
 use crate::workspace::Snapshot;
 
 /// If a curtailed experiment takes more seconds than this, the user is asked to choose smaller curtailed parameters.
@@ -133,44 +134,27 @@ struct DraftFindings {
 }
 
 pub async fn run(arguments: &Arguments) -> Result<()> {
+    let stop = stop_on_signals();
     require_id(&arguments.paper)?;
-    let wanted = arguments.experiments()?;
-    let source = arguments.text.as_deref().map(text::TextSource::read).transpose()?;
     let suite = arguments.suite.open_own()?;
-    arguments.refuse_suite_inside(&suite)?;
-    let mut draft = Draft::begin(&suite, &arguments.paper)?;
-    let choice = repo::CopyRules::new(&arguments.keep, &arguments.leave_out)?;
-    let left_out = repo::copy(&arguments.repo, &draft.suite().repo_dir(draft.id()), &choice)?;
-    refuse_scripts(&wanted, &draft.suite().repo_dir(draft.id()))?;
-    refuse_left_out(&wanted, &draft.suite().repo_dir(draft.id()), &left_out)?;
-    let plan = arguments.plan_env(&mut draft).await?;
-    refuse_missing_runners(&wanted, &env_files(&draft, &plan.env))?;
-    // A new env is locked for a venv on this machine only; for conda it is locked later. Solving for other machines
-    // takes minutes, and is not needed to try the paper.
-    let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, ..EnvBuildOptions::default() };
-    let machine = Arc::new(arguments.machine.open(&envs, suite.root()).await?);
-    let progress = ProgressDisplay::new(false);
-    let made = arguments.make(&draft, &plan, &wanted, source.as_ref(), left_out, &machine, &progress).await;
-    progress.finish();
-    let found = made.map_err(|error| {
-        let error = draft.outside(error);
-        talk!("nothing was written: correct what is wrong and repeat the command");
-        error
-    })?;
-    draft.move_into_suite()?;
+    let written = Box::pin(arguments.write(&suite));
+    let (found, machine) = unless_stopped(written, &stop, "nothing was written: repeat the command").await?;
     print(&found.tables())?;
     let mut todo = found.todo(arguments, &suite)?;
-    let mut refused = None;
-    if arguments.no_verify {
-        todo.push(format!("verify it: `autoexperiment verify {}`", arguments.paper));
+    let verified = if arguments.no_verify {
+        Ok(None)
     } else {
-        refused = arguments.verify(&suite, &machine, &mut todo).await?;
+        let hint = format!("the paper is written: continue with `autoexperiment verify {}`", arguments.paper);
+        unless_stopped(Box::pin(arguments.verify(&suite, &machine, &mut todo)), &stop, &hint).await
+    };
+    if arguments.no_verify || verified.is_err() {
+        todo.push(format!("verify it: `autoexperiment verify {}`", arguments.paper));
     }
     print(&format!("\nTo do by hand, in papers/{0} and repos/{0}:\n", arguments.paper))?;
     for item in &todo {
-        print(&format!("[ ] {}\n", crate::report::clean(item).replace('\n', "\n    ")))?;
+        print(&format!("[ ] {}\n", clean_lines(item).replace('\n', "\n    ")))?;
     }
-    match refused {
+    match verified? {
         None => Ok(()),
         Some(kind) => {
             Err(Error::new(kind, format!("paper `{}` was written, but could not be verified", arguments.paper))
@@ -186,6 +170,34 @@ fn env_files(draft: &Draft, env: &str) -> String {
 }
 
 impl Arguments {
+    /// Writes the paper: all of its files or, after an error, none of them.
+    async fn write(&self, suite: &Suite) -> Result<(DraftFindings, Arc<Machine>)> {
+        let wanted = self.experiments()?;
+        let source = self.text.as_deref().map(text::TextSource::read).transpose()?;
+        self.refuse_suite_inside(suite)?;
+        let mut draft = Draft::begin(suite, &self.paper)?;
+        let choice = repo::CopyRules::new(&self.keep, &self.leave_out)?;
+        let left_out = repo::copy(&self.repo, &draft.suite().repo_dir(draft.id()), &choice)?;
+        refuse_scripts(&wanted, &draft.suite().repo_dir(draft.id()))?;
+        refuse_left_out(&wanted, &draft.suite().repo_dir(draft.id()), &left_out)?;
+        let plan = self.plan_env(&mut draft).await?;
+        refuse_missing_runners(&wanted, &env_files(&draft, &plan.env))?;
+        // A new env is locked for a venv on this machine only; for conda it is locked later. Solving for other machines
+        // takes minutes, and is not needed to try the paper.
+        let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, ..EnvBuildOptions::default() };
+        let machine = Arc::new(self.machine.open(&envs, suite.root()).await?);
+        let progress = ProgressDisplay::new(false);
+        let made = self.make(&draft, &plan, &wanted, source.as_ref(), left_out, &machine, &progress).await;
+        progress.finish();
+        let found = made.map_err(|error| {
+            let error = draft.outside(error);
+            talk!("nothing was written: correct what is wrong and repeat the command");
+            error
+        })?;
+        draft.move_into_suite()?;
+        Ok((found, machine))
+    }
+
     fn experiments(&self) -> Result<Vec<RequestedExperiment>> {
         let mut wanted = self.command_file.as_deref().map(read).transpose()?.unwrap_or_default();
         for text in &self.commands {
@@ -248,9 +260,10 @@ impl Arguments {
             limit: Duration::from_secs_f64(self.time_limit),
         };
         let tried = self.try_all(wanted, &place, progress).await?;
-        for file in tried.iter().filter_map(|tried| tried.overwrote.as_ref()) {
-            // The repository already contained this result file. Remove it, because every agent would get it with the
-            // repo.
+        let overwrote: BTreeSet<&String> = tried.iter().filter_map(|tried| tried.overwrote.as_ref()).collect();
+        for file in overwrote {
+            // The repository already contained this result file, which several experiments may write. Remove it,
+            // because every agent would get it with the repo.
             let file = repo_dir.join(file);
             std::fs::remove_file(&file).map_err(|error| Error::io("remove", &file, error))?;
         }
@@ -265,10 +278,8 @@ impl Arguments {
                 wanted.experiment(tried.rule.clone(), described)
             })
             .collect();
-        let title = source.and_then(|source| source.title.clone());
         let facts = metadata::facts(&self.repo);
-        let mut sheet = ManifestInput {
-            title: title.as_deref(),
+        let sheet = ManifestInput {
             facts: &facts,
             repo: id,
             env: &plan.env,
@@ -293,6 +304,10 @@ impl Arguments {
         )?;
         gold.save(&draft.suite().paper_dir(id).join("gold.json"))?;
         let scrubbed = source.map(|source| source.scrubbed(&gold));
+        // Agents read the title, wherever it comes from.
+        let title = scrubbed.as_ref().and_then(text::ScrubbedPaper::title).or_else(|| facts.title.clone());
+        let title = title.map(|title| GoldValues::of(Some(&gold)).hide(&title));
+        let titled = PackageFacts { title, ..facts.clone() };
         Arc::make_mut(&mut ready.loaded).gold = Some(gold);
         for (task, tried) in ready.experiments.iter_mut().zip(&tried) {
             task.time_limit = task.time_limit.max(10.0 * tried.seconds);
@@ -314,7 +329,7 @@ impl Arguments {
             )
             .hint("give commands that use more of the repo"));
         }
-        sheet.proposal = &proposal;
+        let sheet = ManifestInput { facts: &titled, proposal: &proposal, ..sheet };
         draft.write("paper.toml", &sheet.manifest())?;
         match &scrubbed {
             Some(scrubbed) => draft.write("paper.md", &scrubbed.text)?,

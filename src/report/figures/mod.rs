@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::clean::cell;
 use super::names::full_name;
-use super::summary::{Summary, SummaryRow};
+use super::summary::{PassAt, Summary, SummaryRow};
 use super::verifiers::VerifierRow;
 use crate::agent::{AgentSpec, Settings, written};
 use crate::error::{Error, Result};
@@ -216,10 +216,8 @@ fn pass_at_k(source: &FigureInput<'_>) -> Figure {
             table.rows.push(cells);
         };
         let no_gap = || [const { String::new() }; 3];
-        for at in row.pass_at.iter().filter(|at| at.k == 1) {
-            if let Some(rate) = at.rate {
-                put("pass@1", at.samples, rate, at.interval, no_gap());
-            }
+        if let PassAt { rate: Some(rate), interval, samples, .. } = row.pass_at_1 {
+            put("pass@1", samples, rate, interval, no_gap());
         }
         let mine = source.summary.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
         // Leave out a verifier that chose at only some samples: its rate is of other samples than the rates beside it.

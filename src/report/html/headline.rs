@@ -55,8 +55,8 @@ pub(super) fn headline(
     if rows.is_empty() {
         return Headline::default();
     }
-    let rate = |row: &SummaryRow| row.pass_at.iter().find(|at| at.k == 1).and_then(|at| at.rate);
-    rows.sort_by(|a, b| rate(b).unwrap_or(-1.0).total_cmp(&rate(a).unwrap_or(-1.0)));
+    let rate = |row: &SummaryRow| row.pass_at_1.rate.unwrap_or(-1.0);
+    rows.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
     let samples: BTreeSet<&str> = material.records.iter().map(|record| &*record.sample).collect();
     let papers: BTreeSet<&str> = material.records.iter().map(|record| &*record.paper).collect();
     let attempts: usize = rows.iter().map(|row| row.attempts).sum();

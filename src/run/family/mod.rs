@@ -403,6 +403,11 @@ impl Families {
         self
     }
 
+    /// Returns the families, sorted by name.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<dyn Family>> {
+        self.known.values()
+    }
+
     /// Finds a family by name.
     ///
     /// # Errors
