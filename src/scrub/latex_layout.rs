@@ -111,7 +111,7 @@ impl LatexReader<'_> {
         let mut at = self.begun;
         while let Some(open) = self.text[at..end].find('{').map(|found| at + found) {
             let close = braces(self.text, open).min(end);
-            let argument = &self.text[open..close];
+            let argument = self.text[open + 1..close.max(open + 1)].trim_end_matches('}');
             let words = argument.split_whitespace().filter(|word| word.chars().all(|c| c.is_alphabetic() || c == ','));
             if words.count() >= PROSE_WORDS {
                 self.push(BlockKind::Kept(ScrubRule::Layout), self.begun..open);

@@ -82,15 +82,16 @@ impl TableReader<'_> {
         }
     }
 
-    /// Decides which numbers of one cell are kept. If a `rule` is given, all numbers are kept by this rule. Otherwise,
-    /// a cell with prose is judged like other sentences. In any other cell, numbers are results, except numbers that
-    /// are kept in any context, such as parts of names.
+    /// Decides which numbers of one cell are kept. If a `rule` is given, all numbers are kept by this rule, except in
+    /// sentences beside the labels. Otherwise, a cell with prose is judged like other sentences. In any other cell,
+    /// numbers are results, except numbers that are kept in any context, such as parts of names.
     fn cell(&self, cell: &TableCell, rule: Option<ScrubRule>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
-        if let Some(rule) = rule {
+        let tokens = self.tokens(&cell.range);
+        let is_sentence = matches!(rule, Some(ScrubRule::TableSetting | ScrubRule::TableOther)) && is_prose(&tokens);
+        if let Some(rule) = rule.filter(|_| !is_sentence) {
             judged.extend(keep_all(self.text, cell.range.clone(), rule));
             return;
         }
-        let tokens = self.tokens(&cell.range);
         if is_prose(&tokens) {
             sentences::judge(self.text, cell.range.clone(), self.format, section, false, judged);
             return;

@@ -22,7 +22,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     (2, "gold", "no paper is named", "`autoexperiment list`"),
     (2, "gold tiny --repeats -1", "'-1' for '--repeats", "is not in 1.."),
     (2, "gold tiny --memory 0", "'0' for '--memory", "is not in 16.."),
-    (2, "gold tiny --cpus -1", "'-1' for '--cpus", "give one from 0.01"),
+    (2, "gold tiny --cpus -1", "'-1' for '--cpus", "at least 0.01"),
     (2, "gold tiny --gpus x", "graphics processors are `all`, a number", "not `x`"),
     (2, "gold tiny --sandbox nope", "unknown sandbox `nope`", "`docker`"),
     (2, "verify tiny --recheck 2", "'2' for '--recheck", "from 0 to 1"),
@@ -104,7 +104,7 @@ const ODD: &[(i32, &str, &str, &str)] = &[
     ),
     (2, "run --agent react --model x --base-url ftp://h/v1 --price 0,0", "is not an HTTP address", "http://"),
     (2, "run --agent react --model x --price nan,0", "`nan,0` is not a price", "`0.15,0.60`"),
-    (2, "run --agent react --model x --temperature -1", "'-1' for '--temperature", "from 0"),
+    (2, "run --agent react --model x --temperature -1", "'-1' for '--temperature", "give 0 or a positive number"),
     (
         2,
         "run --agent react --model x --describe nope",

@@ -285,13 +285,9 @@ impl LocalBackend {
             return Ok(None);
         }
         let user = NOBODY_ELSE + 1 + rand::random_range(0..OWN_USERS);
-        let give = |path: &Path| {
-            lchown(path, Some(user), Some(user)).map_err(|error| Error::io("change the owner of", path, error))
-        };
-        for entry in walkdir::WalkDir::new(copy) {
-            let entry = entry.map_err(|error| Error::io("read", copy, error.into()))?;
-            give(entry.path())?;
-        }
+        let given =
+            walkdir::WalkDir::new(copy).into_iter().try_for_each(|entry| lchown(entry?.path(), Some(user), Some(user)));
+        given.map_err(|error| lost(self.name(), &format!("change the owner of `{}`", copy.display()), error))?;
         Ok(Some((user, user)))
     }
 }
