@@ -133,7 +133,7 @@ fn settings_of_an_agent_are_stored_and_appear_in_its_label() {
     assert!(names.contains(&json!("react+prompt=planning+history=summary-4+context=8000+reflexion=2")), "{names:?}");
     assert!(names.contains(&json!(own)), "{names:?}");
     let wrong = lab.fails(2, &["run", "--agent", "react:history=window", "--model", "scripted:model.jsonl"]);
-    assert!(wrong.contains("`window` is not a history: give `full`, `window:K`"), "{wrong}");
+    assert!(wrong.contains("`window` is not a value of `history`: give `full`, `window:K`"), "{wrong}");
     let other = lab.fails(2, &["run", "--agent", "react:repair=2", "--model", "scripted:model.jsonl"]);
     assert!(other.contains("`repair=2` is not a setting of `react`"), "{other}");
     assert!(other.contains("`repair` is a setting of `fixed`"), "{other}");

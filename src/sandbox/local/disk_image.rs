@@ -42,11 +42,11 @@ enum Template {
 }
 
 impl DiskImages {
-    /// Makes a new disk of `bytes` bytes, stored in `folder`. Returns `None` if this machine cannot make disks.
+    /// Makes a new disk of `bytes` bytes, stored in `folder`. Returns `None` if this machine cannot make disks, or has no
+    /// loop device left for this one.
     ///
     /// # Errors
-    /// If this machine has made disks before. Otherwise, a short failure would end the kernel's limit for all later
-    /// attempts.
+    /// If the disk's file cannot be written although this machine has made disks before.
     pub(super) fn disk(&self, bytes: u64, folder: &Path) -> io::Result<Option<Disk>> {
         let mut template = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*template, Template::Missing) {
@@ -54,17 +54,19 @@ impl DiskImages {
         }
         let has_worked = matches!(*template, Template::Ready(..));
         let made = match &mut *template {
-            Template::Ready(size, file) if *size == bytes => copy(file),
+            Template::Ready(size, file) if *size == bytes => copy(file, folder),
             _ => format(bytes, folder).and_then(|mut file| {
-                let copied = copy(&mut file);
+                let copied = copy(&mut file, folder);
                 *template = Template::Ready(bytes, file);
                 copied
             }),
         };
-        match made.and_then(|image| mount(&image)) {
-            Ok(mount) => Ok(Some(Disk::new(mount, folder))),
+        match made.map(|image| mount(&image)) {
+            Ok(Ok(mount)) => Ok(Some(Disk::new(mount, folder))),
+            // All loop devices may be in use. The next attempt may get one.
+            Ok(Err(_)) if has_worked => Ok(None),
             Err(error) if has_worked => Err(error),
-            Err(_) => {
+            _ => {
                 *template = Template::Missing;
                 Ok(None)
             }
@@ -95,12 +97,10 @@ fn format(bytes: u64, folder: &Path) -> io::Result<File> {
     Ok(image.into_file())
 }
 
-/// Copies a sparse file to an unlinked one in the same folder.
-fn copy(from: &mut File) -> io::Result<File> {
+/// Copies a sparse file to an unlinked one in `folder`.
+fn copy(from: &mut File, folder: &Path) -> io::Result<File> {
     let length = from.metadata()?.len();
-    // The file no longer has a name, so its folder is known only through the link in `/proc`.
-    let folder = std::fs::read_link(format!("/proc/self/fd/{}", from.as_raw_fd()))?;
-    let mut to = tempfile::tempfile_in(folder.parent().unwrap_or(Path::new("/")))?;
+    let mut to = tempfile::tempfile_in(folder)?;
     to.set_len(length)?;
     let mut at = 0;
     while let Ok(begin) = lseek(&*from, at, Whence::SeekData) {
