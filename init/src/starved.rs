@@ -135,7 +135,9 @@ impl Starved {
         for (task, (ran, waited)) in now {
             let (ran_before, waited_before) = self.before.get(task).copied().unwrap_or_default();
             let ran = ran.saturating_sub(ran_before);
-            let ready = ran + waited.saturating_sub(waited_before);
+            // A task that gave up its priority waits by its own choice.
+            let waited = if is_demoted(*task) { 0 } else { waited.saturating_sub(waited_before) };
+            let ready = ran + waited;
             took += ran;
             match affinity(task.1).filter(|set| Some(*set) != own) {
                 Some(set) => *pinned.entry(members(&set)).or_default() += ready,
@@ -175,6 +177,24 @@ fn ran_of_own_children() -> u64 {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return 0 };
     let time = |time: nix::sys::time::TimeVal| time.tv_sec() as u64 * 1_000_000_000 + time.tv_usec() as u64 * 1000;
     time(usage.user_time()) + time(usage.system_time())
+}
+
+/// Whether a task has a lower priority than this process: a higher nice value, or a scheduling policy for work in the
+/// background.
+fn is_demoted((process, task): (i32, i32)) -> bool {
+    static OWN: OnceLock<Option<(i64, i64)>> = OnceLock::new();
+    let Some((own_nice, _)) = *OWN.get_or_init(|| nice_and_policy("/proc/self/stat")) else { return false };
+    nice_and_policy(&format!("/proc/{process}/task/{task}/stat")).is_some_and(|(nice, policy)| {
+        nice > own_nice || [nix::libc::SCHED_BATCH, nix::libc::SCHED_IDLE].map(i64::from).contains(&policy)
+    })
+}
+
+/// Reads a task's nice value and scheduling policy: fields 19 and 41 of its `stat` file, see proc(5).
+fn nice_and_policy(file: &str) -> Option<(i64, i64)> {
+    let stat = fs::read_to_string(file).ok()?;
+    // The second field is the name in brackets, which may contain spaces.
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_ascii_whitespace().collect();
+    Some((fields.get(19 - 3)?.parse().ok()?, fields.get(41 - 3)?.parse().ok()?))
 }
 
 /// Returns how many seconds other processes delayed the tasks. In `time` seconds, the tasks together ran for `ran`
@@ -293,6 +313,24 @@ mod tests {
         assert!((run_pinned(pairs.to_vec(), 1.0) - 4.0).abs() < 1e-12);
         let nested = vec![(vec![0, 1], 8.0), (vec![0], 8.0), (vec![5], 0.5)];
         assert!((run_pinned(nested, 1.0) - 2.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_task_that_gave_up_its_priority_is_recognised() {
+        let own = std::process::id() as i32;
+        assert!(!is_demoted((own, own)));
+        for (program, arguments) in [("nice", vec!["-n", "5", "sleep", "60"]), ("chrt", vec!["-i", "0", "sleep", "60"])]
+        {
+            let mut child = std::process::Command::new(program).args(arguments).spawn().unwrap();
+            let pid = child.id() as i32;
+            let found = (0..200).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                is_demoted((pid, pid))
+            });
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert!(found, "{program}");
+        }
     }
 
     #[test]

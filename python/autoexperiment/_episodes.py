@@ -25,6 +25,8 @@ __all__ = ["Episodes", "EpisodeError", "EpisodeServer", "Step", "begin", "serve"
 
 # Seconds between two requests for an episode while the server is full: at first, and at most.
 _PAUSES = (0.5, 5.0)
+# Maximum characters sent of each end of the text with a call; the server keeps fewer.
+_MOST_TEXT = 20_000
 # Maximum bytes of a message; the server closes the connection of a client that sends a longer one.
 _LONGEST = 4 << 20
 
@@ -196,8 +198,12 @@ def _call(tool: str, arguments: Mapping[str, Any], text: str) -> tuple[str, str 
     """A call as a message.
 
     A call that cannot be sent becomes a malformed one, so that it counts like any other malformed call: a learner must not
-    be able to end its episode without a reward. Also returns what was wrong with it.
+    be able to end its episode without a reward. Also returns what was wrong with it. The text is only for the record, so it
+    is changed until it can be sent: its middle is left out if it is long, and lone surrogates in it are replaced.
     """
+    if len(text) > 2 * _MOST_TEXT:
+        text = text[:_MOST_TEXT] + text[-_MOST_TEXT:]
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
         message = _message("step", {"tool": tool, "arguments": arguments, "text": text})
         if len(message) <= _LONGEST:

@@ -95,7 +95,8 @@ class _Definitions:
             self.add(own, original if callable(original) and inspect.unwrap(original) is thing else thing, name)
             return f"{name} = {own}"
         try:
-            code = compile(source, "<agent>", "exec")
+            # Otherwise annotations would be left out of the code, because of the `__future__` import of this module.
+            code = compile(source, "<agent>", "exec", dont_inherit=True)
         except SyntaxError as error:
             raise _refused(f"the source of `{name}` cannot stand alone: {error.msg}") from error
         names, attributes = _names(code)

@@ -102,6 +102,7 @@ impl Bench {
     /// # Errors
     /// Kind `Machine` if the cache cannot be used.
     pub fn new(ready: ReadyPaper, machine: Arc<Machine>, jobs: usize, fresh: bool) -> Result<Self> {
+        let is_known = !machine.backend.is_remote() && machine.graphics.kind().is_some();
         let trials = machine.cache.join("trials");
         let id = &ready.loaded.paper.id;
         let journal = Journal::open(&trials.join(format!("{id}.jsonl")))?;
@@ -112,8 +113,9 @@ impl Bench {
             journal,
             kept,
             slots: Semaphore::new(jobs.max(1)),
-            fresh,
-            keeps: true,
+            // Results of an unknown machine or of unknown graphics processors say nothing about others.
+            fresh: fresh || !is_known,
+            keeps: is_known,
             made: AtomicU64::new(0),
             cpu_micros: AtomicU64::new(0),
         })
@@ -337,11 +339,8 @@ impl Bench {
         if let Some(base) = &self.ready.base {
             parts.add(base);
         }
-        match self.machine.graphics.kind() {
-            Some(graphics) if graphics.is_empty() => {}
-            Some(graphics) => parts.add(graphics),
-            // Results of unknown graphics processors are not reused.
-            None => parts.add(rand::random::<u64>().to_le_bytes()),
+        if let Some(graphics) = self.machine.graphics.kind().filter(|kind| !kind.is_empty()) {
+            parts.add(graphics);
         }
         parts.add(&trial.experiment.command);
         parts.add(format!("{:?}", trial.experiment.result));

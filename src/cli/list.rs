@@ -9,6 +9,7 @@ use super::listed::RowCache;
 use super::shared::{PaperOptions, SuiteOptions, described, print, print_json, table};
 use crate::env::default_cache;
 use crate::error::Result;
+use crate::masked::MaskedReplication;
 use crate::report::clean;
 use crate::run::family::{Families, Family, ScoringBasis};
 use crate::sample::UnitChoice;
@@ -80,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     // If there is no cache folder, compute every row again.
     let cache = default_cache().ok();
     let mut listed: RowCache<PaperRow> = RowCache::read(cache.as_deref());
-    for id in suite.ids()? {
+    for id in SuiteOptions::items(&MaskedReplication, suite.root(), &[])? {
         let known = listed.row(&suite.paper_dir(&id));
         rows.push(if let Some(row) = known {
             row

@@ -6,10 +6,13 @@ use super::episodes::{EpisodeOptions, announce, check_token, close};
 use super::exit::ProgramExit;
 use super::signals::stop_on_signals;
 use crate::episode::curriculum::KnownDifficulty;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::mcp::McpServer;
 use crate::openenv::access::ServeAddress;
 use crate::run::ClientName;
+
+/// Variable with the secret that clients over HTTP must send.
+const TOKEN: &str = "AUTOEXPERIMENT_TOKEN";
 
 /// Let an assistant attempt samples over MCP
 ///
@@ -43,14 +46,19 @@ pub struct Arguments {
 
 impl Arguments {
     /// The secret that clients over HTTP must send.
-    fn token(&self) -> Option<String> {
-        self.listen?;
-        self.token.clone().or_else(|| std::env::var("AUTOEXPERIMENT_TOKEN").ok())
+    fn token(&self) -> Result<Option<String>> {
+        if self.listen.is_none() || self.token.is_some() {
+            return Ok(self.token.clone());
+        }
+        // A token that cannot be read must not mean that there is none, because the server would then be open to all.
+        std::env::var_os(TOKEN)
+            .map(|token| token.into_string().map_err(|_| Error::usage(format!("the variable `{TOKEN}` is not UTF-8"))))
+            .transpose()
     }
 }
 
 pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
-    let token = arguments.token();
+    let token = arguments.token()?;
     check_token(token.as_deref())?;
     let stop = stop_on_signals();
     let opened = arguments.episodes.open(None, KnownDifficulty::default(), &stop).await?;

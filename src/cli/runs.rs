@@ -65,25 +65,28 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         talk!("there are no runs in `{}`", arguments.runs.display());
         return Ok(());
     }
-    print(&table(
-        &["run", "agents", "attempts", "passed", "cost", "state"],
-        &[2, 3, 4],
-        rows.iter().map(|row| {
-            let state = match row {
-                RunRow { being_written: true, .. } => "running",
-                RunRow { planned, finished, .. } if finished >= planned => "complete",
-                _ => "unfinished",
-            };
-            vec![
-                row.run.clone(),
-                shortened(&row.agents.join(",")),
-                format!("{}/{}", row.finished, row.planned),
-                row.passed.to_string(),
-                format!("${:.2}", row.cost),
-                state.to_owned(),
-            ]
-        }),
-    ))?;
+    // Without a run that can be read, the table would be a bare heading.
+    if !rows.is_empty() {
+        print(&table(
+            &["run", "agents", "attempts", "passed", "cost", "state"],
+            &[2, 3, 4],
+            rows.iter().map(|row| {
+                let state = match row {
+                    RunRow { being_written: true, .. } => "running",
+                    RunRow { planned, finished, .. } if finished >= planned => "complete",
+                    _ => "unfinished",
+                };
+                vec![
+                    row.run.clone(),
+                    shortened(&row.agents.join(",")),
+                    format!("{}/{}", row.finished, row.planned),
+                    row.passed.to_string(),
+                    format!("${:.2}", row.cost),
+                    state.to_owned(),
+                ]
+            }),
+        ))?;
+    }
     if more > 0 {
         talk!("{more} older ones: `--limit` shows more");
     }

@@ -10,13 +10,14 @@ use crate::error::{Error, Result};
 use crate::report::{clean, safe_json};
 use crate::run::family::{Families, Family};
 use crate::run::machine::{Machine, default_scratch};
+use crate::sample::COMMAND;
 use crate::suite::{Suite, bundled, is_bundled};
 
 /// Location of the suite.
 #[derive(Default, clap::Args)]
 pub(super) struct SuiteOptions {
     /// Folder of the suite, with `papers`, `repos` and `envs` [default: this folder or the nearest parent, if it has
-    /// papers or tasks; else the bundled suite].
+    /// papers, tasks or instructions or is a suite just begun; else the bundled suite].
     #[arg(long, value_name = "DIR", env = "AUTOEXPERIMENT_SUITE")]
     suite: Option<PathBuf>,
 }
@@ -76,7 +77,9 @@ impl SuiteOptions {
             error
         })?;
         if items.is_empty() {
-            let what = format!("there are no {}s in the suite {}", family.words().item, described(suite));
+            // A repo is an item of this family only if there are instructions for it.
+            let which = if family.name() == COMMAND { " with instructions" } else { "" };
+            let what = format!("there are no {}s{which} in the suite {}", family.words().item, described(suite));
             return Err(Error::suite(what).hint("name another suite with `--suite DIR`"));
         }
         Ok(items)
@@ -85,17 +88,26 @@ impl SuiteOptions {
 
 /// Returns the suite in this folder or in the nearest parent.
 fn suite_around(here: &Path) -> Option<PathBuf> {
-    // A folder whose `papers` folder is empty is a suite that somebody has just begun. In a parent, it means nothing.
-    if here.join("papers").read_dir().is_ok_and(|mut papers| papers.next().is_none()) {
+    if is_begun(here) {
         return Some(here.to_owned());
     }
     // The names of the folders alone do not suffice: many people keep `papers` and `repos` that are no suite.
     let families = Families::standard();
     let is_suite = |folder: &&Path| {
         let has_items = |family: &Arc<dyn Family>| family.items(folder, &[]).is_ok_and(|items| !items.is_empty());
-        folder.join("repos").is_dir() && families.all().any(has_items)
+        let has_folder = |name: &str| folder.join(name).is_dir();
+        has_folder("repos") && (families.all().any(has_items) || (has_folder("envs") && is_begun(folder)))
     };
     here.ancestors().find(is_suite).map(Path::to_owned)
+}
+
+/// Whether a folder may be a suite that somebody has just begun: its `papers` folder is empty, except for hidden files
+/// such as `.gitkeep`. In a parent folder, that alone means nothing.
+fn is_begun(folder: &Path) -> bool {
+    let is_hidden = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.is_ok_and(|entry| entry.file_name().as_encoded_bytes().starts_with(b"."))
+    };
+    folder.join("papers").read_dir().is_ok_and(|mut papers| papers.all(is_hidden))
 }
 
 /// Describes a suite for messages.
@@ -325,7 +337,13 @@ mod tests {
         write("tasks/ir.rankers/task.toml");
         assert_eq!(suite_around(&here).as_deref(), Some(home.path()));
         make("project/code/papers");
-        assert_eq!(suite_around(&here), Some(here), "a suite that was begun here");
+        write("project/code/papers/.gitkeep");
+        assert_eq!(suite_around(&here).as_ref(), Some(&here), "a suite that was begun here");
+        make("project/code/repos/mine");
+        let inner = here.join("repos/mine");
+        assert_eq!(suite_around(&inner).as_deref(), Some(home.path()), "a parent with some folders of a suite");
+        make("project/code/envs");
+        assert_eq!(suite_around(&inner), Some(here), "a parent with all folders of a suite");
     }
 
     #[test]
@@ -341,6 +359,9 @@ mod tests {
             let hint = error.hint.as_deref().unwrap_or_default();
             assert!(error.message.contains(&folder) || hint.contains(&folder), "{family} {named:?}: {error} {hint}");
         }
+        std::fs::create_dir_all(home.path().join("commands")).unwrap();
+        let error = SuiteOptions::items(&crate::command::Commands, home.path(), &[]).unwrap_err();
+        assert_eq!(error.message, format!("there are no repos with instructions in the suite `{folder}`"));
     }
 
     #[test]

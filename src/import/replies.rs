@@ -295,7 +295,10 @@ fn agent_of(file: &Path, run: Option<&RunFile>, folder: &Path) -> Result<String>
             of_file.len(),
             file.display()
         ))
-        .hint("give the file's path as in the run's command, from the same folder")),
+        .hint(format!(
+            "give the file of one agent, where the run read it: `{}`",
+            of_replies.iter().map(|(_, path)| path.display().to_string()).collect::<Vec<_>>().join("`, `")
+        ))),
     }
 }
 

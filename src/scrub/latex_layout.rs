@@ -178,7 +178,7 @@ impl LatexReader<'_> {
     fn environment(&mut self, at: usize, name: &str) -> usize {
         let close = format!("\\end{{{name}}}");
         let head = at + "\\begin{}".len() + name.len();
-        let end = environment_end(self.text, head, name);
+        let end = self.text[head..].find(&close).map_or(self.text.len(), |end| head + end + close.len());
         match name.trim_end_matches('*') {
             "equation" | "align" | "gather" | "multline" | "eqnarray" | "displaymath" | "math" | "alignat"
             | "flalign" => self.kept(at, end, ScrubRule::Equation),
@@ -187,11 +187,8 @@ impl LatexReader<'_> {
                 self.kept(at, end, ScrubRule::Code)
             }
             "thebibliography" => self.kept(at, end, ScrubRule::Bibliography),
-            "tabular" | "tabularx" | "tabulary" | "longtable" | "array" | "supertabular" => {
-                self.tabular(at, head, end, &close, name);
-                end
-            }
-            other if !is_mathematical(other) && is_tabular(self.text, head..end) => {
+            tabular if is_tabular(tabular) => {
+                let end = nested_end(self.text, head, name).unwrap_or(end);
                 self.tabular(at, head, end, &close, name);
                 end
             }
@@ -225,7 +222,8 @@ impl LatexReader<'_> {
             if self.text[open..end].starts_with('{') {
                 let close = braces(self.text, open).min(end);
                 self.push(BlockKind::Kept(ScrubRule::Code), self.begun..open);
-                self.push(BlockKind::Table(points(self.text, open + 1..close.max(open + 2) - 1)), open..close);
+                let inner = open + 1..close - usize::from(self.text[..close].ends_with('}'));
+                self.push(BlockKind::Table(points(self.text, inner)), open..close);
                 from = close;
             }
         }
@@ -262,47 +260,50 @@ fn opened(rest: &str, command: &str) -> Option<usize> {
     rest[at..].starts_with('{').then_some(at)
 }
 
-/// Position after the end of an environment whose `\begin` ends at `head`; the end of the text if it is never closed. The
-/// environment may contain others of its name.
-fn environment_end(text: &str, head: usize, name: &str) -> usize {
+/// Whether an environment is a table.
+fn is_tabular(name: &str) -> bool {
+    const TABLES: [&str; 17] = [
+        "tabular",
+        "tabularx",
+        "tabulary",
+        "longtable",
+        "array",
+        "supertabular",
+        "tblr",
+        "longtblr",
+        "talltblr",
+        "NiceTabular",
+        "NiceTabularX",
+        "tabu",
+        "longtabu",
+        "xltabular",
+        "xtabular",
+        "ltxtable",
+        "deluxetable",
+    ];
+    TABLES.contains(&name.trim_end_matches('*'))
+}
+
+/// Position after the end of a table whose `\begin` ends at `head`; `None` if it is never closed. The table may contain
+/// others of its name. Comments do not count.
+fn nested_end(text: &str, head: usize, name: &str) -> Option<usize> {
     let (open, close) = (format!("\\begin{{{name}}}"), format!("\\end{{{name}}}"));
+    let is_comment = |at: usize| {
+        let line = text[..at].rsplit('\n').next().unwrap_or_default();
+        line.match_indices('%').any(|(place, _)| !line[..place].ends_with('\\'))
+    };
     let (mut at, mut depth) = (head, 1_usize);
     while let Some(end) = text[at..].find(&close).map(|found| at + found) {
-        depth = depth + text[at..end].matches(&open).count() - 1;
+        depth += text[at..end].match_indices(&open).filter(|(found, _)| !is_comment(at + found)).count();
         at = end + close.len();
+        if !is_comment(end) {
+            depth -= 1;
+        }
         if depth == 0 {
-            return at;
+            return Some(at);
         }
     }
-    text.len()
-}
-
-/// Whether an environment contains formulas in rows and columns.
-fn is_mathematical(name: &str) -> bool {
-    name.contains("matrix")
-        || matches!(
-            name.trim_end_matches('*'),
-            "cases" | "dcases" | "rcases" | "split" | "aligned" | "gathered" | "subequations"
-        )
-        || name.starts_with("alignedat")
-}
-
-/// Whether the body of an environment has rows and cells of its own, apart from environments in it.
-fn is_tabular(text: &str, body: Range<usize>) -> bool {
-    let (mut cells, mut rows, mut at) = (false, false, body.start);
-    while at < body.end && !(cells && rows) {
-        let rest = &text[at..body.end];
-        if let Some(name) = environment_name(rest) {
-            at = environment_end(text, at + "\\begin{}".len() + name.len(), name);
-            continue;
-        }
-        cells |= rest.starts_with('&');
-        rows |= rest.starts_with("\\\\");
-        // The character after a backslash is part of the command.
-        let step = if rest.starts_with('\\') { 2 } else { 1 };
-        at += rest.chars().take(step).map(char::len_utf8).sum::<usize>();
-    }
-    cells && rows
+    None
 }
 
 /// Name of the environment that begins at the start of this text.
@@ -354,9 +355,10 @@ fn rows(text: &str, range: Range<usize>) -> TableLayout {
                 begun = at;
             }
             // A table in a cell, as for a header of two lines, is a part of the cell.
-            b'\\' if environment_name(&text[at..range.end]).is_some() => {
+            b'\\' if environment_name(&text[at..range.end]).is_some_and(is_tabular) => {
                 let name = environment_name(&text[at..range.end]).unwrap_or_default();
-                at = environment_end(text, at + "\\begin{}".len() + name.len(), name).min(range.end);
+                let head = at + "\\begin{}".len() + name.len();
+                at = nested_end(text, head, name).unwrap_or(head).min(range.end);
             }
             b'\\' => {
                 let rule = ["\\midrule", "\\hline", "\\cmidrule", "\\cline"];

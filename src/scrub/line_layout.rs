@@ -7,6 +7,9 @@ use super::line_table::{self, TextLine};
 use super::words::SectionKind;
 use super::{MarkupFormat, ScrubRule, html_table};
 
+/// A value in the front matter with at least this many words is prose.
+const PROSE_WORDS: usize = 5;
+
 /// Splits a text into blocks.
 pub(super) fn blocks(text: &str, format: MarkupFormat) -> Vec<TextBlock> {
     let mut lines = Vec::new();
@@ -60,8 +63,8 @@ impl LineReader<'_> {
         }
     }
 
-    /// Reads the YAML front matter at the start of a Markdown text, and returns the line after it. The value of each key
-    /// counts as prose, because it may be the abstract.
+    /// Reads the YAML front matter at the start of a Markdown text, and returns the line after it. A value of several words
+    /// counts as prose, because it may be the abstract. Other values are kept as they are.
     fn front_matter(&mut self) -> usize {
         if self.format != MarkupFormat::Markdown || self.text(0) != "---" {
             return 0;
@@ -73,7 +76,9 @@ impl LineReader<'_> {
             let next = at + 1 + (at + 1..end).take_while(is_further).count();
             let key = self.text(at).split(':').next().unwrap_or_default();
             self.section = section(key, SectionKind::Other);
-            self.push(BlockKind::Prose, at..next);
+            let words = (at..next).flat_map(|line| self.text(line).split_whitespace());
+            let is_prose = words.filter(|word| word.chars().all(char::is_alphabetic)).count() >= PROSE_WORDS;
+            self.push(if is_prose { BlockKind::Prose } else { BlockKind::Kept(ScrubRule::Layout) }, at..next);
             at = next;
         }
         self.section = SectionKind::Other;
@@ -90,7 +95,7 @@ impl LineReader<'_> {
         {
             return self.take(BlockKind::Kept(ScrubRule::Equation), at, end);
         }
-        if self.text(at).contains("<table") {
+        if is_html_table(self.text(at)) {
             let far = self.lines.len().min(at + line_table::MOST_ROWS);
             if let Some(end) = (at..far).find(|&line| self.text(line).contains("</table>")) {
                 let last = self.lines[end];
@@ -197,7 +202,7 @@ impl LineReader<'_> {
             let markdown = self.format == MarkupFormat::Markdown
                 && (line.starts_with('#') || line.starts_with("```") || line.starts_with("~~~"));
             if markdown
-                || line.contains("<table")
+                || is_html_table(line)
                 || is_item(self.text(end))
                 || (line.starts_with(['|', '+']) && self.opens_table(end))
             {
@@ -250,6 +255,11 @@ impl LineReader<'_> {
 /// Whether the form of a caption shows that it belongs to the table above.
 fn is_of_above(text: &str, caption: &Range<usize>) -> bool {
     text[caption.clone()].trim_start().starts_with(':')
+}
+
+/// Whether an HTML table starts in this line, perhaps after other tags.
+fn is_html_table(line: &str) -> bool {
+    line.trim_start().starts_with('<') && line.contains("<table")
 }
 
 /// Whether a line starts a list item or a footnote.

@@ -96,7 +96,7 @@ pub enum ScrubRule {
     Equation,
     /// Keeps a number in the list of references.
     Bibliography,
-    /// Keeps a number that is part of the layout: front matter, the preamble, column specifications of tables.
+    /// Keeps a number that is part of the layout: short values in front matter, the preamble, column specifications.
     Layout,
     /// Keeps a number within the markup of a citation, a link or a label, or within inline code.
     Markup,

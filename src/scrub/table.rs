@@ -71,11 +71,12 @@ impl TableReader<'_> {
         &self.text[token.start..token.end]
     }
 
-    /// Decides which numbers between two cells are kept: all, or those that are no results if the text is prose, such as
-    /// the caption in an HTML table.
+    /// Decides which numbers between two cells are kept: all, or in HTML tables, where the caption stands there, those
+    /// that are no results.
     fn between(&self, range: Range<usize>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
-        // In columns of fixed width, such a text would be cut at the borders of the columns.
-        if !self.table.fixed_width && is_prose(&self.tokens(&range)) {
+        // In columns of fixed width, a text between cells would be cut at the borders of the columns. In LaTeX, only
+        // commands stand there.
+        if !self.table.fixed_width && self.format == MarkupFormat::Markdown {
             sentences::judge(self.text, range, self.format, section, false, judged);
         } else {
             judged.extend(keep_all(self.text, range, ScrubRule::Layout));
@@ -205,11 +206,11 @@ impl TableReader<'_> {
         if rate || timed {
             return ContentHint::Result;
         }
-        // A column of the share of answers among the first k, such as "Top-5".
-        let is_top = header
-            && matches!(words.as_slice(), [top] if top.eq_ignore_ascii_case("top"))
+        // A column of the share of answers among the first k, such as "Top-5", or of the statistic R2.
+        let is_numbered = header
+            && matches!(words.as_slice(), [name] if name.eq_ignore_ascii_case("top") || *name == "R")
             && tokens.iter().any(|token| matches!(token.kind, TokenKind::Number(_)));
-        if is_top {
+        if is_numbered {
             return ContentHint::Result;
         }
         let sorts: Vec<WordSense> = words.iter().filter_map(|word| words::sense_of(word)).collect();

@@ -86,21 +86,21 @@ static SORTS: LazyLock<HashMap<&'static str, WordSense>> = LazyLock::new(|| {
     lists.iter().flat_map(|(list, sense_of)| list.split_whitespace().map(move |word| (word, *sense_of))).collect()
 });
 
-/// Length of the name of a metric with a number in it, at the start of this text: `F1`, `R2`, or a metric of the first k
-/// results, such as `R@10`. `None` if there is no such name.
+/// Length of the name of a metric with a number in it, at the start of this text: `F1`, or a metric at a rank or a
+/// threshold, such as `R@10` or `mAP@0.5`. `None` if there is no such name.
 pub(super) fn numbered_metric(text: &str) -> Option<usize> {
     let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
     let digits = |from: usize| from + text.bytes().skip(from).take_while(u8::is_ascii_digit).count();
-    let end = match text.as_bytes().get(letters)? {
-        b'@' => digits(letters + 1),
-        _ if matches!(&text[..letters], "F" | "f" | "R" | "r") => digits(letters),
-        _ => return None,
+    let end = if text.as_bytes().get(letters) == Some(&b'@') {
+        let whole = digits(letters + 1);
+        let decimals = digits(whole + 1);
+        if text.as_bytes().get(whole) == Some(&b'.') && decimals > whole + 1 { decimals } else { whole }
+    } else {
+        letters + 1
     };
-    let is_name = letters > 0 && end > letters + usize::from(text.as_bytes()[letters] == b'@');
-    let is_whole = !text[end..].starts_with(char::is_alphanumeric);
-    let is_known =
-        text.as_bytes()[letters] == b'@' || matches!(text[..end].to_lowercase().as_str(), "f1" | "f2" | "r2");
-    (is_name && is_whole && is_known).then_some(end)
+    let name = text.get(..end)?;
+    let is_known = letters > 0 && (name.contains('@') && end > letters + 1 || matches!(name, "F1" | "f1"));
+    (is_known && !text[end..].starts_with(char::is_alphanumeric)).then_some(end)
 }
 
 /// Returns what a word indicates; `None` if nothing.
@@ -407,8 +407,6 @@ pub(super) fn is_statistic(symbol: &str) -> bool {
             | "SEM"
             | "AUC"
             | "F1"
-            | "F2"
-            | "R2"
             | "eta"
             | "χ²"
             | "ACC"

@@ -270,7 +270,7 @@ impl RunReader {
         if is_judged {
             return;
         }
-        let name = |run: usize| &material.runs[run].name;
+        let name = |run: usize| material.runs[run].name.as_str();
         let problem = match (&known, &shown) {
             (Ok(known), _) if has_changed(known.as_ref(), run) => {
                 Some(format!("`{item}` has changed since the run was started; it is shown as it is now"))
@@ -279,17 +279,36 @@ impl RunReader {
                 format!("`{item}` differs between the suites of the runs; it is shown as in that of `{}`", name(*first))
             }),
             (Ok(_), None) => None,
-            (Err(why), Some(_)) => Some(format!("`{item}` cannot be read in the suite of `{}`: {why}", name(place))),
-            (Err(why), None) => Some(format!("`{item}` cannot be read, so its text and parts are not shown: {why}")),
+            (Err(why), Some(_)) => Some(unreadable(&item, why, Some(name(place)))),
+            (Err(why), None) => Some(unreadable(&item, why, None)),
         };
         gathered.faults.extend(problem.clone());
+        let mut former = None;
         if shown.is_none_or(|(run, _)| run == place) {
             let unknown = || ItemFacts { title: item.clone(), ..ItemFacts::default() };
+            // Earlier runs may have reported that the item is not shown. Now it is shown, as this run's suite has it.
+            if known.is_ok() {
+                for (run, why) in of_runs.range(..place).filter_map(|(run, item)| Some((*run, item.as_ref().err()?))) {
+                    let told = unreadable(&item, why, None);
+                    if let Some(fault) = gathered.faults.iter_mut().find(|fault| **fault == told) {
+                        *fault = unreadable(&item, why, Some(name(run)));
+                        former = Some(fault.clone());
+                    }
+                }
+            }
             material.papers.insert(item.clone(), known.map_or_else(|_| unknown(), |known| known.facts()));
         }
-        if let (Some(facts), Some(problem)) = (material.papers.get_mut(&item), problem) {
+        if let (Some(facts), Some(problem)) = (material.papers.get_mut(&item), problem.or(former)) {
             facts.problem = Some(problem);
         }
+    }
+}
+
+/// Reports that an item cannot be read: in the suite of one run, or else in any suite, so that it is not shown.
+fn unreadable(item: &str, why: &str, run: Option<&str>) -> String {
+    match run {
+        Some(run) => format!("`{item}` cannot be read in the suite of `{run}`: {why}"),
+        None => format!("`{item}` cannot be read, so its text and parts are not shown: {why}"),
     }
 }
 

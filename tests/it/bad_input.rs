@@ -122,6 +122,8 @@ fn a_run_that_does_not_exist_is_a_usage_error_that_names_the_newest_run() {
     assert!(listed.stderr.contains("left out: `runs/a` cannot be read: ") && listed.stderr.contains("format 99"));
     assert_eq!(listed.stdout.lines().nth(1).and_then(|line| line.split_whitespace().next()), Some("b"));
     assert!(lab.fails(7, &["resume", "latest"]).contains("format 99"));
+    lab.write("runs/b/run.json", &newest.to_string());
+    assert_eq!(lab.ok(&["runs"]).stdout, "", "no heading above no rows");
 }
 
 #[test]

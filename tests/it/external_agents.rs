@@ -313,11 +313,23 @@ fn a_program_that_is_killed_while_memory_is_left_has_failed() {
 #[test]
 #[ignore = "needs root and a writable memory cgroup"]
 fn a_program_that_exceeds_its_memory_limit_fails_but_a_kill_from_outside_loses_the_attempt() {
-    let own = "held = bytearray(700 << 20)";
+    let too_much = "held = bytearray(1500 << 20)";
+    let fair = "held = bytearray(450 << 20)";
     // The program outlives a child process that is killed.
-    let childs = "subprocess.run([sys.executable, '-c', 'held = bytearray(700 << 20)'])";
-    for (memory, is_lost, held) in [("300", false, own), ("2000", true, own), ("2000", true, childs)] {
-        let outer = is_lost.then(|| OuterGroup::new(450 << 20));
+    let childs = "subprocess.run([sys.executable, '-c', 'held = bytearray(450 << 20)'])";
+    let all = [("300", false, too_much), ("2000", false, too_much), ("2000", true, fair), ("2000", true, childs)];
+    for (memory, is_lost, held) in all {
+        let outer = (memory == "2000").then(|| OuterGroup::new(1000 << 20));
+        // Another program in the group, which the kernel may not kill, uses most of the memory.
+        let mut other = outer.as_ref().filter(|_| is_lost).map(|outer| {
+            let hold = "open('/proc/self/oom_score_adj', 'w').write('-1000'); held = bytearray(600 << 20)";
+            let mut other = Command::new("/usr/bin/python3");
+            other.args(["-c", &format!("{hold}; print(flush=True); import time; time.sleep(600)")]);
+            outer.takes(&mut other);
+            let mut other = other.stdout(std::process::Stdio::piped()).spawn().unwrap();
+            std::io::Read::read_exact(other.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+            other
+        });
         let script = format!("call()\n{held}\nanswer({{'arithmetic': 1, 'geometric': 1}})\n");
         let lab = Lab::new();
         let agent = own_agent(&lab, &script);
@@ -330,6 +342,10 @@ fn a_program_that_exceeds_its_memory_limit_fails_but_a_kill_from_outside_loses_t
             outer.takes(&mut command);
         }
         let ran = crate::support::Ran::from(command.output().unwrap());
+        if let Some(other) = &mut other {
+            other.kill().unwrap();
+            other.wait().unwrap();
+        }
         let record = &lab.records("r")[0];
         let detail = record["end_detail"].as_str().unwrap_or_default();
         let (end, why) = if is_lost {

@@ -252,6 +252,11 @@ fn a_token_without_an_address_is_refused() {
     command.env("AUTOEXPERIMENT_TOKEN", "0123456789abcdef");
     let served = Served::run(command);
     assert_eq!(served.http("POST", "/mcp", Some(&json!({})), &[]).0, 401, "the variable counts with `--listen`");
+    let token: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff0123456789abcdef");
+    let mut command = lab.command(&["mcp", "--listen", "127.0.0.1:0", "--no-baseline", "--name", "other"]);
+    let refused = command.env("AUTOEXPERIMENT_TOKEN", token).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("is not UTF-8"), "{said}");
 }
 
 #[test]

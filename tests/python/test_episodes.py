@@ -108,6 +108,18 @@ class Client(Scripted):
         while deep:
             deep = deep.pop()
 
+    def test_a_text_that_cannot_be_sent_does_not_change_the_call(self) -> None:
+        sent: list[dict[str, Any]] = []
+
+        def answer(message: dict[str, Any]) -> dict[str, Any]:
+            sent.append(message)
+            return observation("ls")
+
+        episodes = ae.Episodes(self.server(answer).url)
+        for text, kept in (("x" * (5 << 20) + "end", "x" * 39_997 + "end"), ("a\ud83d b\ud83d\ude00", "a\ufffd b\U0001f600")):
+            self.assertEqual(episodes.step("bash", {"command": "ls"}, text).text, "ls")
+            self.assertEqual(sent.pop()["data"], {"tool": "bash", "arguments": {"command": "ls"}, "text": kept})
+
     def test_addresses_that_are_none_are_refused(self) -> None:
         for url in ("ftp://127.0.0.1", "http://", "http://127.0.0.1:99999", "http://127.0.0.1:x"):
             with self.assertRaises(ae.MachineError) as caught:

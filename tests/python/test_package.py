@@ -60,6 +60,7 @@ class Notebook(unittest.TestCase):
             ("class Other: pass\nname = Other()", "None and task.name", "None"),
             ("from functools import lru_cache\n@lru_cache\ndef f(x): return x", "f(2)", "2"),
             ("from random import choice", "choice([1])", "1"),
+            ("from pathlib import Path\nfrom typing import Any\ndef f(x: Path) -> Any: return x", "f(1)", "1"),
             ("import json\ndecode = json.JSONDecoder.decode", "decode.__qualname__", "'JSONDecoder.decode'"),
             ("import urllib.request\nimport xml as x, xml.etree.ElementTree",
              "urllib.request.Request('http://a').host, x.etree.ElementTree.XML('<b/>').tag",

@@ -1,10 +1,12 @@
 """Runs a task's experiments and reads their results by the task's rules."""
 
+import contextlib
 import json
 import math
 import os
 import re
 import select
+import shutil
 import signal
 import stat
 import subprocess
@@ -15,13 +17,21 @@ from pathlib import Path
 
 MOST_OUTPUT = 4 << 20
 MOST_BYTES = 16 << 20
+# Maximum bytes of an answer. The harness has the same limit.
+MOST_ANSWER = 4 << 20
 MOST_LEVELS = 128
 # Maximum number of unclosed objects skipped while searching for an answer.
 MOST_UNCLOSED = 16
 
-STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
-TOKENS = re.compile(STRING + r"|[A-Za-z0-9+\-._]+", re.DOTALL)
-BRACES = re.compile(STRING + r"|[{}]", re.DOTALL)
+# A string without escaped characters.
+PLAIN = re.compile(r'"[^"\\]*"')
+# A quote, or a backslash with the character that it escapes.
+INSIDE = re.compile(r'"|\\.', re.DOTALL)
+# An escaped pair of surrogates, a lone one (as the group), or another escaped character.
+ESCAPED = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)
+TOKENS = re.compile(r"[A-Za-z0-9+\-._]+")
+BRACES = re.compile(r'["{}]')
+OPENED = re.compile(r'[ \t\n\f\r]*["}0-9]')
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 LIKE_NUMBER = re.compile(r"[0-9+\-.]|(nan|inf|infinity)\Z", re.IGNORECASE)
 
@@ -32,6 +42,31 @@ def quoted(match):
     if NUMBER.fullmatch(token) and math.isfinite(float(token)) or not LIKE_NUMBER.match(token):
         return token
     return json.dumps(token)
+
+
+def string_end(text, start):
+    """Returns the position after the string that opens at `start`, or the text's end if it never closes.
+
+    Strings with escaped characters are not matched by one regular expression, which would need memory for each of them.
+    """
+    if plain := PLAIN.match(text, start):
+        return plain.end()
+    return next((match.end() for match in INSIDE.finditer(text, start + 1) if match.group() == '"'), len(text))
+
+
+def quote_tokens(text):
+    """Applies `quoted` to all tokens of a text that are not in strings."""
+    parts, at = [], 0
+    while (start := text.find('"', at)) >= 0:
+        end = string_end(text, start)
+        parts += [TOKENS.sub(quoted, text[at:start]), text[start:end]]
+        at = end
+    return "".join([*parts, TOKENS.sub(quoted, text[at:])])
+
+
+def has_lone_surrogate(text):
+    """Whether a string in JSON contains an escaped surrogate that is not part of a pair."""
+    return "\\u" in text and any(match.group(1) for match in ESCAPED.finditer(text))
 
 
 def same(one, other):
@@ -57,12 +92,14 @@ def without_doubles(pairs):
 def read_json(text):
     """Parses JSON as programs and models write it. Numbers that JSON does not have become strings.
 
-    Raises ValueError if the text is not JSON or is nested too deeply.
+    Raises ValueError if the text is not JSON, is nested too deeply or contains a lone surrogate.
     """
     try:
-        value = json.loads(TOKENS.sub(quoted, text), object_pairs_hook=without_doubles)
+        value = json.loads(quote_tokens(text), object_pairs_hook=without_doubles)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if has_lone_surrogate(text):
+        raise ValueError("a string contains a lone surrogate")
     level = [value]
     for _ in range(MOST_LEVELS):
         inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list))]
@@ -89,7 +126,7 @@ def last_object(text):
     found, unclosed, at = None, 0, 0
     while (start := text.find("{", at)) >= 0:
         at = start + 1
-        if not re.compile(r'[ \t\n\f\r]*["}0-9]').match(text, at):
+        if not OPENED.match(text, at):
             continue
         end = object_end(text, start)
         if end is None:
@@ -114,11 +151,15 @@ def last_object(text):
 
 def object_end(text, start):
     """Returns the position after the brace that closes the one at `start`; None if there is none."""
-    depth = 0
-    for match in BRACES.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(match.group(), 0)
+    depth, at = 0, start
+    while match := BRACES.search(text, at):
+        if match.group() == '"':
+            at = string_end(text, match.start())
+            continue
+        depth += 1 if match.group() == "{" else -1
+        at = match.end()
         if depth == 0:
-            return match.end()
+            return at
     return None
 
 
@@ -132,8 +173,11 @@ def unquoted(text):
     return text
 
 
-def read_file(root, path):
-    """Returns a regular file's text; raises ValueError if it is missing or a link, which could lead to gold."""
+def read_file(root, path, most=MOST_BYTES):
+    """Returns the text of a regular file of at most `most` bytes.
+
+    Raises ValueError if the file is larger or missing, or if it is a link, which could lead to gold.
+    """
     *folders, name = Path(path).parts
     here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -146,12 +190,12 @@ def read_file(root, path):
         with os.fdopen(file, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError(f"`{path}` is no regular file")
-            found = file.read(MOST_BYTES + 1)
+            found = file.read(most + 1)
     except OSError:
         raise ValueError(f"`{path}` was not written") from None
     finally:
         os.close(here)
-    if len(found) > MOST_BYTES:
+    if len(found) > most:
         raise ValueError(f"`{path}` is too large")
     return found.decode(errors="replace")
 
@@ -210,12 +254,25 @@ def output(process, limit):
     return bytes(kept[-MOST_OUTPUT:])
 
 
+@contextlib.contextmanager
+def temporary_folder():
+    """Creates a folder for a `with` statement; at its end, removes it as far as possible.
+
+    `TemporaryDirectory` can ignore files that it cannot remove only since Python 3.10.
+    """
+    folder = tempfile.mkdtemp()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def run(experiment, root, user=None):
     """Runs one experiment in the folder `root`; returns `{"result": ...}` or `{"error": "..."}`.
 
     Its home is an empty folder: in a home inside of the repo, Python would run an attempt's code before every program.
     """
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+    with temporary_folder() as home:
         if user is not None:
             os.chown(home, user, user)
         return run_at(experiment, root, home, user)

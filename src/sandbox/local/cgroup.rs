@@ -99,6 +99,7 @@ impl Parents {
             let file = if *version == CgroupVersion::One { "memory.limit_in_bytes" } else { "memory.max" };
             fs::write(folder.join(file), limits.memory.to_string())?;
             group.memory = Some((folder.clone(), *version));
+            SANDBOXES.fetch_add(1, Ordering::Relaxed);
             // Limit swap as well, so that the memory limit cannot be evaded by swapping.
             let (file, most) = if *version == CgroupVersion::One {
                 ("memory.memsw.limit_in_bytes", limits.memory)
@@ -150,7 +151,8 @@ impl Cgroup {
     }
 
     /// Returns which limit made the kernel kill a process of the group for lack of memory, according to the group's own
-    /// counters. Returns `None` if there was no such kill, or if there is no memory group: then the attempt itself may
+    /// counters. A group that has used its fair share of an outer limit counts as having exceeded its own: otherwise,
+    /// attempts could have their failures counted as lost. Returns `None` if there was no such kill, or if there is no memory group: then the attempt itself may
     /// have used up the machine's memory, and nothing shows which limit was exceeded.
     pub(super) fn oom_kill(&self) -> Option<OutOfMemory> {
         let (folder, version) = self.memory.as_ref()?;
@@ -175,7 +177,8 @@ impl Cgroup {
             CgroupVersion::One => most.unwrap_or(u64::MAX).saturating_add(4 << 20) >= limit.unwrap_or(0),
             CgroupVersion::Two => event(&file, "oom") > 0,
         };
-        if is_own {
+        let around = memory_limit_around().unwrap_or(u64::MAX).min(machine_memory());
+        if is_own || most.unwrap_or(u64::MAX) >= fair_share(around, SANDBOXES.load(Ordering::Relaxed)) {
             return Some(OutOfMemory::Own);
         }
         let megabytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), |bytes| (bytes >> 20).to_string());
@@ -200,6 +203,9 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
+        if self.memory.is_some() {
+            SANDBOXES.fetch_sub(1, Ordering::Relaxed);
+        }
         for _ in 0..50 {
             // A group cannot be removed while its last process is still exiting, so try several times.
             self.folders.retain(|folder| fs::remove_dir(folder).is_err() && folder.exists());
@@ -247,6 +253,23 @@ fn kill_all(folders: &[PathBuf]) {
 fn event(file: &Path, name: &str) -> u64 {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok()).unwrap_or(0)
+}
+
+/// The machine's memory in bytes; the largest number if it is unknown.
+fn machine_memory() -> u64 {
+    let report = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kilobytes =
+        report.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok());
+    kilobytes.map_or(u64::MAX, |kilobytes: u64| kilobytes << 10)
+}
+
+/// Number of this process's sandboxes with a memory group.
+static SANDBOXES: AtomicU64 = AtomicU64::new(0);
+
+/// Memory in bytes from which a sandbox itself is to blame if an outer limit of `around` bytes is exceeded: half of an
+/// equal share.
+fn fair_share(around: u64, sandboxes: u64) -> u64 {
+    around / sandboxes.max(1) / 2
 }
 
 /// Returns the lowest memory limit, in bytes, of the groups around this process. Limits of sandboxes, whose groups are
@@ -375,6 +398,7 @@ mod tests {
             let folder = tempfile::tempdir_in(base.path()).unwrap().keep();
             let mut cgroup = Cgroup::none();
             cgroup.memory = Some((group(&folder, files), version));
+            SANDBOXES.fetch_add(1, Ordering::Relaxed);
             cgroup.oom_kill()
         };
         let is_outer = |kill| matches!(kill, Some(OutOfMemory::Outer(_)));
@@ -391,6 +415,8 @@ mod tests {
         };
         assert_eq!(one("under_oom 0\noom_kill 0\n", "1000000000\n", "0\n"), None);
         assert!(is_outer(one("oom_kill 2\n", "500000000\n", "500000000\n")));
+        // One of four sandboxes within a limit of 800 has used half of its share.
+        assert_eq!((fair_share(800, 4), fair_share(800, 0)), (100, 400));
         assert_eq!(one("oom_kill 2\n", "1000000000\n", "1000000000\n"), Some(OutOfMemory::Own));
         // A part of the memory was swapped out, but both together reached the limit.
         assert_eq!(one("oom_kill 2\n", "500000000\n", "999999999\n"), Some(OutOfMemory::Own));

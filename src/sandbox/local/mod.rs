@@ -287,7 +287,7 @@ impl LocalBackend {
         let user = NOBODY_ELSE + 1 + rand::random_range(0..OWN_USERS);
         let given =
             walkdir::WalkDir::new(copy).into_iter().try_for_each(|entry| lchown(entry?.path(), Some(user), Some(user)));
-        given.map_err(|error| lost(self.name(), &format!("change the owner of `{}`", copy.display()), error))?;
+        given.map_err(|error| lost(self.name(), "change the owner of the workspace", error))?;
         Ok(Some((user, user)))
     }
 }
