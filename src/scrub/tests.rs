@@ -288,9 +288,10 @@ fn a_result_in_a_sentence_is_removed_wherever_the_sentence_stands() {
     for (before, after, format) in WRAPPERS {
         let short = format!("{before}Accuracy: 87.65{after}");
         let is_front = before.starts_with("---") || before.contains("documentclass");
+        let is_cell = before.ends_with("& ") || before.ends_with("<td>");
         let scrubbed = scrub(&short, &options(format)).text;
-        // In a preamble and in front matter, short texts are mostly settings of the layout.
-        assert!(is_front || !scrubbed.contains("87.65"), "{scrubbed}");
+        // In a preamble and in front matter, short texts are mostly settings of the layout. A cell is judged by its table.
+        assert!(is_front || is_cell || !scrubbed.contains("87.65"), "{scrubbed}");
         let percent = if format == MarkupFormat::Latex { "\\%" } else { "%" };
         let text = format!("{before}Our method reaches an accuracy of 93.41{percent} on the test set.{after}");
         let scrubbed = scrub(&text, &options(format)).text;

@@ -178,7 +178,7 @@ impl Cgroup {
             CgroupVersion::Two => event(&file, "oom") > 0,
         };
         let around = memory_limit_around().unwrap_or(u64::MAX).min(machine_memory());
-        if is_own || most.unwrap_or(u64::MAX) >= fair_share(around, SANDBOXES.load(Ordering::Relaxed)) {
+        if is_own || most.or(limit).unwrap_or(u64::MAX) >= fair_share(around, SANDBOXES.load(Ordering::Relaxed)) {
             return Some(OutOfMemory::Own);
         }
         let megabytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), |bytes| (bytes >> 20).to_string());
@@ -407,19 +407,19 @@ mod tests {
                 CgroupVersion::One,
                 &[
                     ("memory.oom_control", kills),
-                    ("memory.limit_in_bytes", "1000000000\n"),
+                    ("memory.limit_in_bytes", "100000000\n"),
                     ("memory.max_usage_in_bytes", most),
                     ("memory.memsw.max_usage_in_bytes", and_swap),
                 ],
             )
         };
-        assert_eq!(one("under_oom 0\noom_kill 0\n", "1000000000\n", "0\n"), None);
-        assert!(is_outer(one("oom_kill 2\n", "500000000\n", "500000000\n")));
+        assert_eq!(one("under_oom 0\noom_kill 0\n", "100000000\n", "0\n"), None);
+        assert!(is_outer(one("oom_kill 2\n", "50000000\n", "50000000\n")));
         // One of four sandboxes within a limit of 800 has used half of its share.
         assert_eq!((fair_share(800, 4), fair_share(800, 0)), (100, 400));
-        assert_eq!(one("oom_kill 2\n", "1000000000\n", "1000000000\n"), Some(OutOfMemory::Own));
+        assert_eq!(one("oom_kill 2\n", "100000000\n", "100000000\n"), Some(OutOfMemory::Own));
         // A part of the memory was swapped out, but both together reached the limit.
-        assert_eq!(one("oom_kill 2\n", "500000000\n", "999999999\n"), Some(OutOfMemory::Own));
+        assert_eq!(one("oom_kill 2\n", "50000000\n", "99999999\n"), Some(OutOfMemory::Own));
         let two = |events| kill(CgroupVersion::Two, &[("memory.events", events), ("memory.max", "1000\n")]);
         assert_eq!(two("oom 0\noom_kill 0\n"), None);
         assert_eq!(two("oom 1\noom_kill 1\n"), Some(OutOfMemory::Own));
