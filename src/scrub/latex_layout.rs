@@ -317,7 +317,7 @@ fn points(text: &str, range: Range<usize>) -> TableLayout {
     let mut at = range.start;
     while let Some(open) = text[at..range.end].find('(').map(|found| at + found) {
         let close = text[open..range.end].find(')').map_or(range.end, |found| open + found);
-        // The label, which is a category or a setting, is no cell, so that its words do not decide about the value.
+        // The label's cell is empty. Otherwise, words of the label would decide about the value.
         let mut row = vec![TableCell { range: open + 1..open + 1, span: 1 }];
         let mut start = open + 1;
         for part in text[start..close].split(',') {

@@ -71,11 +71,11 @@ impl TableReader<'_> {
         &self.text[token.start..token.end]
     }
 
-    /// Decides which numbers between two cells are kept: all, or in HTML tables, where the caption stands there, those
-    /// that are no results.
+    /// Decides which numbers between two cells are kept. In HTML tables, the text between cells, such as a caption, is
+    /// judged as sentences. In other tables, all numbers between cells are kept.
     fn between(&self, range: Range<usize>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
-        // In columns of fixed width, a text between cells would be cut at the borders of the columns. In LaTeX, only
-        // commands stand there.
+        // A text across columns of fixed width would be cut at the borders of the columns. In LaTeX, the text between
+        // cells contains only commands.
         if !self.table.fixed_width && self.format == MarkupFormat::Markdown {
             sentences::judge(self.text, range, self.format, section, false, judged);
         } else {

@@ -628,7 +628,7 @@ mod tests {
         let left = format!("/tmp/left-by-harbor-test-{}", std::process::id());
         let forge = format!("touch {left}; echo '{{\"x\": 2}}' | tee data.json > out.json");
         let read = "cat data.json > out.json; cat new.json > two.json";
-        // Only root can run experiments as another user, and so recognise what they left.
+        // The verifier recognises leftovers by their owner, so it needs root.
         let finds = if nix::unistd::geteuid().is_root() { format!("test ! -e {left} && ") } else { String::new() };
         let read = format!("{finds}{read}");
         let task = json!({ "protected": ["data\\.json"], "left_out": { "names": [], "endings": [] },
