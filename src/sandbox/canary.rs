@@ -62,7 +62,8 @@ pub(super) async fn search(
 
 /// Specification of a fresh, empty sandbox, and the temporary folder that holds its workspace.
 fn empty(backend: &dyn Backend, place: &Path) -> Result<(Temporary, Spec), String> {
-    let folder = Temporary::create(place, PREFIX, 0o700).map_err(|error| format!("no temporary folder: {error}"))?;
+    // A sandbox without namespaces has a user of its own, who must be able to enter the folder.
+    let folder = Temporary::create(place, PREFIX, 0o711).map_err(|error| format!("no temporary folder: {error}"))?;
     let layers = layers(backend, folder.path())?;
     let spec = Spec {
         layers,

@@ -493,6 +493,7 @@ crate::cases! {
     }
 
     files_of_a_process_whose_first_thread_has_ended_count_as_disk(fixture) {
+        fixture.is_measured = true;
         fixture.limits.disk = 24 * super::fixture::MIB;
         let mut inside = fixture.start().await?;
         let done = inside.hostile(&["undead-holder", "100"], limits(20.0)).await?;
@@ -502,6 +503,7 @@ crate::cases! {
     }
 
     files_of_a_process_that_hides_count_as_disk(fixture) {
+        fixture.is_measured = true;
         fixture.limits.disk = 24 * super::fixture::MIB;
         let mut inside = fixture.start().await?;
         let done = inside.hostile(&["hidden-holder", "100"], limits(20.0)).await?;

@@ -156,6 +156,7 @@ crate::cases! {
     }
 
     files_without_a_name_count_as_disk(fixture) {
+        fixture.is_measured = true;
         fixture.limits.disk = 24 * MIB;
         let mut inside = fixture.start().await?;
         let done = inside.hostile(&["hold-unlinked", "100"], limits(20.0)).await?;
@@ -165,6 +166,7 @@ crate::cases! {
     }
 
     files_without_a_name_that_a_daemon_holds_count_as_disk(fixture) {
+        fixture.is_measured = true;
         fixture.limits.disk = 24 * MIB;
         let mut inside = fixture.start().await?;
         inside.sh(&format!("setsid '{}' hostile hold-unlinked 100 >/dev/null 2>&1 &", fixture.exe.display())).await?;
