@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use autoexperiment::sample::{MASKED, Withheld, draw};
+use autoexperiment::sample::{MASKED, UnitChoice, Withheld, draw};
 use autoexperiment::suite::{LoadedPaper, Suite};
 use autoexperiment::workspace::unified_diff;
 use stores::{Random, Shape, run_file, trajectory};
@@ -125,8 +125,9 @@ fn write_whole(folder: &Path, samples: usize) {
     let mut left = samples;
     for id in &ids {
         let paper = LoadedPaper::load(&suite, id).unwrap();
+        let (_, nesting) = paper.drawn(UnitChoice::default(), |_| true);
         for n in [2, 3] {
-            for functions in draw(id, &paper.nesting, n, each.min(left), 0).unwrap() {
+            for functions in draw(id, &nesting, n, each.min(left), 0).unwrap() {
                 left -= 1;
                 let diff = restored(&suite, &paper, &functions);
                 let sample = Withheld { item: id.clone(), units: functions }.sample(MASKED, id);

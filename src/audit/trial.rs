@@ -89,6 +89,8 @@ pub struct Bench {
     journal: Journal<ExperimentOutcome>,
     kept: Journal<TrialWithFiles>,
     slots: Semaphore,
+    /// The graphics processors of trials, see [`Machine::known_graphics`]; empty if there are none.
+    graphics: String,
     fresh: bool,
     keeps: bool,
     made: AtomicU64,
@@ -102,7 +104,7 @@ impl Bench {
     /// # Errors
     /// Kind `Machine` if the cache cannot be used.
     pub fn new(ready: ReadyPaper, machine: Arc<Machine>, jobs: usize, fresh: bool) -> Result<Self> {
-        let is_known = !machine.backend.is_remote() && machine.graphics.kind().is_some();
+        let graphics = machine.known_graphics();
         let trials = machine.cache.join("trials");
         let id = &ready.loaded.paper.id;
         let journal = Journal::open(&trials.join(format!("{id}.jsonl")))?;
@@ -113,9 +115,9 @@ impl Bench {
             journal,
             kept,
             slots: Semaphore::new(jobs.max(1)),
-            // Results of an unknown machine or of unknown graphics processors say nothing about others.
-            fresh: fresh || !is_known,
-            keeps: is_known,
+            fresh: fresh || graphics.is_none(),
+            keeps: graphics.is_some(),
+            graphics: graphics.unwrap_or_default(),
             made: AtomicU64::new(0),
             cpu_micros: AtomicU64::new(0),
         })
@@ -339,8 +341,8 @@ impl Bench {
         if let Some(base) = &self.ready.base {
             parts.add(base);
         }
-        if let Some(graphics) = self.machine.graphics.kind().filter(|kind| !kind.is_empty()) {
-            parts.add(graphics);
+        if !self.graphics.is_empty() {
+            parts.add(&self.graphics);
         }
         parts.add(&trial.experiment.command);
         parts.add(format!("{:?}", trial.experiment.result));

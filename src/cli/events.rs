@@ -1,9 +1,9 @@
 //! A run's events as JSON lines on stdout, for machines.
 
 use super::lines::{EventLine, EventPayload};
-use super::shared::print;
+use super::shared::print_json_line;
 use crate::env::BuildProgress as EnvProgress;
-use crate::report::{outcome, safe_json};
+use crate::report::outcome;
 use crate::run::event::RunEvent;
 
 /// Prints an event. Write errors, such as a closed pipe, do not stop the run.
@@ -26,9 +26,7 @@ pub(super) fn print_end(run: &str, outcome: &str) {
 }
 
 fn print_line(told: EventPayload<'_>) {
-    if let Ok(line) = serde_json::to_string(&EventLine { told, time: crate::files::now() }) {
-        let _ = print(&(safe_json(&line) + "\n"));
-    }
+    let _ = print_json_line(&EventLine { told, time: crate::files::now() });
 }
 
 /// Converts an event to its line; `None` for events that only move a progress bar.

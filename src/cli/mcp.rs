@@ -50,7 +50,7 @@ impl Arguments {
         if self.listen.is_none() || self.token.is_some() {
             return Ok(self.token.clone());
         }
-        // A token that cannot be read must not mean that there is none, because the server would then be open to all.
+        // Without a token, the server is open to everybody. So a token that cannot be read is an error.
         std::env::var_os(TOKEN)
             .map(|token| token.into_string().map_err(|_| Error::usage(format!("the variable `{TOKEN}` is not UTF-8"))))
             .transpose()

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::lines::SampleLine;
-use super::shared::{PaperOptions, SuiteOptions, print};
+use super::shared::{PaperOptions, SuiteOptions, print_json_line};
 use crate::error::{Error, Result};
-use crate::report::safe_json;
 use crate::run::SampleDraw;
 use crate::run::family::{Families, SampleNames, ScoringBasis, beyond, nothing_drawn};
 use crate::sample::{MASKED, UnitChoice, parse_n};
@@ -96,16 +95,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         drawn.extend(samples.iter().cloned());
         for sample in samples {
             let SampleNames { units, checks } = item.listed(&sample)?;
-            let line = SampleLine {
+            print_json_line(&SampleLine {
                 sample: sample.id(),
                 paper: sample.cluster(),
                 n: sample.n(),
                 functions: units,
                 experiments: checks,
-            };
-            let line = serde_json::to_string(&line)
-                .map_err(|error| Error::internal("failed to write a sample").because(error))?;
-            print(&(safe_json(&line) + "\n"))?;
+            })?;
         }
     }
     if drawn.is_empty() {

@@ -91,7 +91,7 @@ fn suite_around(here: &Path) -> Option<PathBuf> {
     if is_begun(here) {
         return Some(here.to_owned());
     }
-    // The names of the folders alone do not suffice: many people keep `papers` and `repos` that are no suite.
+    // Look into the folders, because many people have folders named `papers` and `repos` that do not belong to a suite.
     let families = Families::standard();
     let is_suite = |folder: &&Path| {
         let has_items = |family: &Arc<dyn Family>| family.items(folder, &[]).is_ok_and(|items| !items.is_empty());
@@ -264,6 +264,13 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::internal("failed to serialise output").because(error))?;
     print(&(safe_json(&text) + "\n"))
+}
+
+/// Writes a value to stdout as one line of JSON.
+pub(super) fn print_json_line(value: &impl serde::Serialize) -> Result<()> {
+    let line =
+        serde_json::to_string(value).map_err(|error| Error::internal("failed to serialise output").because(error))?;
+    print(&(safe_json(&line) + "\n"))
 }
 
 /// Width of a table on a terminal of unknown width, in columns.

@@ -21,7 +21,7 @@ pub struct CompiledCode {
 /// The data from which a manifest is made.
 #[derive(Debug, Clone, Copy)]
 pub struct ManifestInput<'a> {
-    /// Facts about the paper, as far as its package or its text states them.
+    /// Facts about the paper from its package or its text.
     pub facts: &'a PackageFacts,
     /// Name of the repo's folder under `repos/`.
     pub repo: &'a str,

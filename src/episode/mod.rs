@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::tools::ToolSet;
 use crate::agent::{End, LiveUsage};
 use crate::error::{Error, Result, with_causes};
+use crate::files::{MEMORY_REPORT, reported_memory};
 use crate::model::Tool;
 use crate::run::attempt::{AttemptJob, LabelledAgent, RunContext};
 use crate::run::event::{Observer, RunEvent};
@@ -248,7 +249,9 @@ impl EpisodeHost {
         let slot = self.slots.clone().try_acquire_owned().map_err(|_| {
             NotStarted::Capacity(format!("{} episodes are running, which is the most (`--jobs`)", self.jobs))
         })?;
-        if let Some(left) = available_memory(Path::new("/proc/meminfo")).filter(|left| *left < LEAST_MEMORY) {
+        if let Some(left) =
+            reported_memory(Path::new(MEMORY_REPORT), "MemAvailable").filter(|left| *left < LEAST_MEMORY)
+        {
             return Err(NotStarted::Capacity(format!("only {} MiB of memory are available", left >> 20)));
         }
         let label = client.label();
@@ -455,14 +458,6 @@ fn pick<T>(from: &[T], drawn: u64) -> Option<&T> {
     from.get(index as usize)
 }
 
-/// Returns the memory that programs can still get, in bytes; `None` if the kernel doesn't report it.
-fn available_memory(meminfo: &Path) -> Option<u64> {
-    let text = std::fs::read_to_string(meminfo).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -470,16 +465,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn available_memory_is_read_from_the_kernels_report() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("meminfo");
-        std::fs::write(&file, "MemTotal:       24679000 kB\nMemAvailable:    2048 kB\n").unwrap();
-        assert_eq!(available_memory(&file), Some(2 << 20));
-        std::fs::write(&file, "MemTotal:       24679000 kB\n").unwrap();
-        assert_eq!(available_memory(&file), None);
-    }
 
     #[test]
     fn equally_spaced_random_numbers_pick_every_entry_of_a_list() {

@@ -3,7 +3,7 @@
 //! ([`DiskCache`]), file names of bounded length ([`bounded`]), the current time ([`now`]), temporary folders that can
 //! be cleaned up after a kill ([`Temporary`]), checks of folders ([`usable`]), texts in any usual encoding
 //! ([`readable_text`]), the digest of this program (`executable_digest`), types stored as text (`stored_as_text`), and
-//! TOML with all of its errors ([`from_toml`]).
+//! TOML with all of its errors ([`from_toml`]), and the machine's memory (`reported_memory`).
 
 mod clock;
 mod decoded;
@@ -12,6 +12,7 @@ mod disk_cache;
 mod executable;
 mod failpoint;
 mod lines;
+mod memory;
 mod name;
 mod once;
 mod temporary;
@@ -27,6 +28,7 @@ pub use disk_cache::DiskCache;
 pub(crate) use executable::executable_digest;
 pub(crate) use failpoint::write_all;
 pub use lines::{Appender, JsonLine, json_lines};
+pub(crate) use memory::{MEMORY_REPORT, reported_memory};
 pub use name::{bounded, may_be_bounded};
 pub use once::write_once;
 pub use temporary::{Temporary, sweep};

@@ -117,11 +117,9 @@ pub fn lines_console(summary: &Summary) -> String {
             row.samples.to_string(),
             row.lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string()),
             percent(row.pass_at_1.rate),
-            match (row.score_lines, row.score_lines_interval) {
-                (Some(rate), Some(it)) => {
-                    format!("{:.1} [{:.1}, {:.1}]", 100.0 * rate, 100.0 * it.low, 100.0 * it.high)
-                }
-                (rate, _) => percent(rate),
+            match row.score_lines_interval {
+                Some(interval) => percent_with_interval(row.score_lines, Some(interval)),
+                None => percent(row.score_lines),
             },
         ]
     });

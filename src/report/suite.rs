@@ -374,9 +374,10 @@ mod tests {
                 continue;
             }
             let functions = 0..loaded.paper.functions.len();
+            let (_, nesting) = loaded.drawn(UnitChoice::default(), |_| true);
             for n in 1..=3 {
                 let samples: Vec<_> =
-                    functions.clone().combinations(n).filter(|chosen| loaded.nesting.allows(chosen)).collect();
+                    functions.clone().combinations(n).filter(|chosen| nesting.allows(chosen)).collect();
                 let mean_of = |weight: &dyn Fn(usize) -> f64| {
                     let of_sample = |sample: &Vec<usize>| loaded.tests(sample).into_iter().map(weight).sum::<f64>();
                     samples.iter().map(of_sample).sum::<f64>() / samples.len() as f64

@@ -102,7 +102,7 @@ pub struct SampleDraw {
     /// Alternative to `n`: shares of a paper's functions to mask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fractions: Vec<f64>,
-    /// What to mask in papers that list functions and regions.
+    /// Whether to mask functions or regions in papers that list both.
     #[serde(default, skip_serializing_if = "UnitChoice::is_default")]
     pub units: UnitChoice,
     /// Draws only samples whose withheld code or text became public after this date.

@@ -61,7 +61,7 @@ pub struct Stage {
     pub done: usize,
     /// Number of all units; 0 if nothing is counted.
     pub total: usize,
-    /// What the units are, in the plural, such as "pairs".
+    /// Name of the units in the plural, such as "pairs".
     pub unit: Cow<'static, str>,
 }
 

@@ -102,15 +102,15 @@ impl Machine {
         })?;
         let scratch = Scratch::create(&options.scratch)?;
         let graphics = Graphics::new(options.gpus, &options.scratch);
-        let results = match graphics.kind() {
-            // Without a sandbox, the code under test could write to the cache of results, so do not use that cache. Nor
-            // if nothing is known about the machine that runs the code.
-            Some(kind) if backend.name() != "none" && !backend.is_remote() => {
+        let kind = known_graphics(backend.as_ref(), &graphics);
+        // Without a sandbox, the code under test could write to the cache of results, so do not use that cache.
+        let results = match kind.filter(|_| backend.name() != "none") {
+            Some(kind) => {
                 let mut results = Results::at(cache);
                 results.with_graphics(&kind);
                 results
             }
-            _ => Results::none(),
+            None => Results::none(),
         };
         Ok(Self {
             cache: cache.clone(),
@@ -153,6 +153,12 @@ impl Machine {
         Workspace::create_on(snapshot, files, &self.scratch.next(), kind, owner, disk)
     }
 
+    /// Describes the graphics processors of attempts, for the keys of kept results; `None` if results must not be kept.
+    #[must_use]
+    pub fn known_graphics(&self) -> Option<String> {
+        known_graphics(self.backend.as_ref(), &self.graphics)
+    }
+
     /// Warns if the machine may lack memory or disk space for `jobs` sandboxes that use all that their limits allow.
     #[must_use]
     pub fn shortages(&self, jobs: usize) -> Vec<String> {
@@ -182,6 +188,12 @@ impl Machine {
             gpu: own.map(Lease::gpu).cloned(),
         }
     }
+}
+
+/// Describes the graphics processors that attempts get, see [`Graphics::kind`]. Returns `None` if they, or the machine that
+/// runs the code, are unknown: then results must not be kept, because they may differ elsewhere.
+fn known_graphics(backend: &dyn Backend, graphics: &Graphics) -> Option<String> {
+    if backend.is_remote() { None } else { graphics.kind() }
 }
 
 /// Warns if `jobs` sandboxes with these limits may need more than `memory` bytes, which they share with this process, or

@@ -219,7 +219,7 @@ pub trait Backend: Send + Sync {
         Ok(None)
     }
     /// Returns the memory limit in bytes, outside of any sandbox, that applies to all sandboxes together and to this
-    /// process; `None` if there is none, or if it is not known.
+    /// process; `None` if there is no such limit or it is unknown.
     fn memory_around(&self) -> Option<u64> {
         None
     }

@@ -4,11 +4,8 @@ use std::ops::Range;
 
 use super::ScrubRule;
 use super::latex::{arguments, braces, is_font, sign};
-use super::layout::{BlockKind, TableCell, TableLayout, TextBlock, section};
+use super::layout::{BlockKind, PROSE_WORDS, TableCell, TableLayout, TextBlock, section};
 use super::words::SectionKind;
-
-/// An argument in the preamble with at least this many words is prose.
-const PROSE_WORDS: usize = 5;
 
 /// Splits a document into blocks.
 pub(super) fn blocks(text: &str) -> Vec<TextBlock> {
@@ -354,13 +351,13 @@ fn rows(text: &str, range: Range<usize>) -> TableLayout {
                 arguments(&text[..range.end], &mut at, 0);
                 begun = at;
             }
-            // A table in a cell, as for a header of two lines, is a part of the cell.
-            b'\\' if environment_name(&text[at..range.end]).is_some_and(is_tabular) => {
-                let name = environment_name(&text[at..range.end]).unwrap_or_default();
-                let head = at + "\\begin{}".len() + name.len();
-                at = nested_end(text, head, name).unwrap_or(head).min(range.end);
-            }
             b'\\' => {
+                // A table in a cell, as for a header of two lines, is a part of the cell.
+                if let Some(name) = environment_name(&text[at..range.end]).filter(|name| is_tabular(name)) {
+                    let head = at + "\\begin{}".len() + name.len();
+                    at = nested_end(text, head, name).unwrap_or(head).min(range.end);
+                    continue;
+                }
                 let rule = ["\\midrule", "\\hline", "\\cmidrule", "\\cline"];
                 if table.header == 0 && rule.iter().any(|rule| text[at..].starts_with(rule)) {
                     table.header = table.rows.len();

@@ -5,6 +5,10 @@ use std::ops::Range;
 use super::ScrubRule;
 use super::words::{self, SectionKind};
 
+/// A text with at least this many words counts as prose where most texts are not: in a table's cell, in front matter, and
+/// in the arguments of commands before the document.
+pub(super) const PROSE_WORDS: usize = 5;
+
 /// A part of the text that is of one kind and belongs to one section.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TextBlock {

@@ -2,13 +2,10 @@
 
 use std::ops::Range;
 
-use super::layout::{BlockKind, TableLayout, TextBlock, section};
+use super::layout::{BlockKind, PROSE_WORDS, TableLayout, TextBlock, section};
 use super::line_table::{self, TextLine};
 use super::words::SectionKind;
 use super::{MarkupFormat, ScrubRule, html_table};
-
-/// A value in the front matter with at least this many words is prose.
-const PROSE_WORDS: usize = 5;
 
 /// Splits a text into blocks.
 pub(super) fn blocks(text: &str, format: MarkupFormat) -> Vec<TextBlock> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::layout::{TableCell, TableLayout, TextBlock};
+use super::layout::{PROSE_WORDS, TableCell, TableLayout, TextBlock};
 use super::prose::Prose;
 use super::token::{TextToken, TokenKind, split};
 use super::words::{self, SectionKind, WordSense};
@@ -15,9 +15,6 @@ enum ContentHint {
     Setting,
     Nothing,
 }
-
-/// A cell with at least this many words counts as prose.
-const PROSE_WORDS: usize = 5;
 
 /// Decides for each number of a table whether it is kept or removed as a result.
 pub(super) fn judge(

@@ -32,8 +32,6 @@ pub struct LoadedPaper {
     pub repo_dir: PathBuf,
     /// The env's folder.
     pub env_dir: PathBuf,
-    /// Which maskable functions are nested in which. Regions (maskable groups of statements) are not included.
-    pub nesting: Nesting,
     /// Which maskable parts of the code are nested in which: functions, and regions (maskable groups of statements).
     pub units: Nesting,
     /// SHA-256 in hex of the manifest, the paper's text, gold and the dependency matrix.
@@ -94,7 +92,6 @@ impl LoadedPaper {
 
         let sources = pieces::find(&paper, &repo_dir, &manifest)?;
         let units = pieces::nesting(&paper, &sources, &manifest)?;
-        let nesting = units.only(&(0..paper.functions.len()).collect::<Vec<_>>());
 
         let mut hash = Sha256::new();
         for name in ["paper.toml", "paper.md", "gold.json", "dependencies.json"] {
@@ -111,7 +108,6 @@ impl LoadedPaper {
             dir,
             repo_dir,
             env_dir,
-            nesting,
             units,
             digest,
             sources,

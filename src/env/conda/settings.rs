@@ -30,7 +30,7 @@ pub(in crate::env) struct CondaSettings {
     pub(in crate::env) default_channels: Vec<String>,
     /// Locations of individual channels: the URL of a channel is its location followed by its name.
     pub(in crate::env) custom_channels: BTreeMap<String, String>,
-    /// Names that each stand for a list of channels.
+    /// Lists of channels by the name under which each list can be used like a channel.
     pub(in crate::env) custom_multichannels: BTreeMap<String, Vec<String>>,
     /// All URLs of a channel, the preferred one first.
     pub(in crate::env) mirrored_channels: BTreeMap<String, Vec<String>>,

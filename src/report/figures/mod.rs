@@ -220,7 +220,7 @@ fn pass_at_k(source: &FigureInput<'_>) -> Figure {
             put("pass@1", samples, rate, interval, no_gap());
         }
         let mine = source.summary.verifiers.iter().filter(|it| it.agent == row.agent && it.model == row.model);
-        // Leave out a verifier that chose at only some samples: its rate is of other samples than the rates beside it.
+        // Leave out a verifier that chose at only some samples, because the other rates cover all samples.
         let (whole, partial): (Vec<_>, Vec<_>) =
             widest(mine).into_iter().partition(|verifier| verifier.samples == row.samples);
         is_partial |= !partial.is_empty();

@@ -29,7 +29,7 @@ const RUNNING: &str = "running";
 const ENDED: &str = "ended  ";
 
 fn line(count: u64, state: &str) -> String {
-    // Each beat overwrites the one before, so all lines must have the same length.
+    // All lines have the same length, because each one overwrites the previous one.
     format!("{count:020} {state}\n")
 }
 

@@ -39,7 +39,7 @@ fn claims_folder(run: &Path) -> PathBuf {
     run.join("claims")
 }
 
-/// What one process knows about the remaining work of a run.
+/// The remaining work of a run, as far as one process knows.
 pub struct SharedQueue<'a> {
     store: Store,
     family: &'a dyn Family,

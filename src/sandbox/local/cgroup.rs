@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 
 use autoexperiment_init::processes;
 
+use crate::files::{MEMORY_REPORT, reported_memory};
 use crate::sandbox::{EvidenceKind, OutOfMemory, SandboxLimits};
 
 const PREFIX: &str = "autoexperiment.";
@@ -177,7 +178,8 @@ impl Cgroup {
             CgroupVersion::One => most.unwrap_or(u64::MAX).saturating_add(4 << 20) >= limit.unwrap_or(0),
             CgroupVersion::Two => event(&file, "oom") > 0,
         };
-        let around = memory_limit_around().unwrap_or(u64::MAX).min(machine_memory());
+        let of_machine = reported_memory(Path::new(MEMORY_REPORT), "MemTotal");
+        let around = memory_limit_around().into_iter().chain(of_machine).min().unwrap_or(u64::MAX);
         if is_own || most.or(limit).unwrap_or(u64::MAX) >= fair_share(around, SANDBOXES.load(Ordering::Relaxed)) {
             return Some(OutOfMemory::Own);
         }
@@ -253,14 +255,6 @@ fn kill_all(folders: &[PathBuf]) {
 fn event(file: &Path, name: &str) -> u64 {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok()).unwrap_or(0)
-}
-
-/// The machine's memory in bytes; the largest number if it is unknown.
-fn machine_memory() -> u64 {
-    let report = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kilobytes =
-        report.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse().ok());
-    kilobytes.map_or(u64::MAX, |kilobytes: u64| kilobytes << 10)
 }
 
 /// Number of this process's sandboxes with a memory group.

@@ -79,7 +79,7 @@ pub(super) struct LocalSandbox {
     shares_network: bool,
 }
 
-/// What a sandbox leaves on the host, removed when dropped.
+/// Resources of a sandbox on the host, which are removed when this is dropped.
 pub(super) struct Leftovers {
     pub(super) cgroup: Cgroup,
     /// Folder for temporary files; only in a sandbox without namespaces.

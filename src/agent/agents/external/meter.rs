@@ -298,8 +298,8 @@ impl<'a> Meter<'a> {
     }
 
     /// Takes the sandbox's last report of how long other processes have held up the program. Since the report before,
-    /// the program may also have waited for the model. That wait is no tool time already, so at most the rest of the
-    /// time between the reports is subtracted.
+    /// the program may also have waited for the model. That wait is not part of the tool time, so at most the rest of
+    /// the time between the reports is subtracted.
     fn note_starved(&mut self) {
         let (before, time_before) = self.reported;
         let starved = before.max(*self.starved.borrow_and_update());
