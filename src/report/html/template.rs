@@ -38,7 +38,7 @@ fn prose(text: &str) -> Value {
 }
 
 /// Characters after which a long name may continue on the next line.
-const JOINTS: [char; 8] = ['/', '_', ':', '+', '=', '@', '-', '|'];
+const JOINTS: [char; 9] = ['/', '.', '_', ':', '+', '=', '@', '-', '|'];
 /// A name may also continue on the next line after this many characters without one of [`JOINTS`].
 const LONGEST_PART: usize = 32;
 
@@ -104,7 +104,8 @@ mod tests {
     fn long_names_may_break_after_separators_and_inside_very_long_words() {
         let html = |text: &str| breakable(text).to_string();
         assert_eq!(html("board&react+tools=super"), "board&amp;react+<wbr>tools=<wbr>super");
-        assert_eq!(html("calibration_10"), "calibration_10");
+        assert_eq!(html("Spread.variance"), "Spread.<wbr>variance");
+        assert_eq!(html("calibration_10 v1.5"), "calibration_10 v1.5");
         let long = html(&"x".repeat(100));
         assert_eq!(long.matches("<wbr>").count(), 3);
     }

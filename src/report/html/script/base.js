@@ -35,7 +35,7 @@ const h = (tag, properties, ...children) => {
   return element;
 };
 /** Lets a long name wrap after separators such as `/` and `_`, and after 32 characters without a separator. */
-const breakable = (name) => name.split(/(?<=[/_:+=@\-|](?=\p{L})|[^/_:+=@\-|\s]{32})/u).flatMap((part, place) => (place > 0 ? [document.createElement('wbr'), part] : [part]));
+const breakable = (name) => name.split(/(?<=[/._:+=@\-|](?=\p{L})|[^/._:+=@\-|\s]{32})/u).flatMap((part, place) => (place > 0 ? [document.createElement('wbr'), part] : [part]));
 /** Shows text between backticks as code; a last backtick without a closing backtick stays as text. */
 const prose = (value) => value.split('`').map((part, place, all) => (place % 2 === 0 ? part : place + 1 < all.length ? h('code', {}, part) : `\`${part}`));
 const sideways = () => h('p', { class: 'sideways', 'aria-hidden': 'true' }, 'scroll sideways for more →');
@@ -63,7 +63,7 @@ const unitNames = (sample) => {
 };
 const unitsLine = (sample) => {
   const names = unitNames(sample);
-  return names.length > 0 && h('div', { class: 'units', title: names.join('\n') }, names.map((name) => name.replace(/^.*::/, '')).join(', '));
+  return names.length > 0 && h('div', { class: 'units', title: names.join('\n') }, breakable(names.map((name) => name.replace(/^.*::/, '')).join(', ')));
 };
 const contender = (place) => (index.contenders[place] || { name: '?' }).name;
 
