@@ -355,6 +355,7 @@ async fn attempts_at(attempts: usize, calls: usize) -> Measured {
         backend: backend.unwrap(),
         scratch: Scratch::create(&base.path().join("scratch")).unwrap(),
         envs: Arc::new(Venv::new()),
+        offline: false,
         limits: SandboxLimits::default(),
         hidden: Vec::new(),
         results: Results::none(),

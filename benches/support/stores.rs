@@ -193,6 +193,7 @@ pub fn trajectory(random: &mut Random, steps: u32) -> String {
         push(
             at,
             Event::Reply {
+                unanswered: 0,
                 step,
                 text: random.text(400),
                 reasoning: None,

@@ -78,11 +78,11 @@ pub trait Agent: Send + Sync {
         false
     }
     /// Installs into the folder `cache` what the agent needs on this machine, such as its env; the model is not part of
-    /// this. Called before the first attempt.
+    /// this. With `offline`, uses no network. Called before the first attempt.
     ///
     /// # Errors
     /// Kinds `Suite` and `Machine` if an env cannot be built.
-    async fn prepare(&self, _cache: &Path, _on_progress: OnProgress<'_>) -> Result<()> {
+    async fn prepare(&self, _cache: &Path, _offline: bool, _on_progress: OnProgress<'_>) -> Result<()> {
         Ok(())
     }
     /// Folders of the host that the agent's sandboxes must mount read-only; complete only after [`Agent::prepare`].

@@ -135,6 +135,7 @@ async fn build(arguments: &Arguments, backend: Arc<ContainerBackend>, papers: &[
         backend: backend.clone(),
         scratch: Scratch::create(&scratch)?,
         envs: arguments.env.options().open()?,
+        offline: arguments.env.options().offline,
         limits: SandboxLimits::default(),
         hidden: [private(&cache, &scratch), vec![suite.root().to_owned()]].concat(),
         results: Results::none(),

@@ -44,7 +44,7 @@ pub async fn probe(
         }
         Err(failed) => Err(failed),
     };
-    let reply = reply.map_err(|QueryFailed { error, usage, cost }| {
+    let reply = reply.map_err(|QueryFailed { error, usage, cost, .. }| {
         asked += ProbeCost { usage, cost };
         let kind = if matches!(error, ModelError::Unavailable(_)) { FailureKind::Provider } else { FailureKind::Model };
         let cost = asked.describe().map(|told| format!("; {told}")).unwrap_or_default();

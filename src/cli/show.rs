@@ -109,7 +109,7 @@ fn costs(reading: &ReadableRun<AttemptRecord>, stored: &StoredTrajectory) -> Res
     let (count, recorded) = records.fold((0, 0.0), |sum, record| (sum.0 + 1, sum.1 + record.cost));
     let mut line = format!("cost in the ledger: ${settled:.4}; in the records of its {count} tries: ${recorded:.4}");
     if open > 0.0 {
-        let _ = write!(line, "; at most ${open:.4} for calls under way or cut off");
+        let _ = write!(line, "; at most ${open:.4} for calls under way or of unknown cost");
     }
     Ok(Some(line + "\n"))
 }

@@ -45,14 +45,16 @@ pub fn tracer(file: &Path) -> String {
 /// Extracts the programs from a trace of Bash and from the records of Python processes.
 #[must_use]
 pub fn started(trace: &str, processes: &[PythonProcess]) -> Vec<StartedProgram> {
-    let mut found: Vec<StartedProgram> = processes.iter().filter_map(python).collect();
+    let by_python: Vec<StartedProgram> = processes.iter().filter_map(python).collect();
+    let mut found = by_python.clone();
     for line in trace.lines() {
         let Some(line) = line.trim_start_matches('@').strip_prefix(&format!("{} ", &PROMPT[1..])) else { continue };
         let is_before = |word: &String| is_assignment(word) || matches!(word.as_str(), "exec" | "command");
         let mut words = words(line).into_iter().skip_while(is_before);
         let Some(program) = words.next() else { continue };
         let program = program.rsplit('/').next().unwrap_or_default().to_owned();
-        let is_python = program.starts_with("python") || found.iter().any(|other| other.program == program);
+        // Python has recorded its own processes, also of a script that was started by its name.
+        let is_python = program.starts_with("python") || by_python.iter().any(|other| other.program == program);
         if !is_python && !BUILTINS.contains(&program.as_str()) && !program.is_empty() {
             found.push(StartedProgram { program, arguments: split(words) });
         }
@@ -165,6 +167,14 @@ mod tests {
         let process = PythonProcess { argv: ["python", "-u", "main.py", "--k=10"].map(Into::into).into() };
         let found = started(trace, &[process]);
         assert_eq!(found, [run("main.py", &["--k", "10"]), run("sort", &["-k2", "a b", "x\ty", "it's"])]);
+    }
+
+    #[test]
+    fn every_start_of_a_program_is_found_and_a_script_of_python_once() {
+        let trace = "@run@ sort a\n@run@ ./main.py --k 1\n@run@ sort b\n";
+        let process = PythonProcess { argv: ["python", "./main.py", "--k", "1"].map(Into::into).into() };
+        let found = started(trace, &[process]);
+        assert_eq!(found, [run("main.py", &["--k", "1"]), run("sort", &["a"]), run("sort", &["b"])]);
     }
 
     #[test]

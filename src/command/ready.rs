@@ -1,6 +1,6 @@
 //! A repo prepared on this machine: its files without the documentation, and its env.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,8 @@ use super::gold::GoldRun;
 use super::judge::{InstructionJudge, RUN, run_record};
 use super::loaded::LoadedCommands;
 use super::manifest::Instruction;
-use super::observe::{ProgramRecord, RecordingPlan, Shift, observe, observe_shifted, read_file};
-use super::program::{AnswerProgram, Program, find, kind_of_file};
+use super::observe::{ProgramRecord, RecordingPlan, Shift, observe, observe_shifted};
+use super::program::{AnswerProgram, Program, file_name, find, kind_of_file};
 use super::sample_id::parts;
 use super::shelf::shelf;
 use super::task::task;
@@ -201,10 +201,11 @@ impl Ready for ReadyCommands {
         Ok(Staged { task, snapshot: &self.snapshot, files, checks: vec![check] })
     }
 
-    /// Verification uses only the program of an attempt. It ignores all other files, because they could change what the
-    /// repo's code does.
+    /// Verification uses only program files of an attempt that the repo does not have. It ignores all other files,
+    /// because they could change what the repo's code does.
     fn keeps_out(&self, path: &str) -> bool {
-        kind_of_file(path).is_none()
+        let is_program = |instruction: &Instruction| program_paths(instruction, path).any(|it| it == Path::new(path));
+        !self.loaded.set.instructions.iter().any(is_program) || self.snapshot.tree().join(path).exists()
     }
 
     async fn verify(
@@ -223,7 +224,7 @@ impl Ready for ReadyCommands {
                 return Ok(());
             }
         };
-        let Some(program) = program(instruction, evidence, sandbox).await? else {
+        let Some(program) = program(instruction, evidence) else {
             done(refused("there is no program: neither in the answer nor in a file `run.sh` or `run.py`".to_owned()));
             return Ok(());
         };
@@ -298,48 +299,50 @@ impl ReadyCommands {
         evidence: &AttemptOutput<'_>,
         sandbox: &mut dyn Sandbox,
     ) -> Result<Result<Value, String>, Fault> {
-        // Verification has applied the attempt's changes of program files to the workspace of the first run.
+        // Verification has added the attempt's program files to the workspace of the first run.
         for change in evidence.changes.files.iter().filter(|change| !self.keeps_out(&change.path)) {
-            let edit = match change.kind {
-                ChangeKind::Added | ChangeKind::Modified => {
-                    sandbox.write(Path::new(&change.path), &change.bytes).await?;
-                    if change.executable { ["chmod", "+x", "--"] } else { continue }
-                }
-                ChangeKind::Removed => ["rm", "-rf", "--"],
-                ChangeKind::Skipped => continue,
-            };
-            let argv = edit.into_iter().chain([change.path.as_str()]).map(Into::into).collect();
-            let wall = Duration::from_mins(1);
-            let limits = ExecLimits { wall, patience: patience(wall), grace: Duration::from_secs(1), output: 64 << 10 };
-            stop_signal::exec(sandbox, &Command { argv, ..Command::default() }, &limits).await?;
+            if change.kind != ChangeKind::Added {
+                continue;
+            }
+            sandbox.write(Path::new(&change.path), &change.bytes).await?;
+            if change.executable {
+                let argv = ["chmod", "+x", "--", &change.path].map(Into::into).into();
+                let (wall, grace) = (Duration::from_mins(1), Duration::from_secs(1));
+                let limits = ExecLimits { wall, patience: patience(wall), grace, output: 64 << 10 };
+                stop_signal::exec(sandbox, &Command { argv, ..Command::default() }, &limits).await?;
+            }
         }
-        let Some(program) = program(instruction, evidence, sandbox).await? else {
+        let Some(program) = program(instruction, evidence) else {
             return Ok(Err("there is no program".to_owned()));
         };
         observe_shifted(sandbox, &program, instruction, &gold.plan(&self.loaded.set), shift).await
     }
 }
 
-/// Finds the program of an attempt: in its answer, in the file that the answer names, or in the default file.
-async fn program(
-    instruction: &Instruction,
-    evidence: &AttemptOutput<'_>,
-    sandbox: &mut dyn Sandbox,
-) -> Result<Option<Program>, Fault> {
+/// Returns the paths in the repo at which an instruction's program of this file name may be: in the instruction's folder,
+/// and in the root. Only the last part of `name` counts; there are none if it is not the name of a program file.
+fn program_paths(instruction: &Instruction, name: &str) -> impl Iterator<Item = PathBuf> {
+    let last = kind_of_file(name).map(file_name);
+    let folder = Path::new(&instruction.path).components().filter(|part| *part != Component::CurDir).collect();
+    [folder, PathBuf::new()].into_iter().filter_map(move |folder| Some(folder.join(last?)))
+}
+
+/// Finds the program of an attempt: in its answer, in the file that the answer names, or in the default file. A file
+/// counts only if the attempt has written it.
+fn program(instruction: &Instruction, evidence: &AttemptOutput<'_>) -> Option<Program> {
     let named = match evidence.answer.map(|answer| find(answer, instruction.kind)) {
-        Some(AnswerProgram::Program(program)) => return Ok(Some(program)),
+        Some(AnswerProgram::Program(program)) => return Some(program),
         Some(AnswerProgram::File(named)) => named,
         None => None,
     };
-    let usual = [instruction.kind, ProgramKind::Bash, ProgramKind::Python].map(super::program::file_name);
-    for name in named.iter().map(String::as_str).chain(usual) {
-        let Some(kind) = kind_of_file(name) else { continue };
-        let last = name.rsplit('/').next().unwrap_or(name);
-        for path in [Path::new(&instruction.path).join(last), PathBuf::from(last)] {
-            if let Some(bytes) = read_file(sandbox, &path).await? {
-                return Ok(Some(Program { code: String::from_utf8_lossy(&bytes).into_owned(), kind }));
-            }
-        }
-    }
-    Ok(None)
+    let written = |path: &Path| {
+        let mut files = evidence.changes.files.iter().filter(|file| Path::new(&file.path) == path);
+        files.find(|file| matches!(file.kind, ChangeKind::Added | ChangeKind::Modified))
+    };
+    let usual = [instruction.kind, ProgramKind::Bash, ProgramKind::Python].map(file_name);
+    named.iter().map(String::as_str).chain(usual).find_map(|name| {
+        let kind = kind_of_file(name)?;
+        let file = program_paths(instruction, name).find_map(|path| written(&path))?;
+        Some(Program { code: String::from_utf8_lossy(&file.bytes).into_owned(), kind })
+    })
 }

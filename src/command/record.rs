@@ -71,7 +71,12 @@ pub async fn record(
             runs.push(observed);
         }
         let first = &runs[0];
-        if let Some(outcome) = first.outcome.as_ref().filter(|_| instruction.expect.outcome) {
+        if instruction.expect.outcome {
+            let Some(outcome) = &first.outcome else {
+                let why = first.no_outcome.as_deref().unwrap_or("it gave none");
+                return Err(named(format!("its right program has no outcome: {why}"))
+                    .hint("correct `result` or the program, or set `expect.outcome = false`"));
+            };
             check_gold(outcome).map_err(&named)?;
         }
         if runs.iter().any(|run| !is_same(instruction, first, run)) {

@@ -118,12 +118,13 @@ pub fn remove_cached(env: &CachedEnv) -> Result<()> {
     clear(&env.path)
 }
 
-/// Removes everything that was downloaded to build environments; built environments are kept. Builds in progress fail.
+/// Removes everything that was downloaded to build environments. Keeps built environments, and wheelhouses, which runs
+/// may be using. Builds in progress fail.
 ///
 /// # Errors
 /// Kind `Machine` if something cannot be removed.
 pub fn remove_downloads(cache: &Path) -> Result<()> {
-    for folder in ["conda", "wheels"].map(|name| cache.join(name)) {
+    for folder in ["conda", "wheels", "downloads-npm"].map(|name| cache.join(name)) {
         remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
     }
     Ok(())

@@ -26,17 +26,17 @@ pub fn is_npm(folder: &Path) -> bool {
     folder.join(LOCK).exists()
 }
 
-/// Returns the env of a folder, from the cache or newly installed.
+/// Returns the env of a folder, from the cache or newly installed. With `offline`, installs only from npm's own cache.
 ///
 /// # Errors
 /// Kind `Usage` for a missing or broken lock, `Machine` for a missing Node.js or a failed installation.
-pub async fn build(folder: &Path, cache: &Path, on_progress: OnProgress<'_>) -> Result<Env> {
+pub async fn build(folder: &Path, cache: &Path, offline: bool, on_progress: OnProgress<'_>) -> Result<Env> {
     let texts = read(folder)?;
     let node = program("node")?;
     let home = home(&texts, cache)?;
     let complete = match CompletionMarker::read(&home) {
         Some(complete) => complete,
-        None => build_once(folder, &texts, &node, &home, cache, on_progress).await?,
+        None => build_once(folder, &texts, &node, &home, cache, offline, on_progress).await?,
     };
     let prefix = home.join("npm");
     let variables = BTreeMap::from([("NODE".to_owned(), complete.interpreter.display().to_string())]);
@@ -59,6 +59,7 @@ async fn build_once(
     node: &Path,
     home: &Path,
     cache: &Path,
+    offline: bool,
     on_progress: OnProgress<'_>,
 ) -> Result<CompletionMarker> {
     let envs = home.parent().unwrap_or(home);
@@ -69,18 +70,26 @@ async fn build_once(
     }
     clear(home)?;
     let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let built = install(texts, node, home, cache, &id, &taken, on_progress).await;
+    let built = install(texts, node, home, &NpmCache { folder: cache, offline }, &id, &taken, on_progress).await;
     if built.is_err() {
         clear(home)?;
     }
     built
 }
 
+/// Where npm keeps what it downloads.
+struct NpmCache<'a> {
+    /// The cache of this program.
+    folder: &'a Path,
+    /// Whether npm must not use the network.
+    offline: bool,
+}
+
 async fn install(
     texts: &[String; 2],
     node: &Path,
     home: &Path,
-    cache: &Path,
+    downloads: &NpmCache<'_>,
     id: &str,
     taken: &File,
     on_progress: OnProgress<'_>,
@@ -95,7 +104,8 @@ async fn install(
     let npm = program("npm")?;
     let output = tokio::process::Command::new(&npm)
         .args(["ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", "--cache"])
-        .arg(cache.join("downloads-npm"))
+        .arg(downloads.folder.join("downloads-npm"))
+        .args(downloads.offline.then_some("--offline"))
         .current_dir(&prefix)
         // npm continues to run if this process is killed, so it must hold the lock, too.
         .stdin(taken.try_clone().map_err(|error| Error::machine("failed to copy a file handle").because(error))?)
@@ -173,7 +183,7 @@ mod tests {
             r#"{"name": "x", "lockfileVersion": 3, "packages": {"": {"name": "x"}}}"#,
         )
         .unwrap();
-        let error = build(folder.path(), cache.path(), &|_| {}).await.unwrap_err();
+        let error = build(folder.path(), cache.path(), false, &|_| {}).await.unwrap_err();
         assert!(error.to_string().contains("npm cannot install"), "{error}");
         assert!(!is_built(folder.path(), cache.path()).unwrap());
     }

@@ -13,11 +13,19 @@ use crate::error::{Error, Result};
 use crate::files::{hex, write_whole};
 
 /// Returns a folder with the packages of `list` for the Python of `env`, from the cache or downloaded with pip. The
-/// file `list` has one requirement with its hashes per line, and may contain several versions of a package.
+/// file `list` has one requirement with its hashes per line, and may contain several versions of a package. With
+/// `offline`, nothing is downloaded.
 ///
 /// # Errors
-/// Kind `Suite` for an invalid list or a package with another hash, `Machine` for a failed download.
-pub async fn wheelhouse(list: &Path, env: &Env, cache: &Path, on_progress: OnProgress<'_>) -> Result<PathBuf> {
+/// Kind `Suite` for an invalid list or a package with another hash, `Machine` for a failed download, or if a download is
+/// needed with `offline`.
+pub async fn wheelhouse(
+    list: &Path,
+    env: &Env,
+    cache: &Path,
+    offline: bool,
+    on_progress: OnProgress<'_>,
+) -> Result<PathBuf> {
     let text = std::fs::read_to_string(list).map_err(|error| Error::io("read", list, error))?;
     let key = hex(&Sha256::digest(format!("wheelhouse 1\n{}\n{text}", env.digest)));
     let cache = std::path::absolute(cache).map_err(|error| Error::io("find", cache, error))?;
@@ -25,6 +33,10 @@ pub async fn wheelhouse(list: &Path, env: &Env, cache: &Path, on_progress: OnPro
     let (folder, marker) = (home.join("wheels"), home.join("complete.json"));
     if marker.exists() {
         return Ok(folder);
+    }
+    if offline {
+        return Err(Error::machine(format!("offline, but the packages of `{}` are not in the cache", list.display()))
+            .hint("repeat the command once without `--offline`: what it downloads can then be used offline"));
     }
     let above = home.parent().unwrap_or(&home);
     std::fs::create_dir_all(above).map_err(|error| Error::io("create", above, error))?;

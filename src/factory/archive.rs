@@ -1,7 +1,7 @@
 //! Unpacks source archives. Paths and links in an archive cannot lead out of the target folder.
 
 use std::fs;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -80,8 +80,10 @@ impl Unpacked {
             .and_then(|()| fs::File::create(&target))
             .map_err(|error| unwritable(name, path, &target, error))?;
         let left = MOST_BYTES - self.bytes;
-        let copied = std::io::copy(&mut from.take(left + 1), &mut file)
-            .map_err(|error| Error::suite(format!("failed to unpack `{name}`")).because(error))?;
+        let copied = copy(&mut from.take(left + 1), &mut file).map_err(|failure| match failure {
+            CopyFailure::Read(error) => Error::suite(format!("failed to unpack `{name}`")).because(error),
+            CopyFailure::Write(error) => Error::io("write", &target, error),
+        })?;
         self.bytes += copied;
         self.files += 1;
         if copied > left || self.files > MOST_FILES {
@@ -94,6 +96,31 @@ impl Unpacked {
                 .map_err(|error| Error::io("write", &target, error))?;
         }
         Ok(())
+    }
+}
+
+/// Why bytes could not be copied.
+#[derive(Debug)]
+enum CopyFailure {
+    /// The source cannot be read, for example because the archive is broken.
+    Read(std::io::Error),
+    /// The target cannot be written, for example because the disk is full.
+    Write(std::io::Error),
+}
+
+/// Copies all bytes and returns their number.
+fn copy(from: &mut dyn Read, to: &mut dyn Write) -> Result<u64, CopyFailure> {
+    let mut buffer = vec![0; 64 << 10];
+    let mut copied = 0;
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => return Ok(copied),
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(CopyFailure::Read(error)),
+        };
+        to.write_all(&buffer[..count]).map_err(CopyFailure::Write)?;
+        copied += count as u64;
     }
 }
 
@@ -152,6 +179,16 @@ mod tests {
         for (name, bytes) in [("p.tar.gz", &whole[..whole.len() / 2]), ("p.zip", b"PK".as_slice()), ("p.rar", b"")] {
             assert!(unpack(name, bytes, &folder.path().join(name)).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_full_disk_is_not_the_fault_of_the_archive_but_broken_data_are() {
+        let mut full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        assert!(matches!(copy(&mut b"some text".as_slice(), &mut full), Err(CopyFailure::Write(_))));
+        let whole = packed(&[("p-1/a.py", tar::EntryType::Regular, "some text")]);
+        let mut broken = flate2::read::GzDecoder::new(&whole[..whole.len() / 2]);
+        assert!(matches!(copy(&mut broken, &mut std::io::sink()), Err(CopyFailure::Read(_))));
+        assert_eq!(copy(&mut b"some text".as_slice(), &mut std::io::sink()).unwrap(), 9);
     }
 
     #[test]

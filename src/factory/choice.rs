@@ -8,7 +8,8 @@ use super::functions::{PackageFunctions, spread};
 use super::gates::{Gate, Gates, Passed};
 use super::list::PackageEntry;
 use super::workshop::Workshop;
-use crate::audit::{Bench, leaks};
+use crate::audit::Bench;
+use crate::audit::leaks::{self, FindingKind};
 use crate::error::{Error, Result};
 use crate::run::event::{Observer, RunEvent, Stage};
 
@@ -121,6 +122,19 @@ impl Workshop {
             .filter(|leak| leak.containment >= LEAK)
             .map(|leak| (leak.at.clone(), "its body is elsewhere in the repo".to_owned()))
             .collect();
+        // Packages with findings of other kinds were refused before their tests were measured (`shown`).
+        for finding in report.findings {
+            if finding.kind == FindingKind::Installed {
+                return Err(finding.error);
+            }
+            let message = finding.error.to_string();
+            for (place, unit) in loaded.paper.units.iter().enumerate() {
+                let file = format!("`{}`", loaded.source(place).path().display());
+                if finding.kind == FindingKind::Compiled && message.contains(&file) {
+                    found.insert(unit.at.clone(), "compiled code of its file is in the repo".to_owned());
+                }
+            }
+        }
         for (place, unit) in loaded.paper.units.iter().enumerate() {
             if loaded.function_of(place).is_some_and(|function| loaded.source(place).has_opposite(function, LEAK)) {
                 let reason = "the opposite of its body is in the same file";

@@ -6,9 +6,11 @@ use regex::Regex;
 
 use crate::code::Module;
 
-/// Results that examples show in comments: `f(1)  # -> 2`.
-static SHOWN_IN_COMMENT: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?m)[ \t]*#[ \t]*(?:=>|->|→|==>|[Oo]utputs?:|[Pp]rints:?|[Rr]eturns:?)[^\n]*$").ok());
+/// Results that examples show in comments: `f(1)  # -> 2`. The heading `# Returns` of a docstring is not a result.
+static SHOWN_IN_COMMENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let signs = r"=>|->|→|==>|[Oo]utputs?:|(?:[Pp]rints|[Rr]eturns)\b:?[ \t]*[^\s:]";
+    Regex::new(&format!(r"(?m)[ \t]*#[ \t]*(?:{signs})[^\n]*$")).ok()
+});
 
 /// Removes the lines that examples of Python's console, of IPython and of Sphinx print, and returns the text and the
 /// number of removed lines. The inputs stay.
@@ -64,9 +66,6 @@ pub(super) fn without_outputs(text: &str) -> (String, usize) {
 /// file would not have the same functions afterwards.
 pub(super) fn source_without_outputs(module: &Module) -> Option<(Vec<u8>, usize)> {
     let source = std::str::from_utf8(module.source()).ok()?;
-    if !source.contains(">>>") && !source.contains("In [") {
-        return None;
-    }
     let mut text = String::with_capacity(source.len());
     let mut removed = 0;
     // Whether a string at the beginning of the next line would be a docstring. This is so after a line that ends in a
@@ -93,12 +92,15 @@ pub(super) fn source_without_outputs(module: &Module) -> Option<(Vec<u8>, usize)
                 }
             }
         }
-        let (cleaned, count) = without_outputs(&docstring);
-        text.push_str(&cleaned);
+        // Clean only the text between the quotes, because an output may end at the closing quotes.
+        let start = docstring.find(quotes).map_or(0, |place| place + quotes.len());
+        let end = docstring.rfind(quotes).filter(|end| *end >= start).unwrap_or(docstring.len());
+        let (cleaned, count) = without_outputs(&docstring[start..end]);
+        text.extend([&docstring[..start], &cleaned, &docstring[end..]]);
         removed += count;
         expected = false;
     }
-    if removed == 0 {
+    if text == source {
         return None;
     }
     let names = |module: &Module| module.functions().iter().map(crate::code::Function::label).collect::<Vec<_>>();
@@ -129,5 +131,27 @@ mod tests {
         assert!(cleaned.starts_with("\"\"\"Top.\n\n>>> 1\n\"\"\""));
         let plain = Module::parse("m.py", b"def f(): return 1\n".to_vec()).unwrap();
         assert!(source_without_outputs(&plain).is_none());
+    }
+
+    #[test]
+    fn outputs_in_docstrings_without_prompts_or_lines_of_output_are_removed() {
+        let source = |text: &str| format!("def f(x):\n    \"\"\"{text}\"\"\"\n    return 2 * x  # -> stays\n");
+        let cleaned = |text: &str| {
+            let module = Module::parse("m.py", source(text).into_bytes()).unwrap();
+            source_without_outputs(&module).map(|(bytes, _)| String::from_utf8(bytes).unwrap())
+        };
+        for (before, after) in [
+            ("F.\n\n    f(2)  # -> 9\n    ", "F.\n\n    f(2)\n    "),
+            ("F.\n\n    >>> f(1)  # -> 3\n    ", "F.\n\n    >>> f(1)\n    "),
+            ("F.\n\n    .. testoutput::\n\n        7\n\n    End.", "F.\n\n    End."),
+            ("F(2)  # -> 9", "F(2)"),
+            ("F.\n\n    >>> f(1)\n    3", "F.\n\n    >>> f(1)\n"),
+            (">>> f(1)\n    3\n    ", ">>> f(1)\n    "),
+        ] {
+            assert_eq!(cleaned(before), Some(source(after)));
+        }
+        for text in ["F.\n\n    # Returns\n        A number.\n    ", "F(1) is # 3.", "Prints ->"] {
+            assert_eq!(cleaned(text), None, "{text}");
+        }
     }
 }

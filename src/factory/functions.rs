@@ -124,6 +124,9 @@ pub(super) struct Candidate {
     pub(super) tests: BTreeSet<String>,
     /// Whether the package was compared with an older version that does not have the function.
     pub(super) is_fresh: bool,
+    /// Whether calls that are recorded under the function's name, without its number (`#2`), are calls of this function
+    /// and not of another one of the same name.
+    pub(super) has_own_calls: bool,
 }
 
 impl Candidate {
@@ -236,10 +239,23 @@ pub(super) fn examine(
                 is_described,
                 tests: tests.iter().filter(|id| !is_own_doctest(id, &name)).cloned().collect(),
                 is_fresh: earlier.is_some_and(|earlier| !earlier.has(module, place)),
+                has_own_calls: has_own_calls(module, place),
             });
         }
     }
     found
+}
+
+/// Whether calls that are recorded under this function's name are calls of this function. The recorder looks up the name
+/// in the finished class or module: it finds a property's getter, and of several other functions of one name any one.
+fn has_own_calls(module: &Module, place: usize) -> bool {
+    let is_found = |place: usize| {
+        let decorators = module.decorators(place);
+        !decorators.iter().any(|it| it.contains("overload") || it.ends_with(".setter") || it.ends_with(".deleter"))
+    };
+    let functions = module.functions();
+    let is_same = |other: usize| functions[other].name == functions[place].name;
+    is_found(place) && !(0..functions.len()).any(|other| other != place && is_same(other) && is_found(other))
 }
 
 /// Whether a test is the doctest in the docstring of the function `name` (`path.py::Class.method`). Agents see such a
@@ -472,6 +488,38 @@ mod tests {
     }
 
     #[test]
+    fn recorded_calls_of_a_property_belong_to_its_getter_and_calls_of_an_ambiguous_name_to_no_function() {
+        let body = |number: usize| {
+            format!(
+                "        total = self.x * {number}\n        total += len(self.y) - 1\n        return total + {number}\n\n"
+            )
+        };
+        let methods = [
+            "    @property\n    def size(self):\n",
+            "    @size.setter\n    def size(self, value):\n",
+            "    def again(self):\n",
+            "    def again(self, more):\n",
+            "    def once(self):\n",
+        ];
+        let methods: Vec<String> =
+            methods.iter().enumerate().map(|(number, head)| format!("{head}{}", body(number + 2))).collect();
+        let code = format!("class A:\n{}", methods.concat());
+        let found = examined_code(&code, &["A.size", "A.again", "A.once"], false);
+        let own: Vec<(&str, bool)> = found.candidates.iter().map(|one| (one.at.as_str(), one.has_own_calls)).collect();
+        assert_eq!(
+            own,
+            [
+                ("p/m.py::A.size", true),
+                ("p/m.py::A.size#2", false),
+                ("p/m.py::A.again", false),
+                ("p/m.py::A.again#2", false),
+                ("p/m.py::A.once", true)
+            ],
+            "{found:#?}"
+        );
+    }
+
+    #[test]
     fn an_undocumented_function_is_described_by_signature_and_calls_without_its_body() {
         let found = examined();
         assert_eq!(found.candidates[0].description, "The mean of values.");
@@ -516,6 +564,7 @@ mod tests {
             is_described: true,
             tests: BTreeSet::new(),
             is_fresh: false,
+            has_own_calls: true,
         };
         let all: Vec<Candidate> = ["a.py", "b.py", "c.py"]
             .iter()

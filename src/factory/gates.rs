@@ -47,6 +47,17 @@ const LEAST_LIMIT: f64 = 10.0;
 /// Assumed seconds that a run takes in addition to its tests, until they have been measured.
 const UNKNOWN_OVERHEAD: f64 = 60.0;
 
+/// Python program that imports the modules `NAMES` and prints which of them cannot be imported.
+const IMPORTER: &str = "\
+import importlib, json
+failed = []
+for name in NAMES:
+    try:
+        importlib.import_module(name)
+    except BaseException:
+        failed.append(name)
+print(json.dumps({\"failed\": failed}))";
+
 /// Maximum size in bytes of a file that is searched for texts and numbers of a function's body. Larger files are taken
 /// to be data.
 const LARGEST_TEXT: u64 = 4 << 20;
@@ -66,6 +77,8 @@ pub(super) struct Gates {
     /// Tests that are not used: when the gates run them on the unmasked repo, they do not give their gold results. The
     /// gates run each test only once, because the code is trusted. Verification runs each test several times.
     odd: BTreeSet<String>,
+    /// Modules that cannot be imported even if nothing is masked, so that the gates do not try to import them.
+    unimportable: BTreeSet<String>,
     /// Results of the unmasked repo: outcomes and values of all tests, by test id.
     gold: Map<String, Value>,
     values: Map<String, Value>,
@@ -99,17 +112,44 @@ pub(super) enum Gate {
 struct Variant {
     files: Vec<(PathBuf, Vec<u8>)>,
     ids: Vec<String>,
+    /// What the tests must show. Otherwise, the variants after this one are not run.
+    required: Required,
+}
+
+/// What the tests of a variant must show, so that the next variant is run.
+#[derive(Debug, Clone, Copy)]
+enum Required {
+    /// Nothing.
+    Nothing,
+    /// The tests run this number of cases (such as branches) of the function's body, and make at least [`LEAST_CALLS`]
+    /// calls with different arguments.
+    AllCases(usize),
+    /// All tests give their gold outcomes and values. The variant ends with the first test that does not pass.
+    Gold,
 }
 
 /// Result of all tests of a variant.
 #[derive(Debug, Default)]
 struct WholeRun {
+    /// Whether the test runner has reported on the variant.
+    is_reported: bool,
     /// Tests whose outcome or values differ from gold.
     failing: BTreeSet<String>,
     /// Indices of the cases (such as branches) of the function's body that were run, if the variant records them.
     cases: BTreeSet<usize>,
     /// Number of recorded calls with different arguments.
     calls: usize,
+}
+
+impl WholeRun {
+    /// Whether the tests have shown what a variant requires.
+    fn shows(&self, required: Required) -> bool {
+        match required {
+            Required::Nothing => true,
+            Required::AllCases(count) => self.cases.len() >= count && self.calls >= LEAST_CALLS,
+            Required::Gold => self.failing.is_empty(),
+        }
+    }
 }
 
 /// Returns the report on each variant. `result` is the JSON object that the test runner printed.
@@ -148,10 +188,12 @@ fn visible_texts(loaded: &LoadedPaper) -> BTreeMap<PathBuf, String> {
 
 impl Gates {
     /// Prepares the measurements for a package whose gold was recorded. First runs quick tests to measure the time that
-    /// a run takes in addition to its tests. Then runs all tests to find those that fail to give their gold results.
+    /// a run takes in addition to its tests. Then runs all tests to find those that fail to give their gold results, and
+    /// imports the modules of the package.
     ///
     /// # Errors
-    /// Kind `Baseline` if there is no gold; the errors of [`Bench::run`].
+    /// Kind `Baseline` if there is no gold, or if the tests of the original code give no result; the errors of
+    /// [`Bench::run`].
     pub(super) async fn new(
         bench: Arc<Bench>,
         layout: Layout,
@@ -168,17 +210,62 @@ impl Gates {
         }
         let visible = visible_texts(bench.loaded());
         let odd = BTreeSet::new();
-        let mut gates = Self { bench, layout, plan, tests, overhead: UNKNOWN_OVERHEAD, odd, gold, values, visible };
+        let (overhead, unimportable) = (UNKNOWN_OVERHEAD, BTreeSet::new());
+        let mut gates = Self { bench, layout, plan, tests, overhead, odd, unimportable, gold, values, visible };
         let all: BTreeSet<String> = gates.tests.keys().cloned().collect();
         // The time of this run minus the time of its tests is the overhead of a run. Use quick tests, because the times
         // of slow tests may vary by more than the overhead.
-        let quick = Variant { files: Vec::new(), ids: gates.ids_of(&all) };
+        let original = |ids| Variant { files: Vec::new(), ids, required: Required::Nothing };
+        let quick = original(gates.ids_of(&all));
         let inside = gates.seconds(&quick.ids);
         let first = gates.outcome(&[quick], &json!({ "whole": true })).await?;
         gates.overhead = (first.wall - inside).max(0.5);
-        let all = Variant { files: Vec::new(), ids: all.into_iter().collect() };
-        gates.odd = gates.failing(all).await?;
+        let all = gates.whole_run(original(all.into_iter().collect())).await?;
+        if !all.is_reported {
+            let why = "its tests give no result if all of them are run with the original code in one sandbox";
+            return Err(Error::new(FailureKind::Baseline, why));
+        }
+        gates.odd = all.failing;
+        gates.unimportable = gates.unimportable().await?;
         Ok(gates)
+    }
+
+    /// Returns the names of the package's modules: those that its metadata or folders name, and those that contain
+    /// functions which may be masked.
+    fn modules(&self) -> Vec<String> {
+        let loaded = self.bench.loaded();
+        let files = (0..loaded.paper.units.len()).filter_map(|unit| self.layout.module_of(loaded.source(unit).path()));
+        let all: BTreeSet<String> = self.layout.modules.iter().cloned().chain(files).collect();
+        all.into_iter().filter(|name| !self.unimportable.contains(name)).collect()
+    }
+
+    /// Returns the names of the modules that cannot be imported even if nothing is masked.
+    async fn unimportable(&mut self) -> Result<BTreeSet<String>> {
+        if let Some(failed) = self.failed_imports(&[]).await? {
+            return Ok(failed);
+        }
+        // A module has ended the process or blocked it. Try again with the main modules only.
+        let all: BTreeSet<String> = self.modules().into_iter().collect();
+        let others = all.iter().filter(|name| !self.layout.modules.contains(name)).cloned();
+        self.unimportable = others.collect();
+        let failed = self.failed_imports(&[]).await?;
+        Ok(failed.map_or(all, |failed| failed.union(&self.unimportable).cloned().collect()))
+    }
+
+    /// Masks these functions, each given by its index in the manifest, and imports the package's modules. Returns the
+    /// names of the modules that cannot be imported; `None` if the program that imports them gives no result.
+    ///
+    /// # Errors
+    /// Same as [`Bench::run`].
+    async fn failed_imports(&self, functions: &[usize]) -> Result<Option<BTreeSet<String>>> {
+        let names = serde_json::to_string(&self.modules()).unwrap_or_default();
+        let code = IMPORTER.replace("NAMES", &names);
+        let command = format!("{} && exec python -B -c '{code}'", self.layout.exports());
+        let experiment = self.experiment(command, 60.0)?;
+        let files = self.masked(functions)?;
+        let outcome = self.bench.run(&Trial { files: &files, experiment: &experiment }).await?;
+        let failed = outcome.result.ok().and_then(|result| serde_json::from_value(result.get("failed")?.clone()).ok());
+        Ok(failed)
     }
 
     /// Whether the package can be imported if these functions are masked. Each function is given by its index in the
@@ -187,13 +274,7 @@ impl Gates {
     /// # Errors
     /// Same as [`Bench::run`].
     pub(super) async fn loads(&self, functions: &[usize]) -> Result<bool> {
-        let names = self.layout.modules.join(", ");
-        let code = format!("import {names}\nprint(\"{{\\\"loaded\\\": 1}}\")");
-        let command = format!("{} && exec python -B -c '{code}'", self.layout.exports());
-        let experiment = self.experiment(command, 60.0)?;
-        let files = self.masked(functions)?;
-        let outcome = self.bench.run(&Trial { files: &files, experiment: &experiment }).await?;
-        Ok(outcome.result.is_ok())
+        Ok(self.failed_imports(functions).await?.is_some_and(|failed| failed.is_empty()))
     }
 
     /// Returns the functions, among the first `count` of the manifest, without which the package cannot be imported.
@@ -203,6 +284,9 @@ impl Gates {
     /// Same as [`Bench::run`].
     pub(super) async fn entered_by_import(&self, count: usize) -> Result<Vec<usize>> {
         let mut found = Vec::new();
+        if self.modules().is_empty() {
+            return Ok(found);
+        }
         let mut waiting = vec![(0..count).collect::<Vec<usize>>()];
         while let Some(some) = waiting.pop() {
             if some.is_empty() || self.loads(&some).await? {
@@ -237,43 +321,46 @@ impl Gates {
         // For the variants of the body, run more tests than those in `ids`. Any further test may be the one that needs
         // a detail of the body, runs one of its cases (such as a branch), or fails with the body of a similar function.
         let most_ids = self.quickest(&candidate.tests, usize::MAX, MOST_SECONDS_OF_BODY);
-        let variant = |files| Variant { files, ids: most_ids.clone() };
-        let of_module = |text| variant(vec![(module.path().to_owned(), text)]);
+        let variant = |files, required| Variant { files, ids: most_ids.clone(), required };
+        let of_module = |text, required| variant(vec![(module.path().to_owned(), text)], required);
         let Some(function) = self.bench.loaded().function_of(unit) else { return dropped("trivial") };
         let Cases { lines: cases, recording } = module.cases(function);
         let unstated = self.unstated(unit, candidate)?;
-        let mut variants = vec![variant(self.masked(&[unit])?), of_module(recording)];
-        variants.extend(self.with_bodies_of_siblings(module, function).into_iter().map(of_module));
-        let sibling_count = variants.len() - 2;
+        let mut variants = vec![of_module(recording, Required::AllCases(cases.len()))];
         if !unstated.is_empty() {
-            variants.push(of_module(module.with_other_details(&unstated)));
+            variants.push(of_module(module.with_other_details(&unstated), Required::Gold));
         }
-        let runs = self.whole_runs(variants).await?;
-        let (failing, tried) = (&runs[0].failing, &runs[1].cases);
-        let (siblings, with_other_details) = runs[2..].split_at(sibling_count);
+        variants.push(variant(self.masked(&[unit])?, Required::Nothing));
+        let siblings = self.with_bodies_of_siblings(module, function);
+        variants.extend(siblings.into_iter().map(|text| of_module(text, Required::Nothing)));
+        let mut runs = self.whole_runs(variants).await?.into_iter();
+        let recorded = runs.next().unwrap_or_default();
+        if !recorded.is_reported {
+            return dropped("its tests give no result while its calls are recorded");
+        }
+        // If no test runs a case of the body (such as a branch), a wrong solution could leave out this case and pass.
+        if recorded.cases.len() < cases.len() {
+            return dropped("its tests do not try every case of its body");
+        }
+        if recorded.calls < LEAST_CALLS {
+            return dropped("its tests call it with too few different arguments");
+        }
+        if !unstated.is_empty() && runs.next().is_some_and(|run| !run.failing.is_empty()) {
+            return dropped("its tests need a text, number, exception or type that only its body states");
+        }
+        let failing = runs.next().unwrap_or_default().failing;
         let groups = self.plan.by_test();
         let needed_by: BTreeSet<String> =
             failing.iter().filter_map(|id| groups.get(id.as_str())).map(|group| (*group).to_owned()).collect();
         if needed_by.is_empty() {
             return dropped("no test fails without it");
         }
-        if with_other_details.iter().any(|run| !run.failing.is_empty()) {
-            return dropped("its tests need a text, number, exception or type that only its body states");
-        }
-        // If no test runs a case of the body (such as a branch), a wrong solution could leave out this case and pass.
-        if (0..cases.len()).any(|number| !tried.contains(&number)) {
-            return dropped("its tests do not try every case of its body");
-        }
-        if runs[1].calls < LEAST_CALLS {
-            return dropped("its tests call it with too few different arguments");
-        }
         // If the body of a similar function passes most of the tests that fail when the function is masked, these tests
         // hardly check how the two functions differ.
-        if siblings.iter().any(|run| 2 * run.failing.len() < failing.len()) {
+        if runs.any(|run| 2 * run.failing.len() < failing.len()) {
             return dropped("the body of a similar function passes most of its tests");
         }
-        let is_needed = |id: &String| groups.get(id.as_str()).is_some_and(|group| needed_by.contains(*group));
-        let ids: Vec<String> = ids.into_iter().filter(is_needed).collect();
+        let ids = self.ids_of(&failing);
         let all = self.bench.loaded().mutants(unit)?;
         let chosen: Vec<Mutant> = choose(&all, mutants, MUTANT_SEED).into_iter().cloned().collect();
         if chosen.is_empty() {
@@ -284,6 +371,7 @@ impl Gates {
         let variants = chosen.iter().map(|mutant| Variant {
             files: vec![(module.path().to_owned(), module.mutant_text(mutant))],
             ids: ids.clone(),
+            required: Required::Nothing,
         });
         let noticed = self.noticed(variants.collect(), Some(allowed)).await?;
         for (mutant, is_noticed) in chosen.iter().zip(noticed) {
@@ -308,7 +396,9 @@ impl Gates {
     pub(super) async fn fail_together(&self, combinations: &[(Vec<usize>, BTreeSet<String>)]) -> Result<Vec<bool>> {
         let variants = combinations
             .iter()
-            .map(|(units, ids)| Ok(Variant { files: self.masked(units)?, ids: self.ids_of(ids) }))
+            .map(|(units, ids)| {
+                Ok(Variant { files: self.masked(units)?, ids: self.ids_of(ids), required: Required::Nothing })
+            })
             .collect::<Result<_>>()?;
         self.noticed(variants, None).await
     }
@@ -370,18 +460,25 @@ impl Gates {
         })
     }
 
-    /// Same as [`Self::whole_run`], for several variants in one sandbox.
+    /// Same as [`Self::whole_run`], for several variants in one sandbox. Ends with the first variant that does not show
+    /// what it requires, and then returns fewer runs than variants.
     async fn whole_runs(&self, variants: Vec<Variant>) -> Result<Vec<WholeRun>> {
         let outcome = self.outcome(&variants, &json!({ "whole": true })).await?;
         let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
         let mut found = Vec::new();
         for (place, variant) in variants.into_iter().enumerate() {
-            found.push(match reports.get(place) {
+            let required = variant.required;
+            let run = match reports.get(place) {
                 Some(report) => self.read_run(variant.ids, report),
                 // There is no report on this variant, because an earlier variant may have ended the test runner. So run
                 // this variant alone.
                 None => self.whole_run(variant).await?,
-            });
+            };
+            let is_last = !run.shows(required);
+            found.push(run);
+            if is_last {
+                break;
+            }
         }
         Ok(found)
     }
@@ -389,6 +486,7 @@ impl Gates {
     fn read_run(&self, ids: Vec<String>, report: &Value) -> WholeRun {
         let cases = report.get("cases").and_then(Value::as_array).into_iter().flatten();
         WholeRun {
+            is_reported: true,
             failing: ids.into_iter().filter(|id| !self.is_gold(id, report)).collect(),
             cases: cases.filter_map(|case| usize::try_from(case.as_u64()?).ok()).collect(),
             calls: report
@@ -488,7 +586,16 @@ impl Gates {
                 let files: Map<String, Value> = files
                     .map(|(path, bytes)| (path.display().to_string(), BASE64_STANDARD.encode(bytes).into()))
                     .collect();
-                json!({ "files": files, "ids": variant.ids })
+                let mut trial = json!({ "files": files, "ids": variant.ids });
+                match variant.required {
+                    Required::Nothing => {}
+                    Required::AllCases(count) => {
+                        trial["least_cases"] = count.into();
+                        trial["least_calls"] = LEAST_CALLS.into();
+                    }
+                    Required::Gold => trial["must_pass"] = true.into(),
+                }
+                trial
             })
             .collect();
         let files = [(PathBuf::from(TRIALS), serde_json::to_vec(&request).unwrap_or_default())];

@@ -88,7 +88,7 @@ impl IndexClient {
         file: Option<&str>,
         sha256: Option<&str>,
     ) -> Result<Download> {
-        let listed = self.all_listed(name).await?;
+        let listed = self.listed_with(name, is_archive).await?;
         let chosen = choose(name, &listed, version, file)?;
         let bytes = self.bytes(&chosen.address).await?;
         let found = hex(&Sha256::digest(&bytes));
@@ -111,7 +111,7 @@ impl IndexClient {
     /// # Errors
     /// Same as [`IndexClient::sdist`].
     pub(super) async fn newer(&self, name: &str, than: &str) -> Result<Option<String>> {
-        let listed = self.all_listed(name).await?;
+        let listed = self.listed_with(name, is_archive).await?;
         let newest = version_of(name, &choose(name, &listed, None, None)?.name);
         let known = Version::parse(than);
         Ok(newest.filter(|newest| known.is_none_or(|known| *newest > known)).map(|newest| newest.text().to_owned()))
@@ -122,7 +122,7 @@ impl IndexClient {
     /// # Errors
     /// Same as [`IndexClient::sdist`].
     pub(super) async fn newest_within(&self, name: &str, range: &VersionRange) -> Result<Option<String>> {
-        let listed = self.all_listed(name).await?;
+        let listed = self.listed_with(name, is_archive).await?;
         let usable = listed.iter().filter(|file| !file.yanked).filter_map(|file| version_of(name, &file.name));
         let newest = usable.filter(|version| range.allows(version)).max_by_key(|it| (it.is_stable(), it.clone()));
         Ok(newest.map(|version| version.text().to_owned()))
@@ -133,28 +133,35 @@ impl IndexClient {
     /// # Errors
     /// Kind `Machine` if an index does not answer.
     pub(super) async fn has_wheel(&self, name: &str) -> Result<bool> {
-        match self.all_listed(name).await {
-            Ok(listed) => {
-                Ok(listed.iter().any(|file| std::path::Path::new(&file.name).extension().is_some_and(|it| it == "whl")))
-            }
+        match self.listed_with(name, is_wheel).await {
+            Ok(listed) => Ok(listed.iter().any(|file| is_wheel(name, file))),
             Err(error) if error.kind == FailureKind::Suite => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Returns the files of a package, from the first index that has the package.
-    async fn all_listed(&self, name: &str) -> Result<Vec<ListedFile>> {
-        let mut unanswered = None;
+    /// Returns the files of a package, from the first index that has a wanted file of the package. Without such an
+    /// index, returns the files from the first index that has any.
+    ///
+    /// # Errors
+    /// Kind `Machine` if no answer has a wanted file and an index does not answer; `Suite` if no index has the package.
+    async fn listed_with(&self, name: &str, is_wanted: fn(&str, &ListedFile) -> bool) -> Result<Vec<ListedFile>> {
+        let (mut others, mut unanswered) = (Vec::new(), None);
         for address in &self.indexes.addresses {
             match self.listed(address, name).await {
-                Ok(found) if !found.is_empty() => return Ok(found),
+                Ok(found) if found.iter().any(|file| is_wanted(name, file)) => return Ok(found),
+                Ok(found) if others.is_empty() => others = found,
                 Ok(_) => {}
                 Err(error) => unanswered = Some(error),
             }
         }
-        Err(unanswered.unwrap_or_else(|| {
-            Error::suite(format!("the package index has no `{name}`")).hint("check the name's spelling")
-        }))
+        match unanswered {
+            Some(error) => Err(error),
+            None if others.is_empty() => {
+                Err(Error::suite(format!("the package index has no `{name}`")).hint("check the name's spelling"))
+            }
+            None => Ok(others),
+        }
     }
 
     async fn listed(&self, index: &str, name: &str) -> Result<Vec<ListedFile>> {
@@ -278,6 +285,16 @@ fn choose<'a>(
     })
 }
 
+/// Whether a file is a source archive of this package.
+fn is_archive(name: &str, file: &ListedFile) -> bool {
+    version_of(name, &file.name).is_some()
+}
+
+/// Whether a file is a wheel.
+fn is_wheel(_: &str, file: &ListedFile) -> bool {
+    std::path::Path::new(&file.name).extension().is_some_and(|extension| extension == "whl")
+}
+
 /// Returns the version in the name of a source archive of this package.
 fn version_of(name: &str, file: &str) -> Option<Version> {
     let stem = file.strip_suffix(".tar.gz").or_else(|| file.strip_suffix(".zip"))?;
@@ -355,6 +372,41 @@ mod tests {
         {
             assert_eq!(choose("p", &listed, Some("1.0"), preferred).unwrap().name, expected);
         }
+    }
+
+    /// Starts an index on this machine that answers every request with this page.
+    fn index(page: &'static str) -> String {
+        use std::io::{BufRead, BufReader, Write};
+
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/simple", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let lines = BufReader::new(&stream).lines().map_while(std::io::Result::ok);
+                lines.take_while(|line| !line.is_empty()).for_each(drop);
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", page.len());
+                let _ = (&stream).write_all(format!("{head}{page}").as_bytes());
+            }
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn an_index_without_source_archives_does_not_hide_those_of_another_index() {
+        let wheels = index("<a href=\"p-2.0-py3-none-any.whl\">p-2.0-py3-none-any.whl</a>");
+        let archives = index("<a href=\"p-1.0.tar.gz\">p-1.0.tar.gz</a>");
+        let client = |addresses: &[&String]| IndexClient {
+            indexes: PipIndexes { addresses: addresses.iter().map(|it| (*it).clone()).collect(), certificates: None },
+            http: reqwest::Client::builder().no_proxy().build().unwrap(),
+        };
+        for addresses in [[&wheels, &archives], [&archives, &wheels]] {
+            let both = client(&addresses);
+            assert_eq!(both.newer("p", "0.5").await.unwrap().as_deref(), Some("1.0"));
+            assert!(both.has_wheel("p").await.unwrap());
+        }
+        let error = client(&[&wheels]).newer("p", "0.5").await.unwrap_err();
+        assert!(error.message.contains("has no source archive"), "{error}");
+        assert!(!client(&[&archives]).has_wheel("p").await.unwrap());
     }
 
     #[test]

@@ -213,6 +213,22 @@ impl Layout {
         format!("export PYTHONPATH=\"{path}${{PYTHONPATH:+:$PYTHONPATH}}\"")
     }
 
+    /// Returns the name under which Python imports this file of the package; `None` for other files, and for
+    /// `__main__.py`, whose import would run the package's command.
+    pub(super) fn module_of(&self, path: &Path) -> Option<String> {
+        let inside = path.strip_prefix(&self.root).ok()?;
+        if !self.holds(path) || inside.extension()? != "py" {
+            return None;
+        }
+        let without_extension = inside.with_extension("");
+        let mut parts: Vec<&str> = without_extension.iter().map(|part| part.to_str()).collect::<Option<_>>()?;
+        if parts.last() == Some(&"__init__") {
+            parts.pop();
+        }
+        let is_word = |part: &&str| part.chars().all(|c| c.is_alphanumeric() || c == '_') && **part != *"__main__";
+        parts.iter().all(is_word).then(|| parts.join("."))
+    }
+
     /// Whether a path in the repo is one of the package's source files.
     pub(super) fn holds(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.root) else { return false };
@@ -381,6 +397,22 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         folder
+    }
+
+    #[test]
+    fn files_of_a_package_are_imported_by_their_dotted_names() {
+        let layout = Layout { root: "src".into(), ..Layout::of_package("my_pkg") };
+        for (path, name) in [
+            ("src/my_pkg/__init__.py", Some("my_pkg")),
+            ("src/my_pkg/sub/part.py", Some("my_pkg.sub.part")),
+            ("src/my_pkg.py", Some("my_pkg")),
+            ("src/my_pkg/__main__.py", None),
+            ("src/my_pkg/a b.py", None),
+            ("src/my_pkg/fast.pyx", None),
+            ("tests/part.py", None),
+        ] {
+            assert_eq!(layout.module_of(Path::new(path)).as_deref(), name, "{path}");
+        }
     }
 
     #[test]

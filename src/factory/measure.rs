@@ -1,7 +1,6 @@
 //! Runs a package's tests, records gold, and chooses and measures functions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,25 +9,20 @@ use super::gates::Gates;
 use super::inputs::{
     AddedInputs, added_tests_of_function, file_of, is_added, make_test_files, remove_unused, write_test_files,
 };
-use super::layout::Layout;
 use super::list::{ListedFunction, Measured, PackageEntry};
 use super::prepare::{Prepared, write_plan, write_runner};
 use super::record::{Recorded, new_drawings, record};
+use super::shown::{TestFiles, refuse_installed};
 use super::survey::{
     Circumstances, MOST_SECONDS, Plan, SpecialResults, StableTests, Survey, SurveyOptions, SurveyedTest, groups,
     stable, survey, within_budget,
 };
-use super::test_paths::is_test_path;
 use super::workshop::Workshop;
-use super::{PLAN, RUNNER};
 use crate::audit::Bench;
 use crate::error::{Error, FailureKind, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::run::event::{Observer, RunEvent, Stage};
 use crate::suite::{LoadedPaper, PartialDate, Protocol, Suite};
-
-/// Configuration files that tests and builds share. They are protected, but never hidden.
-const SHARED: [&str; 6] = ["pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "PKG-INFO", "MANIFEST.in"];
 
 /// Maximum number of times that gold is recorded. If the outcomes or values of some tests differ between the runs for
 /// gold, these tests, or only their values, are left out, and gold is recorded again.
@@ -49,7 +43,8 @@ impl Workshop {
         let (surveyed, mut tests, ready) = self.survey(prepared, entry, observer).await?;
         entry.spent("survey", begun);
         let begun = Instant::now();
-        let mut test_files = test_files(&surveyed, &repo, &prepared.layout);
+        let TestFiles { files: mut test_files, dependent } =
+            self.test_files(prepared, &surveyed, &mut tests, entry, observer).await?;
         let added = self.add_inputs(prepared, &ready, &test_files, &mut tests, entry, observer).await?;
         test_files.extend(added.files.keys().cloned());
         entry.spent("inputs", begun);
@@ -67,7 +62,7 @@ impl Workshop {
             }
             write_plan(&repo, &plan)?;
             let mut examined = self.examine(prepared, &test_files, &tests);
-            for candidate in &mut examined.candidates {
+            for candidate in examined.candidates.iter_mut().filter(|candidate| candidate.has_own_calls) {
                 candidate.add_examples(added.examples(candidate.name(), &tests));
             }
             let released = prepared.record.released;
@@ -113,6 +108,10 @@ impl Workshop {
         let prefix = ready.env.prefix.clone();
         let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
         let mut dropped = Self::leaking(&bench, &prefix)?;
+        for candidate in examined.candidates.iter().filter(|candidate| dependent.contains(&candidate.file)) {
+            let reason = "its file cannot be imported without hidden files of tests";
+            dropped.insert(candidate.at.clone(), reason.to_owned());
+        }
         let gates = Gates::new(Arc::clone(&bench), prepared.layout.clone(), plan.clone(), tests).await?;
         for place in gates.entered_by_import(examined.candidates.len()).await? {
             let at = examined.candidates[place].at.clone();
@@ -212,6 +211,7 @@ impl Workshop {
         write_runner(&repo)?;
         self.write_paper(prepared, &[], &Plan::default(), &[], None)?;
         let ready = self.ready(suite, id, observer).await?;
+        refuse_installed(&ready)?;
         let options =
             SurveyOptions { seconds: self.settings.test_seconds, doctests: self.settings.doctests, only_added: false };
         let exports = prepared.layout.exports();
@@ -244,7 +244,8 @@ impl Workshop {
         Ok((first, found, ready))
     }
 
-    async fn ready(&self, suite: &Suite, id: &str, observer: &dyn Observer) -> Result<ReadyPaper> {
+    /// Prepares the package's paper as it is written now.
+    pub(super) async fn ready(&self, suite: &Suite, id: &str, observer: &dyn Observer) -> Result<ReadyPaper> {
         let loaded = LoadedPaper::load(suite, id)?;
         ReadyPaper::prepare(loaded, Protocol::Curtailed, &self.machine, observer).await
     }
@@ -292,22 +293,6 @@ fn listed(candidate: &Candidate, released: Option<PartialDate>) -> ListedFunctio
     }
 }
 
-/// Returns the test files that exist in the repo and that neither a build nor the package needs.
-fn test_files(survey: &Survey, repo: &Path, layout: &Layout) -> Vec<String> {
-    let is_test = |file: &String| {
-        let path = Path::new(file);
-        // The runner lists only files that belong to tests, so any name that starts with `test` is enough here.
-        let in_tests =
-            is_test_path(path) || path.iter().any(|part| part.to_string_lossy().to_lowercase().starts_with("test"));
-        !SHARED.contains(&file.as_str())
-            && file != RUNNER
-            && file != PLAN
-            && repo.join(path).is_file()
-            && (in_tests || !layout.holds(path))
-    };
-    survey.test_files.iter().filter(|file| is_test(file)).cloned().collect()
-}
-
 fn fill_funnel(
     entry: &mut PackageEntry,
     examined: &PackageFunctions,
@@ -322,41 +307,4 @@ fn fill_funnel(
     funnel.entered = examined.entered;
     funnel.candidates = examined.candidates.len();
     funnel.dropped.clone_from(&examined.refused);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn helpers_in_every_folder_for_tests_are_test_files_but_modules_of_the_package_are_not() {
-        let repo = tempfile::tempdir().unwrap();
-        let files = [
-            "p/_tests/helpers.py",
-            "p/unittests/data.json",
-            "p/unit_tests/conftest.py",
-            "p/Tests/helpers.py",
-            "p/core.py",
-            "setup.cfg",
-            "check_p.py",
-        ];
-        for file in files {
-            fs::create_dir_all(repo.path().join(file).parent().unwrap()).unwrap();
-            fs::write(repo.path().join(file), "").unwrap();
-        }
-        let listed = files.iter().map(|file| (*file).to_owned()).chain(["p/_tests/absent.py".to_owned()]);
-        let survey = Survey { test_files: listed.collect(), ..Survey::default() };
-        let mut found = test_files(&survey, repo.path(), &Layout::of_package("p"));
-        found.sort();
-        let expected = [
-            "check_p.py",
-            "p/Tests/helpers.py",
-            "p/_tests/helpers.py",
-            "p/unit_tests/conftest.py",
-            "p/unittests/data.json",
-        ];
-        assert_eq!(found, expected);
-    }
 }

@@ -4,7 +4,8 @@
 //! [`Factory::make`] takes packages and makes a suite; `workshop` has what the packages share. For each package
 //! (`package`), it gets the sources (`source`, `index`, `archive`), finds out what the tests need (`requirements`) and
 //! how the package is imported without being installed (`layout`), and writes the repo and env (`prepare`). It then
-//! (`measure`) runs the tests three times (`survey`), adds tests with more inputs (`inputs`), records gold of ten runs
+//! (`measure`) runs the tests three times (`survey`), checks what agents get (`shown`), adds tests with more inputs
+//! (`inputs`), records gold of ten runs
 //! (`record`), finds functions that the tests enter (`functions`), drops functions that fail a check, for example
 //! because no test notices small changes of them (`choice`, `gates`), and writes a paper (`paper`, `manifest`,
 //! `documentation`, `examples`). Foreign code runs in the sandbox only.
@@ -24,6 +25,7 @@ mod inputs;
 mod layout;
 mod list;
 mod manifest;
+mod markers;
 mod measure;
 mod package;
 mod page;
@@ -34,6 +36,7 @@ mod record;
 mod refresh;
 mod requirement_files;
 mod requirements;
+mod shown;
 mod source;
 mod survey;
 mod test_paths;
@@ -56,7 +59,6 @@ use crate::workspace::remove_tree;
 pub use list::{FactoryList, FactorySettings, LIST, PackageEntry};
 pub use page::page;
 use rebuild::require_digests;
-use source::PackageSource;
 pub use source::packages;
 use workshop::{Workshop, remove_unfinished};
 
@@ -208,7 +210,7 @@ impl Factory {
         let mut earlier = BTreeMap::new();
         for entry in known.packages.iter().filter(|entry| entry.measured.is_some()) {
             let Some(source) = &entry.source else { continue };
-            let Ok(PackageSource::Index(name, Some(version))) = PackageSource::parse(&source.package) else {
+            let Some((name, version)) = source.in_index(&entry.package, &entry.version) else {
                 without.push(format!("{}: its sources are not from an index", entry.package));
                 continue;
             };

@@ -44,7 +44,9 @@ impl Workshop {
         entry.source = Some(found.record.clone());
         let mut layout = layout::find(&found.folder)?;
         if !has_tests(&found.folder) {
+            let archive = found.record.clone();
             found = self.repository_sources(&source, &found, &layout, &scratch.path().join("repository")).await?;
+            found.record = found.record.replacing(&archive);
             entry.source = Some(found.record.clone());
             layout = layout::find(&found.folder)?.with_name_and_version(&layout.name, &layout.version)?;
         }

@@ -3239,7 +3239,9 @@ class Trials:
 
     The request is a JSON file: `trials`, each with `files` (new bytes by path, in Base64) and the `ids` of its tests; `expected`, the
     values of each test on the unchanged code; `whole`, whether to run all tests of each trial; and `most_unnoticed`, the
-    number of unnoticed changes after which the remaining trials are of no use."""
+    number of unnoticed changes after which the remaining trials are of no use. They are of no use either after a trial
+    whose tests run fewer cases than its `least_cases` or make fewer calls than its `least_calls`, and after a trial with
+    `must_pass` of which a test fails. Such a trial ends with this test."""
 
     def __init__(self, folder, request):
         plan = read_plan(folder)
@@ -3275,6 +3277,10 @@ class Trials:
                         "calls": len({one for report in reports.values() for one in report.get("calls", ())}),
                     }
                 )
+                if len(found[-1]["cases"]) < trial.get("least_cases", 0) or found[-1]["calls"] < trial.get("least_calls", 0):
+                    break
+                if trial.get("must_pass") and set(found[-1]["tests"].values()) - {"passed"}:
+                    break
         finally:
             self.runner.server.stop()
         return {"trials": found}
@@ -3296,11 +3302,11 @@ class Trials:
         reports = {}
         for files, names in self.runner.processes(trial["ids"], False):
             is_doctest = files[0] not in self.runner.texts
-            if self.request.get("whole"):
+            if self.request.get("whole") and not trial.get("must_pass"):
                 ends = lambda name, report: False
-            elif is_doctest:
-                # Compare only the outcomes of doctests here. The values that functions return to doctests are complete
-                # only after `add_examples`.
+            elif is_doctest or trial.get("must_pass"):
+                # Compare only outcomes here. The values that functions return to doctests are complete only after
+                # `add_examples`, and of a trial that must pass, whoever reads the results compares them.
                 ends = lambda name, report: report["outcome"] != "passed"
             else:
                 ends = self.notices

@@ -13,6 +13,7 @@ use super::refresh::EarlierVersion;
 use super::requirements::{self, Requirements, name_of};
 use super::source::SourceRecord;
 use super::survey::Plan;
+use super::test_paths::is_test_path;
 use super::vendored::vendor;
 use super::workshop::Workshop;
 use super::{RUNNER, RUNNER_CODE};
@@ -25,6 +26,7 @@ use crate::draft::{Draft, environment};
 use crate::error::{Error, FailureKind, Result};
 use crate::masked::build::tag;
 use crate::run::event::{Observer, RunEvent, Stage};
+use crate::workspace::remove_tree;
 
 /// Files of tests, in whatever case their names are written. `autoexperiment new` does not copy them, but
 /// `autoexperiment factory` does.
@@ -56,6 +58,10 @@ const LEFT_OUT: [&str; 12] = [
     "NEWS*",
     "*.ipynb",
 ];
+
+/// Folders in the root that a build has made. They may contain copies of tests, so they are left out as a whole, even
+/// files that match [`TESTS`].
+const BUILT: [&str; 2] = ["build", "dist"];
 
 /// Parts, in lower case, of pip's errors that are due to the network, the index or this machine. All other errors of
 /// pip would be the same the next time.
@@ -124,8 +130,9 @@ impl Workshop {
         observer.on(RunEvent::Stage(Stage::new("building env of", id)));
         let (environment, without_wheels) = self.lock(&mut draft, id, &python, &mut needed).await?;
         let scratch = self.scratch()?;
+        let python = locked_python(&draft.suite().env_dir(id));
         for requirement in without_wheels {
-            match vendor(&requirement, &needed, &self.fetcher, scratch.path(), &repo).await? {
+            match vendor(&requirement, &needed, &python, &self.fetcher, scratch.path(), &repo).await? {
                 Some(record) => entry.vendored.push(record),
                 None => needed.left_out.push(format!("{requirement}: cannot be installed")),
             }
@@ -277,6 +284,7 @@ pub(super) fn library_files(repo: &Path) -> Vec<String> {
 /// without documents and without outputs of examples.
 pub(super) fn write_repo(sources: &Path, repo: &Path, layout: &Layout, settings: &FactorySettings) -> Result<()> {
     copy(sources, repo, &copy_rules()?)?;
+    remove_built(repo)?;
     if !settings.keep_examples {
         for entry in fs::read_dir(repo).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().to_lowercase();
@@ -300,6 +308,29 @@ pub(super) fn write_repo(sources: &Path, repo: &Path, layout: &Layout, settings:
         }
     }
     layout.complete(sources, repo)
+}
+
+/// Removes the folders that a build has left in a repo: [`BUILT`], and `*.egg-info` that is not data of tests.
+fn remove_built(repo: &Path) -> Result<()> {
+    let walk = walkdir::WalkDir::new(repo).min_depth(1).max_depth(2).into_iter().flatten();
+    let is_built = |entry: &walkdir::DirEntry| {
+        let name = entry.file_name().to_string_lossy();
+        let path = entry.path().strip_prefix(repo).unwrap_or(entry.path());
+        let is_info = name.ends_with(".egg-info") && !is_test_path(path);
+        entry.file_type().is_dir() && (is_info || (entry.depth() == 1 && BUILT.contains(&&*name)))
+    };
+    let built: Vec<PathBuf> = walk.filter(is_built).map(walkdir::DirEntry::into_path).collect();
+    for folder in built {
+        remove_tree(&folder).map_err(|error| Error::io("remove", &folder, error))?;
+    }
+    Ok(())
+}
+
+/// Returns the version of Python for which an env was locked; empty if the env has no lock file.
+fn locked_python(env: &Path) -> String {
+    let lock = fs::read_to_string(env.join("venv.lock")).unwrap_or_default();
+    let version = lock.lines().find_map(|line| line.strip_prefix("python = "));
+    version.unwrap_or_default().trim_matches('"').to_owned()
 }
 
 /// Refuses an env that contains the package itself, which happens if one of the package's requirements needs the
@@ -341,6 +372,30 @@ mod tests {
             assert!(to.join(file).is_file(), "{file}");
         }
         assert!(to.join("p/__init__.py").is_file() && !to.join("docs").exists());
+    }
+
+    #[test]
+    fn copies_of_tests_that_a_build_has_left_are_removed() {
+        let repo = tempfile::tempdir().unwrap();
+        let built =
+            ["build/lib/p/test_core.py", "dist/test_core.py", "p.egg-info/tests/test_a.py", "src/p.egg-info/test.py"];
+        let others = ["p/dist/core.py", "src/build/__init__.py", "tests/q.egg-info/PKG-INFO", "dist.py"];
+        for file in built.iter().chain(&others) {
+            fs::create_dir_all(repo.path().join(file).parent().unwrap()).unwrap();
+            fs::write(repo.path().join(file), "").unwrap();
+        }
+        remove_built(repo.path()).unwrap();
+        assert!(others.iter().all(|file| repo.path().join(file).is_file()));
+        assert!(!built.iter().any(|file| repo.path().join(file).exists()));
+        assert!(!repo.path().join("build").exists());
+    }
+
+    #[test]
+    fn the_version_of_python_is_read_from_the_lock_file() {
+        let env = tempfile::tempdir().unwrap();
+        assert_eq!(locked_python(env.path()), "");
+        fs::write(env.path().join("venv.lock"), "format = 1\n\n[[target]]\npython = \"3.12\"\n").unwrap();
+        assert_eq!(locked_python(env.path()), "3.12");
     }
 
     #[test]

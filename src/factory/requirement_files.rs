@@ -42,14 +42,15 @@ pub(super) fn poetry_list(table: Option<&Value>) -> Vec<String> {
     let version = |text: &str| -> String {
         let text = text.trim();
         let parts = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
-        if let Some(rest) = text.strip_prefix('^') {
+        if text == "*" || text.contains('|') {
+            // pip has no alternatives. Without a range, pip chooses the newest version.
+            String::new()
+        } else if let Some(rest) = text.strip_prefix('^') {
             let numbers = parts(rest);
             let first: u64 = numbers.first().and_then(|first| first.parse().ok()).unwrap_or(0);
             if first > 0 { format!(">={rest},<{}", first + 1) } else { format!(">={rest}") }
         } else if let Some(rest) = text.strip_prefix('~').filter(|rest| !rest.starts_with('=')) {
             format!(">={rest}")
-        } else if text == "*" || text.contains("||") {
-            String::new()
         } else if text.starts_with(|c: char| c.is_ascii_digit()) {
             format!("=={text}")
         } else {
@@ -131,8 +132,8 @@ pub(super) fn listed_in_files(folder: &Path) -> Vec<String> {
         }
         for line in fs::read_to_string(&path).unwrap_or_default().lines() {
             let line = line.split(" #").next().unwrap_or_default().trim();
-            if let Some(other) = line.strip_prefix("-r ").or_else(|| line.strip_prefix("--requirement ")) {
-                files.push(path.with_file_name(other.trim()));
+            if let Some(other) = line.strip_prefix("--requirement").or_else(|| line.strip_prefix("-r")) {
+                files.push(path.with_file_name(other.trim_matches([' ', '\t', '='])));
             } else if !line.starts_with(['-', '#']) {
                 // Remove the hashes and line continuations of files that pin hashes.
                 found.push(line.split(" --hash").next().unwrap_or(line).trim_end_matches('\\').trim().to_owned());
@@ -159,6 +160,19 @@ mod tests {
         let mut found = listed_in_files(&package);
         found.sort();
         assert_eq!(found, ["mock", "six"]);
+    }
+
+    #[test]
+    fn included_lists_are_read_however_the_option_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "-rone.txt\n-r two.txt\n--requirement=three.txt\n--requirement four.txt # why\n--require-hashes\n";
+        fs::write(folder.path().join("requirements-test.txt"), text).unwrap();
+        for (file, package) in [("one.txt", "a"), ("two.txt", "b"), ("three.txt", "c"), ("four.txt", "d")] {
+            fs::write(folder.path().join(file), package).unwrap();
+        }
+        let mut found = listed_in_files(folder.path());
+        found.sort();
+        assert_eq!(found, ["a", "b", "c", "d"]);
     }
 
     #[test]

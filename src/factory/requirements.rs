@@ -402,8 +402,9 @@ mod tests {
     #[test]
     fn version_ranges_of_poetry_are_converted_to_those_of_pip() {
         let toml = "[tool.poetry]\nname = 'my-pkg'\n[tool.poetry.dependencies]\npython = '^3.8'\na = '^1.2'\nb = {version = '>=2', optional = true}\n\
-                    c = '*'\n[tool.poetry.group.dev.dependencies]\nd = '1.0'\n";
+                    c = '*'\ne = '^1.2 || ^2'\n[tool.poetry.group.dev.dependencies]\nd = '1.0'\n";
         let found = read(&[("pyproject.toml", toml)]);
-        assert_eq!((found.own, found.tests), (vec!["a>=1.2,<2".to_owned(), "c".to_owned()], vec!["d==1.0".to_owned()]));
+        let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        assert_eq!((found.own, found.tests), (owned(&["a>=1.2,<2", "c", "e"]), owned(&["d==1.0"])));
     }
 }

@@ -54,6 +54,32 @@ pub struct SourceRecord {
     /// When the package's first file was uploaded to the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_released: Option<PartialDate>,
+    /// Name and version in the index (`name==1.2`) of an archive without tests that these sources replace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+}
+
+impl SourceRecord {
+    /// Returns the record of these sources if they replace an archive of the index, whose name and dates they get.
+    pub(super) fn replacing(self, archive: &Self) -> Self {
+        let Self { package, released, first_released, .. } = archive.clone();
+        Self { released, first_released, replaces: Some(package), ..self }
+    }
+
+    /// Returns the name and version of the package in an index; `None` if the user has not named the package by its
+    /// name there. `asked` is the package as the user named it, and `version` its version.
+    pub(super) fn in_index(&self, asked: &str, version: &str) -> Option<(String, String)> {
+        if let PackageSource::Index(name, Some(version)) =
+            PackageSource::parse(self.replaces.as_ref().unwrap_or(&self.package)).ok()?
+        {
+            return Some((name, version));
+        }
+        // Lists made before `replaces` was recorded only show by the user's words that a repository replaced an archive.
+        match PackageSource::parse(asked).ok()? {
+            PackageSource::Index(name, _) if self.package.starts_with("git+") => Some((name, version.to_owned())),
+            _ => None,
+        }
+    }
 }
 
 /// Sources in a folder.
@@ -176,7 +202,8 @@ impl Fetcher {
                 let version = stem.rsplit('-').next().unwrap_or_default();
                 let package = format!("{name}=={version}");
                 let Download { file, sha256, released, first_released, .. } = download;
-                Unpacked { folder, record: SourceRecord { package, file, sha256, released, first_released } }
+                let record = SourceRecord { package, file, sha256, released, first_released, replaces: None };
+                Unpacked { folder, record }
             }
             PackageSource::Folder(folder) => {
                 let absolute = std::path::absolute(folder).map_err(|error| Error::io("resolve", folder, error))?;
@@ -341,6 +368,28 @@ mod tests {
         for text in ["", "-r", "a b", "a>=1", "./nowhere", "a=="] {
             assert!(parsed(text).unwrap_err().message.contains("is not a package"), "{text}");
         }
+    }
+
+    #[test]
+    fn sources_of_a_repository_have_the_name_and_dates_of_the_archive_that_they_replace() {
+        let date = "2025-03-01".parse().ok();
+        let archive = SourceRecord {
+            package: "p==1.5".to_owned(),
+            file: "p-1.5.tar.gz".to_owned(),
+            released: date,
+            first_released: date,
+            ..SourceRecord::default()
+        };
+        let git = SourceRecord { package: "git+https://h/p@v1.5".to_owned(), ..SourceRecord::default() };
+        assert_eq!(git.in_index("https://h/p.git@v1.5", "1.5"), None);
+        let in_index = Some(("p".to_owned(), "1.5".to_owned()));
+        assert_eq!(git.in_index("p", "1.5"), in_index);
+        let folder = SourceRecord { package: "/home/p".to_owned(), ..SourceRecord::default() };
+        assert_eq!(folder.in_index("p", "1.5"), None);
+        let found = git.replacing(&archive);
+        assert_eq!((found.package.as_str(), found.file.as_str()), ("git+https://h/p@v1.5", ""));
+        assert_eq!((found.released, found.first_released), (date, date));
+        assert_eq!((found.in_index("p", "0"), archive.in_index("p", "0")), (in_index.clone(), in_index));
     }
 
     #[test]

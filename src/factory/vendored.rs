@@ -7,6 +7,7 @@ use std::path::Path;
 use super::VENDORED;
 use super::index::is_package_name;
 use super::layout::{self, Layout};
+use super::markers::applies;
 use super::requirement_files::declared;
 use super::requirements::{self, Requirements, name_of};
 use super::source::{Fetcher, PackageSource, SourceRecord};
@@ -16,14 +17,16 @@ use crate::draft::metadata::text;
 use crate::draft::repo::{CopyRules, copy};
 use crate::error::{Error, FailureKind, Result};
 
-/// Copies the modules of a requirement into the repo; `installed` are the names of the packages in the env. Returns
-/// where the sources came from, or `None` if they have to be built or need a package that is not in the env.
+/// Copies the modules of a requirement into the repo; `installed` are the names of the packages in the env, and `python`
+/// is the env's version of Python. Returns where the sources came from, or `None` if they have to be built or need a
+/// package that is not in the env.
 ///
 /// # Errors
 /// Kind `Machine` if the index does not answer or a file cannot be written.
 pub(super) async fn vendor(
     requirement: &str,
     installed: &Requirements,
+    python: &str,
     fetcher: &Fetcher,
     scratch: &Path,
     repo: &Path,
@@ -41,7 +44,9 @@ pub(super) async fn vendor(
     };
     let Ok(layout) = layout::find(&unpacked.folder) else { return Ok(None) };
     let is_there = |one: &String| installed.all().iter().any(|known| name_of(known) == name_of(one));
-    if extension(&unpacked.folder).is_some() || !needed(&unpacked.folder, &layout.name).iter().all(is_there) {
+    let needed = needed(&unpacked.folder, &layout.name);
+    let mut needed = needed.iter().filter(|one| applies(one, python));
+    if extension(&unpacked.folder).is_some() || !needed.all(is_there) {
         return Ok(None);
     }
     copy_modules(&layout, &unpacked.folder, repo)?;

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 
 pub use cell::{CellAuthor, CellRecord, CellState, split_cells};
 
-use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox, stop_signal};
+use crate::sandbox::{Command, Exec, ExecLimits, Exit, Fault, Sandbox, patience, stop_signal};
 
 /// Maximum bytes of a cell's output; the middle of longer output is dropped.
 pub const MOST_OUTPUT: usize = 4 << 20;
@@ -85,7 +85,7 @@ pub struct Harness<'a>(pub &'a mut dyn Sandbox);
 #[async_trait]
 impl Host for Harness<'_> {
     async fn exec(&mut self, command: &Command, wall: Duration, output: usize) -> Result<Exec, Fault> {
-        stop_signal::exec(self.0, command, &ExecLimits { wall, patience: Duration::ZERO, grace: GRACE, output }).await
+        stop_signal::exec(self.0, command, &ExecLimits { wall, patience: patience(wall), grace: GRACE, output }).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Decides which of an agent's changes are excluded from verification: changes to files that the paper protects; files
 //! that would take the place of hidden files; new files that Python would import instead of a protected file or an
-//! installed module; and new files that the code of the repo or the env imports if they exist, such as a `psutil.py`.
+//! installed module; new files that the code of the repo or the env imports if they exist, such as a `psutil.py`; and
+//! new files that change how hidden tests are found and imported, such as a `pytest.ini`.
 //!
 //! A new `cli/` beside a protected `cli.py`, or a new `json.py` in the folder of a protected script, would let the
 //! agent decide what the protected code does. The guard closes these ways around the protection. It cannot make the
@@ -13,11 +14,28 @@ use std::sync::OnceLock;
 
 use globset::GlobSet;
 
+/// Names of files from which pytest reads its configuration or its plugins.
+const PYTEST_FILES: [&str; 8] = [
+    "conftest.py",
+    "pytest.toml",
+    ".pytest.toml",
+    "pytest.ini",
+    ".pytest.ini",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+];
+
+/// Endings of names of folders that describe an installed package, and may name plugins that pytest loads.
+const METADATA_FOLDERS: [&str; 2] = [".egg-info", ".dist-info"];
+
 /// Decides which of an agent's changes are excluded from verification.
 pub struct Guard {
     protected: GlobSet,
     /// Paths of the files that are hidden from agents.
     hidden: Vec<String>,
+    /// Folders that contain hidden files and, at any depth, no other files.
+    hidden_folders: BTreeSet<String>,
     /// The unchanged repo.
     tree: PathBuf,
     /// Paths of protected Python files, without `.py`.
@@ -40,8 +58,16 @@ impl Guard {
     pub fn new(protected: GlobSet, hidden: Vec<String>, tree: &Path, prefixes: &[PathBuf]) -> Self {
         let mut modules = BTreeSet::new();
         let mut roots = BTreeSet::from([String::new()]);
+        let mut hidden_folders: BTreeSet<String> =
+            hidden.iter().flat_map(|file| folders_of(file)).map(str::to_owned).collect();
+        let hidden_files: BTreeSet<&str> = hidden.iter().map(String::as_str).collect();
         for entry in walkdir::WalkDir::new(tree).into_iter().flatten() {
             let Ok(path) = entry.path().strip_prefix(tree) else { continue };
+            if !entry.file_type().is_dir() && !path.to_str().is_some_and(|file| hidden_files.contains(file)) {
+                for folder in path.ancestors().skip(1).filter_map(Path::to_str) {
+                    hidden_folders.remove(folder);
+                }
+            }
             let (Some(name), true) = (path.to_str(), protected.is_match(path)) else { continue };
             let Some(module) = name.strip_suffix(".py") else { continue };
             modules.insert(module.to_owned());
@@ -52,7 +78,8 @@ impl Guard {
         }
         let sources = std::iter::once(tree.to_owned()).chain(pythons(prefixes)).collect();
         let (tree, library) = (tree.to_owned(), library(prefixes));
-        Self { protected, hidden, tree, modules, roots, library, sources, imported: OnceLock::new() }
+        let imported = OnceLock::new();
+        Self { protected, hidden, hidden_folders, tree, modules, roots, library, sources, imported }
     }
 
     /// Whether an agent's change to this path is excluded from verification.
@@ -60,7 +87,7 @@ impl Guard {
     pub fn keeps_out(&self, path: &str) -> bool {
         self.protected.is_match(path)
             || self.replaces_hidden(path)
-            || (!self.tree.join(path).exists() && self.shadows(path))
+            || (!self.tree.join(path).exists() && (self.shadows(path) || self.disturbs_hidden_tests(path)))
     }
 
     /// Whether a file at this path would take the place of a hidden file: because it is in a folder with the hidden
@@ -69,6 +96,25 @@ impl Guard {
     fn replaces_hidden(&self, path: &str) -> bool {
         let is_inside = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         self.hidden.iter().any(|hidden| is_inside(path, hidden) || is_inside(hidden, path))
+    }
+
+    /// Whether a new file at this path may change how hidden tests are found and imported: because it is in a folder in
+    /// which agents see no file, because pytest reads its settings or plugins from such files, or because it makes a
+    /// package of a folder with tests. Agents write tests of their own, and do not see that these are beside hidden ones.
+    fn disturbs_hidden_tests(&self, path: &str) -> bool {
+        if self.hidden.is_empty() {
+            return false;
+        }
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let is_above = |file: &String| {
+            folder.is_empty() || file.strip_prefix(folder).is_some_and(|inside| inside.starts_with('/'))
+        };
+        let is_metadata = |part: &str| METADATA_FOLDERS.iter().any(|ending| part.ends_with(ending));
+        let makes_package = name.split('.').next() == Some("__init__") && is_code(name);
+        PYTEST_FILES.contains(&name)
+            || path.split('/').any(is_metadata)
+            || folders_of(path).any(|folder| self.hidden_folders.contains(folder))
+            || (makes_package && self.hidden.iter().chain(&self.modules).any(is_above))
     }
 
     fn imported(&self) -> &BTreeSet<String> {
@@ -98,6 +144,11 @@ impl Guard {
                 })
             })
     }
+}
+
+/// Returns the folders above a path in the repo, from the innermost to the root, which is the empty path.
+fn folders_of(path: &str) -> impl Iterator<Item = &str> {
+    Path::new(path).ancestors().skip(1).filter_map(Path::to_str)
 }
 
 /// Whether Python imports files with this extension.
@@ -240,6 +291,44 @@ pub(crate) mod tests {
         "pkg/psutil.py",
     ];
 
+    /// The hidden files of [`example_with_hidden_tests`].
+    pub const HIDDEN: [&str; 4] = ["tests/test_a.py", "tests/deep/helpers.py", "pkg/test_core.py", "mixed/test_b.py"];
+
+    /// Files of [`example_with_hidden_tests`] that an agent adds, and that are excluded from verification.
+    pub const KEPT_OUT_BESIDE_HIDDEN: [&str; 18] = [
+        "tests/test_a.py",
+        "tests",
+        "tests/test_a.py/x.txt",
+        "tests/__init__.py",
+        "tests/deep/new.csv",
+        "tests/notes/x.txt",
+        "conftest.py",
+        "pkg/conftest.py",
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        "other/setup.cfg",
+        "pyproject.toml",
+        "mixed/tox.ini",
+        "mixed/__init__.py",
+        "__init__.py",
+        "pkg.egg-info/entry_points.txt",
+        "src/pkg-1.0.dist-info/METADATA",
+    ];
+
+    /// Files of [`example_with_hidden_tests`] that an agent adds, and that are not excluded from verification.
+    pub const TAKEN_BESIDE_HIDDEN: [&str; 9] = [
+        "mixed/notes.py",
+        "mixed/new/x.txt",
+        "pkg/sub/__init__.py",
+        "pkg/new.py",
+        "config.ini",
+        "tests2/x.py",
+        "tests2/__init__.py",
+        "tests.md",
+        "pkg/egg-info.py",
+    ];
+
     fn touch(root: &Path, path: &str) {
         let path = root.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -267,15 +356,45 @@ pub(crate) mod tests {
         (tree, prefix)
     }
 
+    /// Creates the same as [`example`], with hidden tests and a file beside one of them that agents see.
+    pub fn example_with_hidden_tests(folder: &Path) -> (PathBuf, PathBuf) {
+        let (tree, prefix) = example(folder);
+        for file in HIDDEN.iter().chain(&["mixed/data.bin"]) {
+            touch(&tree, file);
+        }
+        (tree, prefix)
+    }
+
+    fn set(globs: &[&str]) -> GlobSet {
+        let mut set = GlobSetBuilder::new();
+        for glob in globs {
+            set.add(Glob::new(glob).unwrap());
+        }
+        set.build().unwrap()
+    }
+
+    #[test]
+    fn files_that_change_how_hidden_tests_are_found_or_imported_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, prefix) = example_with_hidden_tests(folder.path());
+        let hidden = HIDDEN.map(str::to_owned).to_vec();
+        let guard = Guard::new(set(&[&PROTECTED[..], &HIDDEN].concat()), hidden, &tree, &[prefix]);
+        for path in KEPT_OUT_BESIDE_HIDDEN.iter().chain(&KEPT_OUT) {
+            assert!(guard.keeps_out(path), "{path}");
+        }
+        for path in TAKEN_BESIDE_HIDDEN.iter().chain(&TAKEN) {
+            assert!(!guard.keeps_out(path), "{path}");
+        }
+        // A file that agents see may be changed, even if pytest reads it: the paper decides what is protected.
+        touch(&tree, "setup.cfg");
+        assert!(!guard.keeps_out("setup.cfg"));
+    }
+
     #[test]
     fn only_files_that_shadow_protected_modules_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (tree, prefix) = example(folder.path());
-        let mut globs = GlobSetBuilder::new();
-        for glob in PROTECTED {
-            globs.add(Glob::new(glob).unwrap());
-        }
-        let guard = Guard::new(globs.build().unwrap(), Vec::new(), &tree, &[prefix]);
+        let guard = Guard::new(set(&PROTECTED), Vec::new(), &tree, &[prefix]);
         for path in KEPT_OUT {
             assert!(guard.keeps_out(path), "{path}");
         }

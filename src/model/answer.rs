@@ -37,7 +37,7 @@ impl Provider {
         // An attempt's first request contains nothing that a model wrote. If the provider refuses this request, the
         // set-up is at fault, unless an external agent wrote the request.
         let first = request.call == 0 && !request.foreign;
-        let model = ModelIden::new(settings.target.kind, settings.target.model.as_str());
+        let model = ModelIden::new(settings.target.kind, &*wire::genai_name(&settings.target));
         let answer = async {
             match pieces {
                 None => self.whole(model, chat, options, first).await,

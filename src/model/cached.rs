@@ -40,7 +40,7 @@ impl CachedModel {
     /// Returns the cached reply, which costs nothing.
     fn known(&self, key: Option<&String>) -> Option<Reply> {
         let reply = tokio::task::block_in_place(|| self.kept.get(key?))?;
-        Some(Reply { cost: 0.0, cached: true, ..reply })
+        Some(Reply { cost: 0.0, unanswered: 0, cached: true, ..reply })
     }
 
     /// Caches a reply. Write errors, such as a full disk, are ignored: the reply is already paid for and is still

@@ -45,14 +45,26 @@ pub(super) struct Capacity {
     density: AtomicU64,
 }
 
+/// Limits that the refusals of one call state or imply; `None` if they do not. They apply to retries of this call. A
+/// refusal may quote the request, so [`Capacity`] adopts them only once the server has accepted a call within them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct LearnedLimits {
+    /// Maximum tokens of prompt and reply together.
+    context: Option<u64>,
+    /// Maximum tokens of a reply.
+    output: Option<u32>,
+    /// Correction factor for estimated prompt lengths, as in [`Capacity::density`]. It is not adopted, because an
+    /// accepted call comes with the server's own count.
+    density: Option<u64>,
+}
+
 /// Conclusion from a refused call: whether the server refused the call because its bound on the reply's length is too
 /// large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lesson {
     /// The refusal has another reason, or no smaller bound can be tried.
     None,
-    /// The refusal states or implies a limit, which is stored now. The call can be retried with a bound within this
-    /// limit.
+    /// The refusal states or implies a limit. The call can be retried with a bound within this limit.
     Limit,
     /// The bound may be the reason, although the refusal does not say so. The call can be retried without a bound.
     Perhaps,
@@ -74,9 +86,9 @@ impl Capacity {
     }
 
     /// Returns the bound on the reply to send with a request: the smaller of `wanted` and the number of tokens that the
-    /// money buys, both lowered to the known limits. `None` if no bound is needed.
-    pub(super) fn bound(&self, request: &Request, wanted: Option<u32>) -> Option<u32> {
-        let fits = self.fits(request);
+    /// money buys, both lowered to the known limits and to those in `learned`. `None` if no bound is needed.
+    pub(super) fn bound(&self, request: &Request, wanted: Option<u32>, learned: &LearnedLimits) -> Option<u32> {
+        let fits = self.fits(request, learned);
         let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
         // If the prompt nearly fills the context, do not send a bound because of the money: the model stops at the end
         // of the context.
@@ -87,19 +99,19 @@ impl Capacity {
     }
 
     /// Returns the number of tokens left for a reply to this request.
-    fn fits(&self, request: &Request) -> u32 {
-        let context = self.context.load(Ordering::Relaxed);
-        let room = (context > 0).then(|| context.saturating_sub(self.estimate(request)));
+    fn fits(&self, request: &Request, learned: &LearnedLimits) -> u32 {
+        let context = learned.context.unwrap_or_else(|| self.context.load(Ordering::Relaxed));
+        let room = (context > 0).then(|| context.saturating_sub(self.estimate(request, learned)));
         let room = room.map_or(u32::MAX, |room| u32::try_from(room).unwrap_or(u32::MAX));
-        match self.output.load(Ordering::Relaxed) {
+        match learned.output.unwrap_or_else(|| self.output.load(Ordering::Relaxed)) {
             0 => room,
             output => room.min(output),
         }
     }
 
     /// Estimates the number of tokens of a prompt, rather too high than too low.
-    fn estimate(&self, request: &Request) -> u64 {
-        match self.density.load(Ordering::Relaxed) {
+    fn estimate(&self, request: &Request, learned: &LearnedLimits) -> u64 {
+        match learned.density.unwrap_or_else(|| self.density.load(Ordering::Relaxed)) {
             0 => tokens_read(request),
             // Add 5%, because this prompt may have more tokens per byte than the one that the server counted.
             density => tokens_read(request).saturating_mul(density * 21 / 20) / 1000 + 16,
@@ -108,9 +120,18 @@ impl Capacity {
 
     /// Updates the correction factor for estimated prompt lengths from the server's token count of a prompt.
     pub(super) fn counted(&self, request: &Request, usage: &Usage) {
-        let estimate = tokens_read(request).max(1);
         if usage.input > 0 {
-            self.density.store((usage.input.saturating_mul(1000) / estimate).clamp(50, 10_000), Ordering::Relaxed);
+            self.density.store(density(request, usage.input), Ordering::Relaxed);
+        }
+    }
+
+    /// Adopts limits that were learned from refusals of a call, after the server has accepted the call within them.
+    pub(super) fn adopt(&self, learned: &LearnedLimits) {
+        if let Some(context) = learned.context {
+            self.context.store(context, Ordering::Relaxed);
+        }
+        if let Some(output) = learned.output {
+            self.output.store(output, Ordering::Relaxed);
         }
     }
 
@@ -129,35 +150,6 @@ impl Capacity {
     /// Maximum tokens of prompt and reply together, if known.
     pub(super) fn context(&self) -> Option<u64> {
         Some(self.context.load(Ordering::Relaxed)).filter(|context| *context > 0)
-    }
-
-    /// Learns limits from a refused call whose reply was bounded by `bound` tokens. `is_wanted` says whether the user
-    /// or agent asked for this bound (otherwise money was short).
-    pub(super) fn learn(&self, error: &ModelError, request: &Request, bound: u32, is_wanted: bool) -> Lesson {
-        let (ModelError::ContextLength(text) | ModelError::Rejected(text) | ModelError::Denied(text)) = error else {
-            return Lesson::None;
-        };
-        let lower = text.to_lowercase();
-        let of_reply = speaks_of_the_reply(&lower);
-        if !of_reply && !is_too_long(&lower) {
-            let is_about_the_request = ["status 400", "status 413", "status 422"].iter().any(|it| lower.contains(it));
-            return if is_about_the_request && !is_wanted { Lesson::Perhaps } else { Lesson::None };
-        }
-        let named = StatedLengths::read(&lower);
-        if let Some(prompt) = named.prompt {
-            self.counted(request, &Usage { input: prompt, ..Usage::default() });
-        }
-        let largest = of_reply.then(|| largest_below(&lower, bound)).flatten();
-        match (named.output, named.context) {
-            (Some(output), _) if output < bound => self.output.store(output.max(1), Ordering::Relaxed),
-            (_, Some(context)) => self.context.store(context, Ordering::Relaxed),
-            _ if !is_wanted => return Lesson::Perhaps,
-            _ => match largest.or_else(|| of_reply.then_some(bound / 2)).filter(|most| *most >= SHORT_REPLY) {
-                Some(most) => self.output.store(most, Ordering::Relaxed),
-                None => return Lesson::None,
-            },
-        }
-        Lesson::Limit
     }
 
     /// Lowers `ceiling` after a server refused a call with this bound, stated no reason, and accepted the same call
@@ -179,6 +171,42 @@ impl Capacity {
         let prompt = named.prompt.unwrap_or_else(|| tokens_read(request) * 3 / MOST_BYTES);
         prompt < named.context.or(self.context()).unwrap_or(LONG_PROMPT)
     }
+}
+
+impl LearnedLimits {
+    /// Learns limits from a refused call whose reply was bounded by `bound` tokens. `is_wanted` says whether the user
+    /// or agent asked for this bound (otherwise money was short).
+    pub(super) fn learn(&mut self, error: &ModelError, request: &Request, bound: u32, is_wanted: bool) -> Lesson {
+        let (ModelError::ContextLength(text) | ModelError::Rejected(text) | ModelError::Denied(text)) = error else {
+            return Lesson::None;
+        };
+        let lower = text.to_lowercase();
+        let of_reply = speaks_of_the_reply(&lower);
+        if !of_reply && !is_too_long(&lower) {
+            let is_about_the_request = ["status 400", "status 413", "status 422"].iter().any(|it| lower.contains(it));
+            return if is_about_the_request && !is_wanted { Lesson::Perhaps } else { Lesson::None };
+        }
+        let named = StatedLengths::read(&lower);
+        if let Some(prompt) = named.prompt {
+            self.density = Some(density(request, prompt)).filter(|_| prompt > 0).or(self.density);
+        }
+        let largest = of_reply.then(|| largest_below(&lower, bound)).flatten();
+        match (named.output, named.context) {
+            (Some(output), _) if output < bound => self.output = Some(output.max(1)),
+            (_, Some(context)) => self.context = Some(context),
+            _ if !is_wanted => return Lesson::Perhaps,
+            _ => match largest.or_else(|| of_reply.then_some(bound / 2)).filter(|most| *most >= SHORT_REPLY) {
+                Some(most) => self.output = Some(most),
+                None => return Lesson::None,
+            },
+        }
+        Lesson::Limit
+    }
+}
+
+/// Returns the correction factor for estimated prompt lengths if the server counts `tokens` in this request's prompt.
+fn density(request: &Request, tokens: u64) -> u64 {
+    (tokens.saturating_mul(1000) / tokens_read(request).max(1)).clamp(50, 10_000)
 }
 
 /// Returns the largest reply bound, in tokens, that the provider's model certainly accepts, or that the user's server

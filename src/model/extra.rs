@@ -106,7 +106,10 @@ fn generation_config(target: &ModelTarget, options: &ChatOptions) -> Map<String,
 
 /// Returns the object that `genai` writes as `reasoning` of OpenAI's Responses API for these options.
 fn reasoning(options: &ChatOptions) -> Map<String, Value> {
-    let effort = options.reasoning_effort.as_ref().and_then(ReasoningEffort::as_keyword);
+    let effort = options.reasoning_effort.as_ref().and_then(|effort| match effort {
+        ReasoningEffort::Zero => Some("none"),
+        effort => effort.as_keyword(),
+    });
     effort.map(|effort| ("effort".to_owned(), json!(effort))).into_iter().collect()
 }
 
@@ -132,6 +135,12 @@ mod tests {
             let error = parse(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn the_effort_none_has_the_name_that_openai_uses() {
+        let options = ChatOptions::default().with_reasoning_effort(ReasoningEffort::Zero);
+        assert_eq!(Value::Object(reasoning(&options)), json!({"effort": "none"}));
     }
 
     #[test]

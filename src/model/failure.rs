@@ -95,6 +95,22 @@ const NO_ACCESS: [&str; 11] = [
 /// Groq's error code for a reply that it does not return because of an invalid tool call.
 pub(super) const INVALID_CALL: &str = "tool_use_failed";
 
+/// Charges of failed tries of a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct FailedCharges {
+    /// Tokens that the provider reports as charged.
+    pub(super) usage: Usage,
+    /// Number of tries for which the provider may have charged an unknown amount.
+    pub(super) unanswered: u32,
+}
+
+impl std::ops::AddAssign for FailedCharges {
+    fn add_assign(&mut self, other: Self) {
+        self.usage += other.usage;
+        self.unanswered = self.unanswered.saturating_add(other.unanswered);
+    }
+}
+
 /// A failed try of a call.
 #[derive(Debug)]
 pub(super) struct FailedTry {
@@ -106,8 +122,9 @@ pub(super) struct FailedTry {
     pub(super) wait: Option<Duration>,
     /// Tokens that the provider reports as charged for this try.
     pub(super) usage: Usage,
-    /// Whether the provider may have charged an unknown amount: the request was sent, but no usage figures arrived.
-    pub(super) unknown_charge: bool,
+    /// Number of tries for which the provider may have charged an unknown amount: the request was sent, but no usage
+    /// figures arrived.
+    pub(super) unanswered: u32,
     /// For [`ModelError::Denied`]: whether the provider perhaps refuses only this conversation, for instance because of
     /// a filter or a firewall.
     pub(super) doubtful: bool,
@@ -124,7 +141,7 @@ impl FailedTry {
 
     /// Same as [`Self::passing`], for a try that was sent, and perhaps charged, but got no complete answer.
     pub(super) fn unanswered(cause: impl Into<String>) -> Self {
-        Self { unknown_charge: true, ..Self::passing(cause) }
+        Self { unanswered: 1, ..Self::passing(cause) }
     }
 
     /// Creates a permanent failure, which is not retried.
@@ -134,10 +151,21 @@ impl FailedTry {
             retry: false,
             wait: None,
             usage: Usage::default(),
-            unknown_charge: false,
+            unanswered: 0,
             doubtful: false,
             generation: None,
         }
+    }
+
+    /// Returns what the provider charged, or may have charged.
+    pub(super) const fn charges(&self) -> FailedCharges {
+        FailedCharges { usage: self.usage, unanswered: self.unanswered }
+    }
+
+    /// Adds the charges of other failed tries of the same call.
+    pub(super) fn add(&mut self, charges: FailedCharges) {
+        self.usage += charges.usage;
+        self.unanswered = self.unanswered.saturating_add(charges.unanswered);
     }
 
     /// Converts an error of `genai`. The key is removed from all quoted text. `first` is whether this is an attempt's

@@ -78,7 +78,10 @@ impl ReplyErrors {
         let reason = stop.map_or("", StopReason::raw).to_owned();
         reply.finish = Some(reason.clone()).filter(|reason| !reason.is_empty());
         let usage = reply.usage;
-        let failed = |failure: FailedTry| Err(FailedTry { usage, ..failure });
+        let failed = |failure: FailedTry| {
+            let unanswered = if usage.is_zero() { failure.unanswered } else { 0 };
+            Err(FailedTry { usage, unanswered, ..failure })
+        };
         let lasting = |error: ModelError| failed(FailedTry::lasting(error));
         if let Some(error) = self.error {
             return failed(FailedTry::from_odd_body(&json!({ "error": error }), "it failed", None, false));

@@ -43,6 +43,7 @@ mod wire;
 mod tests;
 
 pub(crate) use cutoff::Cutoffs;
+use failure::FailedCharges;
 pub(crate) use features::Description;
 pub use open::{ModelAccess, open};
 pub(crate) use open::{keys, prices};
@@ -315,8 +316,17 @@ pub struct Reply {
     /// Tokens of the failed tries alone.
     #[serde(default, skip_serializing_if = "Usage::is_zero")]
     pub failed: Usage,
+    /// Number of failed tries that got no complete answer. The provider may have charged them, but their tokens are
+    /// unknown, so they are not part of `usage` and `cost`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unanswered: u32,
     /// Cost in dollars.
     pub cost: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+pub(crate) const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Reply {
@@ -330,6 +340,7 @@ impl Reply {
         self.thoughts.extend(more.thoughts);
         self.usage += more.usage;
         self.failed += more.failed;
+        self.unanswered = self.unanswered.saturating_add(more.unanswered);
         self.cut |= more.cut;
         self.finish = more.finish;
         // The lists of token ids of two calls cannot be joined into one list.
@@ -337,10 +348,11 @@ impl Reply {
         self.estimated |= more.estimated;
     }
 
-    /// Adds the tokens of failed tries of the same call.
-    fn add_failed(&mut self, usage: Usage) {
+    /// Adds the charges of failed tries of the same call.
+    fn add_failed(&mut self, FailedCharges { usage, unanswered }: FailedCharges) {
         self.usage += usage;
         self.failed += usage;
+        self.unanswered = self.unanswered.saturating_add(unanswered);
     }
 
     /// Whether the reply ended because it reached its maximum length of `most` tokens. The tokens decide only if the
@@ -405,10 +417,13 @@ pub struct QueryFailed {
     /// Why there is no reply.
     #[serde(flatten)]
     pub error: ModelError,
-    /// Tokens that the provider reported as charged, over all tries. If a try got no complete answer, its cost is
-    /// unknown, and `error` says so.
+    /// Tokens that the provider reported as charged, over all tries.
     #[serde(default)]
     pub usage: Usage,
+    /// Number of tries that got no complete answer. The provider may have charged them, but their tokens are unknown,
+    /// so they are not part of `usage` and `cost`; `error` says so.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unanswered: u32,
     /// Cost of these tokens in dollars.
     #[serde(default)]
     pub cost: f64,
@@ -417,7 +432,7 @@ pub struct QueryFailed {
 impl From<ModelError> for QueryFailed {
     /// Creates a failure that cost nothing.
     fn from(error: ModelError) -> Self {
-        Self { error, usage: Usage::default(), cost: 0.0 }
+        Self { error, usage: Usage::default(), unanswered: 0, cost: 0.0 }
     }
 }
 
@@ -442,6 +457,10 @@ pub trait Model: Send + Sync {
     /// Whether the model takes a token budget for reasoning ([`Sampling::reasoning_tokens`]).
     fn reasons(&self) -> bool {
         self.inner().is_some_and(Model::reasons)
+    }
+    /// Whether the effort [`Effort::None`] is known to turn the model's reasoning off.
+    fn takes_effort_none(&self) -> bool {
+        self.inner().is_some_and(Model::takes_effort_none)
     }
     /// Describes the parts of a request that will not be sent, because the provider does not support them or would
     /// refuse the request.

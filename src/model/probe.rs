@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use genai::chat::ChatOptions;
 use genai::webc;
 use serde_json::Value;
 
@@ -199,8 +198,10 @@ impl Provider {
     /// failure, the calls of the run are retried anyway.
     async fn ask_once(&self) -> Result<ProbeCost, QueryFailed> {
         let request = Request { messages: vec![Message::new(Role::User, SHORT_QUESTION)], ..Request::default() };
-        let chat = wire::request(&self.settings.target, &request, false);
-        let options = ChatOptions::default().with_max_tokens(REPLY);
+        let target = &self.settings.target;
+        let chat = wire::request(target, &request, false);
+        let (options, _) = wire::options(target, &request);
+        let options = options.with_max_tokens(REPLY);
         let answer = self.ask(&request, chat, &options, None).await;
         let mut answer = answer.map(ClassifiedReply::into_reply);
         if let Ok(reply) = &mut answer
@@ -221,7 +222,7 @@ impl Provider {
 /// # Errors
 /// Kind `Provider` if the model cannot be reached, `Model` if the provider denies the key or the model.
 pub async fn reach(model: &dyn Model) -> Result<ProbeCost> {
-    model.probe().await.map_err(|QueryFailed { error, usage, cost }| {
+    model.probe().await.map_err(|QueryFailed { error, usage, cost, .. }| {
         let (kind, hint) = match &error {
             ModelError::Denied(_) => (
                 FailureKind::Model,

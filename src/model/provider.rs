@@ -11,8 +11,8 @@ use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
 use genai::{Client, ServiceTarget, WebConfig};
 use serde_json::json;
 
-use super::capacity::{Capacity, Lesson};
-use super::failure::FailedTry;
+use super::capacity::{Capacity, LearnedLimits, Lesson};
+use super::failure::{FailedCharges, FailedTry};
 use super::features::ModelTarget;
 use super::finish::{CONTEXT_FULL, ClassifiedReply};
 use super::price::Price;
@@ -30,7 +30,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum number of different limits that are tried for the length of one reply.
+/// Maximum number of different limits that are tried for the length of one reply. After them, the last refusal stands.
 const MOST_BOUNDS: u32 = 6;
 
 /// A question that every model answers in a few tokens, to find out whether the model can be used.
@@ -124,7 +124,7 @@ impl Provider {
                 Ok(ClassifiedReply::Whole(reply)) => (reply, false),
                 Ok(ClassifiedReply::Paused(reply)) => (reply, true),
                 Err(mut failure) => {
-                    failure.usage += whole.usage;
+                    failure.add(FailedCharges { usage: whole.usage, unanswered: whole.unanswered });
                     return Err(failure);
                 }
             };
@@ -157,18 +157,22 @@ impl Provider {
         };
         match self.ask_bounded(&question, None).await {
             Ok(answer) => {
-                failure.usage += answer.into_reply().usage;
+                let answer = answer.into_reply();
+                failure.add(FailedCharges { usage: answer.usage, unanswered: answer.unanswered });
                 if let ModelError::Denied(what) = failure.error {
                     failure.error = ModelError::Rejected(what);
                 }
                 Err(failure)
             }
             Err(mut other) => {
-                failure.usage += other.usage;
                 // A failure of the infrastructure leaves the doubt, so the call counts as lost.
-                let is_lost = matches!(other.error, ModelError::Unavailable(_));
-                other.usage = failure.usage;
-                Err(if is_lost { other } else { failure })
+                if matches!(other.error, ModelError::Unavailable(_)) {
+                    other.add(failure.charges());
+                    Err(other)
+                } else {
+                    failure.add(other.charges());
+                    Err(failure)
+                }
             }
         }
     }
@@ -179,12 +183,15 @@ impl Provider {
         let target = &self.settings.target;
         let (options, _) = wire::options(target, request);
         let wanted = options.max_tokens;
-        let mut bound = self.capacity.bound(request, wanted);
-        let mut charged = Usage::default();
+        let mut learned = LearnedLimits::default();
+        let mut bound = self.capacity.bound(request, wanted, &learned);
+        let mut charged = FailedCharges::default();
+        let mut bounds = 0;
         // The limit on the reply's length in a call that the server refused without a stated reason, if the limit may
         // be the reason.
         let mut perhaps = None;
-        for _ in 0..MOST_BOUNDS {
+        loop {
+            bounds += 1;
             let mut options = options.clone();
             options.max_tokens = bound;
             thinking::fit(target, &mut options);
@@ -192,23 +199,24 @@ impl Provider {
             let mut outcome = self.ask_with_reasoning(request, &options, pieces).await;
             match &mut outcome {
                 Ok(ClassifiedReply::Whole(reply) | ClassifiedReply::Paused(reply)) => {
-                    if let Some(refused) = perhaps {
-                        self.capacity.takes_no(refused);
+                    match perhaps {
+                        Some(refused) => self.capacity.takes_no(refused),
+                        None => self.capacity.adopt(&learned),
                     }
                     reply.add_failed(charged);
                     return outcome;
                 }
-                Err(failure) => failure.usage += charged,
+                Err(failure) => failure.add(charged),
             }
             let (Err(failure), Some(refused)) = (&outcome, bound) else { return self.explained(request, outcome) };
-            let lesson = if failure.retry || perhaps.is_some() {
+            let lesson = if failure.retry || perhaps.is_some() || bounds == MOST_BOUNDS {
                 Lesson::None
             } else {
-                self.capacity.learn(&failure.error, request, refused, wanted.is_some())
+                learned.learn(&failure.error, request, refused, wanted.is_some())
             };
             bound = match lesson {
                 Lesson::None => return self.explained(request, outcome),
-                Lesson::Limit => self.capacity.bound(request, wanted),
+                Lesson::Limit => self.capacity.bound(request, wanted, &learned),
                 Lesson::Perhaps => Some(refused),
             };
             if bound == Some(refused) {
@@ -219,11 +227,8 @@ impl Provider {
                 }
                 perhaps = bound.take();
             }
-            charged = failure.usage;
+            charged = failure.charges();
         }
-        Err(FailedTry::lasting(ModelError::Denied(
-            "the server refuses every bound on the length of a reply".to_owned(),
-        )))
     }
 
     /// Turns a length error for a short first prompt into [`ModelError::Denied`]: a context in which even this prompt
@@ -273,14 +278,14 @@ impl Provider {
         if let Err(failure) = &outcome
             && refuses_reasoning(failure)
         {
-            let charged = failure.usage;
+            let charged = failure.charges();
             outcome = self.ask_patiently(request, options, pieces, false).await;
             match &mut outcome {
                 Ok(ClassifiedReply::Whole(reply) | ClassifiedReply::Paused(reply)) => {
                     self.reasoning.give_up();
                     reply.add_failed(charged);
                 }
-                Err(failure) => failure.usage += charged,
+                Err(failure) => failure.add(charged),
             }
         }
         outcome
@@ -301,8 +306,7 @@ impl Provider {
             .with_max_delay(LONGEST_BACKOFF)
             .with_max_times(settings.retries);
         let mut tries: u32 = 1;
-        let mut charged = Usage::default();
-        let mut unknown: u32 = 0;
+        let mut charged = FailedCharges::default();
         let begun = Instant::now();
         let outcome = (|| {
             // Convert the conversation to `genai`'s types anew for each try: `genai` consumes it, and a copy kept for
@@ -315,8 +319,7 @@ impl Provider {
         .adjust(|failure, wait| next_wait(failure.wait, wait, begun.elapsed()).filter(|_| settings.retries > 0))
         .notify(|failure, _| {
             tries += 1;
-            charged += failure.usage;
-            unknown += u32::from(failure.unknown_charge);
+            charged += failure.charges();
         })
         .await;
         match outcome {
@@ -330,14 +333,14 @@ impl Provider {
                 Ok(ending)
             }
             Err(mut failure) => {
-                failure.usage += charged;
-                unknown += u32::from(failure.unknown_charge);
+                failure.add(charged);
                 if tries > 1 {
                     failure.error.note(&format!(" (after {tries} tries)"));
                 }
-                if unknown > 0 && !settings.price.is_free() {
-                    let which = if tries > 1 { format!("{unknown} of them") } else { "it".to_owned() };
-                    failure.error.note(&format!("; what {which} cost is unknown and not counted"));
+                if failure.unanswered > 0 && !settings.price.is_free() {
+                    let which = if tries > 1 { format!("{} of them", failure.unanswered) } else { "it".to_owned() };
+                    let cost = format!("; what {which} cost is unknown, and `--max-cost` counts the highest price");
+                    failure.error.note(&cost);
                 }
                 Err(failure)
             }
@@ -361,6 +364,10 @@ impl Model for Provider {
 
     fn reasons(&self) -> bool {
         self.settings.target.features.reasoning
+    }
+
+    fn takes_effort_none(&self) -> bool {
+        thinking::takes_none(&self.settings.target)
     }
 
     fn leaves_out(&self, request: &Request) -> Vec<String> {
@@ -402,18 +409,19 @@ impl Model for Provider {
 impl Provider {
     /// Adds the cost to a reply or a failure.
     pub(super) fn priced(&self, answer: Result<Reply, FailedTry>) -> Result<Reply, QueryFailed> {
-        let usage = match &answer {
-            Ok(reply) => reply.usage,
-            Err(failure) => failure.usage,
+        let (usage, unanswered) = match &answer {
+            Ok(reply) => (reply.usage, reply.unanswered),
+            Err(failure) => (failure.usage, failure.unanswered),
         };
         let cost = self.settings.price.cost(&usage).map_err(|error| QueryFailed {
             error: ModelError::Denied(format!("the cost of {usage:?} cannot be computed: {error}")),
             usage,
+            unanswered,
             cost: 0.0,
         })?;
         match answer {
             Ok(reply) => Ok(Reply { cost, ..reply }),
-            Err(failure) => Err(QueryFailed { error: failure.error, usage, cost }),
+            Err(failure) => Err(QueryFailed { error: failure.error, usage, unanswered, cost }),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Converts an external agent's request options to the provider's format, and lists those that are not sent.
 
 use genai::adapter::AdapterKind;
-use genai::chat::{ChatOptions, ChatResponseFormat, JsonSpec, ToolChoice};
+use genai::chat::{ChatOptions, ChatResponseFormat, JsonSpec, ReasoningEffort, ToolChoice};
 use serde_json::{Map, Value, json};
 
 use super::features::ModelTarget;
@@ -61,9 +61,14 @@ pub(super) fn apply(
 /// reasoning models refuse it always.
 fn takes_top_p(target: &ModelTarget, options: &ChatOptions) -> bool {
     match target.kind {
-        AdapterKind::Anthropic => options.temperature.is_none() && options.reasoning_effort.is_none(),
+        AdapterKind::Anthropic => options.temperature.is_none() && !thinks(options),
         _ => target.features.sampling,
     }
+}
+
+/// Whether the options ask for thinking.
+fn thinks(options: &ChatOptions) -> bool {
+    options.reasoning_effort.as_ref().is_some_and(|effort| !matches!(effort, ReasoningEffort::Zero))
 }
 
 /// Adds the sampling options that `genai` does not support.
@@ -97,11 +102,10 @@ fn choose(
     extra: &mut Map<String, Value>,
     left_out: &mut Vec<String>,
 ) {
-    let thinks = options.reasoning_effort.is_some();
     let mut choice = request.wishes.choice.as_ref().filter(|choice| **choice != ToolCallChoice::Auto);
     // Anthropic's documentation of extended thinking says: "Tool use with thinking only supports auto and none".
     if target.kind == AdapterKind::Anthropic
-        && thinks
+        && thinks(options)
         && matches!(choice, Some(ToolCallChoice::Required | ToolCallChoice::Tool(_)))
     {
         choice = None;
@@ -170,11 +174,13 @@ fn write_as(
     true
 }
 
-/// Converts an external agent's effort to a level that every reasoning model accepts.
+/// Converts an external agent's effort to a level that every reasoning model accepts. Keeps `none`, which not every
+/// model accepts ([`super::Model::takes_effort_none`]).
 #[must_use]
 pub(crate) const fn plain(effort: Effort) -> Effort {
     match effort {
-        Effort::None | Effort::Minimal | Effort::Low => Effort::Low,
+        Effort::None => Effort::None,
+        Effort::Minimal | Effort::Low => Effort::Low,
         Effort::Medium => Effort::Medium,
         Effort::High | Effort::XHigh | Effort::Max => Effort::High,
     }

@@ -70,18 +70,18 @@ impl Recorder {
     }
 
     fn keep(&self, request: &Request, answer: Result<Reply, QueryFailed>) -> Result<Reply, QueryFailed> {
-        let (outcome, usage, cost) = match &answer {
-            Ok(reply) => (RecordedOutcome::Reply(Box::new(reply.clone())), reply.usage, reply.cost),
+        let (outcome, usage, unanswered, cost) = match &answer {
+            Ok(reply) => (RecordedOutcome::Reply(Box::new(reply.clone())), reply.usage, reply.unanswered, reply.cost),
             Err(failed) => match failed.error {
                 ModelError::ContextLength(_) | ModelError::Refused(_) | ModelError::Rejected(_) => {
-                    (RecordedOutcome::Failed(failed.clone()), failed.usage, failed.cost)
+                    (RecordedOutcome::Failed(failed.clone()), failed.usage, failed.unanswered, failed.cost)
                 }
                 // A wrong API key, a network failure or a script without further replies is not part of the
                 // conversation, so the error is not recorded.
                 ModelError::Denied(_) | ModelError::Unavailable(_) | ModelError::Exhausted(_) => return answer,
             },
         };
-        self.append(request, outcome).map_err(|error| QueryFailed { error, usage, cost })?;
+        self.append(request, outcome).map_err(|error| QueryFailed { error, usage, unanswered, cost })?;
         answer
     }
 }

@@ -22,19 +22,21 @@ pub(super) fn beyond(target: &ModelTarget, sampling: &Sampling) -> u32 {
         return budget;
     }
     let budget = if budget > 0 { budget.max(LEAST_OF_ANTHROPIC) } else { 0 };
-    budget.saturating_add(sampling.effort.map_or(0, thoughts))
+    budget.saturating_add(sampling.effort.map_or(0, |effort| of_anthropic(&of_genai(effort))))
 }
 
 /// Tokens of a reply's maximum length that are kept for text when the thinking budget is reduced. If this is more than
 /// half of the maximum length, half of the maximum length is kept instead.
 const LEAST_TEXT: u32 = 256;
 
-/// Reduces a thinking budget that is not less than the reply's maximum length, so that [`LEAST_TEXT`] tokens are left
-/// for text. Removes the budget of an Anthropic model if it would fall below [`LEAST_OF_ANTHROPIC`].
+/// Reduces a thinking budget, given or derived from an effort, that is not less than the reply's maximum length, so
+/// that [`LEAST_TEXT`] tokens are left for text. Removes the budget of an Anthropic model if it would fall below
+/// [`LEAST_OF_ANTHROPIC`].
 pub(super) fn fit(target: &ModelTarget, options: &mut ChatOptions) {
     let (Some(most), Some(effort)) = (options.max_tokens, &options.reasoning_effort) else { return };
     let budget = match (target.kind, effort) {
         (AdapterKind::Anthropic | AdapterKind::Gemini, ReasoningEffort::Budget(budget)) => *budget,
+        (AdapterKind::Anthropic, effort) if !takes_effort(&target.model) => of_anthropic(effort),
         (AdapterKind::Gemini, effort) if !takes_levels(&target.model) => of_gemini(effort),
         _ => return,
     };
@@ -59,6 +61,52 @@ pub(super) fn gemini_config(model: &str, effort: &ReasoningEffort) -> Option<Val
         return Some(json!({ "thinkingLevel": level }));
     }
     (!matches!(effort, ReasoningEffort::Zero)).then(|| json!({ "thinkingBudget": of_gemini(effort) }))
+}
+
+/// Whether an Anthropic model takes an effort level, by the rules of `genai`. For other models, `genai` converts an
+/// effort to a token budget.
+pub(super) fn takes_effort(model: &str) -> bool {
+    if always_reasons(model) {
+        return true;
+    }
+    // A proxy may put a prefix before the provider's name of the model.
+    let Some((prefix, name)) = model.find("claude-").map(|start| model.split_at(start)) else { return false };
+    let mut parts = name.split('-').skip(1);
+    let family = parts.next();
+    // A longer number is a date, not a version.
+    let mut number = || parts.next().filter(|part| part.len() <= 2).and_then(|part| part.parse::<u32>().ok());
+    let Some(major) = number() else { return false };
+    let version = (major, number().unwrap_or(0));
+    match family {
+        Some("opus") => version >= (4, 5),
+        Some("sonnet") => version == (4, 6) || major == 5,
+        Some("haiku") => prefix.is_empty() && version >= (5, 0),
+        _ => false,
+    }
+}
+
+/// Whether an Anthropic model always reasons, so that its reasoning cannot be turned off.
+fn always_reasons(model: &str) -> bool {
+    ["fable", "mythos"].iter().any(|name| model.contains(name))
+}
+
+/// Whether the effort `none` turns the model's reasoning off. `false` if this program does not know it. Sources: the
+/// model pages of the providers' documentation.
+pub(super) fn takes_none(target: &ModelTarget) -> bool {
+    let model = target.model.as_str();
+    match target.kind {
+        _ if target.own_server || !target.features.reasoning => false,
+        AdapterKind::OpenAI | AdapterKind::OpenAIResp => {
+            let version = model.strip_prefix("gpt-").and_then(|rest| rest.split('-').next()).unwrap_or_default();
+            let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+            let number = |text: &str| text.parse::<u32>().unwrap_or(0);
+            let is_special = ["-chat", "-codex", "-pro", "-deep-research"].iter().any(|part| model.contains(part));
+            (number(major), number(minor)) >= (5, 1) && !is_special
+        }
+        AdapterKind::Anthropic => !always_reasons(model),
+        AdapterKind::Gemini => effort(target, 0).is_some(),
+        _ => false,
+    }
 }
 
 /// Whether a Gemini model takes a thinking level instead of a token budget.
@@ -90,14 +138,15 @@ pub(super) const fn of_genai(effort: Effort) -> ReasoningEffort {
     }
 }
 
-/// Returns the thinking budget, in tokens, that is sent for an effort to Anthropic's models without effort levels. The
+/// Returns the token budget that `genai` derives from an effort, for Anthropic's models without effort levels. The
 /// bound on the whole reply must be greater than this budget.
-const fn thoughts(effort: Effort) -> u32 {
+const fn of_anthropic(effort: &ReasoningEffort) -> u32 {
     match effort {
-        Effort::None => 0,
-        Effort::Minimal | Effort::Low => 1024,
-        Effort::Medium => 8000,
-        Effort::High | Effort::XHigh | Effort::Max => 24_000,
+        ReasoningEffort::Zero => 0,
+        ReasoningEffort::Minimal | ReasoningEffort::Low => 1024,
+        ReasoningEffort::Medium => 8000,
+        ReasoningEffort::High | ReasoningEffort::XHigh | ReasoningEffort::Max => 24_000,
+        ReasoningEffort::Budget(budget) => *budget,
     }
 }
 
@@ -140,5 +189,29 @@ mod tests {
         {
             assert_eq!(matches!(told(model, 0), Some(ReasoningEffort::Minimal)), has_minimal, "{model}");
         }
+    }
+
+    #[test]
+    fn only_models_whose_reasoning_can_be_turned_off_take_the_effort_none() {
+        for (kind, model, takes) in [
+            (AdapterKind::OpenAI, "gpt-5.1", true),
+            (AdapterKind::OpenAI, "gpt-5.2-2025-12-11", true),
+            (AdapterKind::OpenAI, "gpt-6-astra", true),
+            (AdapterKind::OpenAI, "gpt-5-mini", false),
+            (AdapterKind::OpenAI, "gpt-5.1-codex-max", false),
+            (AdapterKind::OpenAI, "gpt-5.2-pro", false),
+            (AdapterKind::OpenAI, "o3", false),
+            (AdapterKind::OpenAI, "gpt-4o", false),
+            (AdapterKind::Anthropic, "claude-sonnet-4-5", true),
+            (AdapterKind::Anthropic, "claude-fable-5", false),
+            (AdapterKind::Gemini, "gemini-2.5-flash", true),
+            (AdapterKind::Gemini, "gemini-2.5-pro", false),
+            (AdapterKind::Gemini, "gemini-3-pro-preview", false),
+        ] {
+            let target = ModelTarget::new(kind, model, false, &Description::default());
+            assert_eq!(takes_none(&target), takes, "{model}");
+        }
+        let own = ModelTarget::new(AdapterKind::OpenAI, "gpt-5.1", true, &"reasoning=true".parse().unwrap());
+        assert!(!takes_none(&own), "the models of other servers are not known");
     }
 }

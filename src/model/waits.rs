@@ -46,7 +46,9 @@ pub(super) fn wait_in_body(lower: &str) -> Option<Duration> {
 /// A provider that states a wait answers after it, but other calls may use up the limit again. So these tries are
 /// bounded by time, and become rarer the longer they last.
 pub(super) fn next_wait(asked: Option<Duration>, wait: Option<Duration>, elapsed: Duration) -> Option<Duration> {
-    match asked.filter(|asked| !asked.is_zero() && elapsed.saturating_add(*asked) <= LONGEST_WAIT) {
+    // A wait of zero states nothing: without a wait, all tries would be used up within a short outage.
+    let asked = asked.filter(|asked| !asked.is_zero());
+    match asked.filter(|asked| elapsed.saturating_add(*asked) <= LONGEST_WAIT) {
         Some(asked) => Some(asked.max(elapsed / 8)),
         None => wait.map(|wait| asked.unwrap_or(wait)),
     }
@@ -81,6 +83,7 @@ mod tests {
         assert_eq!(next_wait(Some(seconds(55)), None, seconds(599)), None);
         assert_eq!(next_wait(Some(seconds(55)), Some(seconds(8)), seconds(599)), Some(seconds(55)));
         assert_eq!(next_wait(Some(Duration::ZERO), None, seconds(0)), None);
+        assert_eq!(next_wait(Some(Duration::ZERO), Some(seconds(8)), seconds(0)), Some(seconds(8)), "zero is no wait");
         assert_eq!(next_wait(None, Some(seconds(8)), seconds(599)), Some(seconds(8)));
         assert_eq!(next_wait(None, None, seconds(1)), None);
     }

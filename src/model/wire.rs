@@ -1,5 +1,6 @@
 //! Conversion between this crate's requests and replies and those of `genai`.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use genai::adapter::AdapterKind;
@@ -191,18 +192,23 @@ fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
     GenaiToolCall { call_id: call.id.clone(), fn_name: call.name.clone(), fn_arguments, thought_signatures }
 }
 
-/// Returns `genai`'s options for a request, and descriptions of the request's parts that are not sent. For a model on
-/// the user's server, an explicit effort is set: otherwise `genai` would take `-low` or `-high` at the end of the
-/// model's name for the effort and cut it off.
+/// Returns the model's name to give to `genai`. Without an explicit effort, `genai` takes an ending such as `-high` of
+/// the name for the effort and cuts it off. For the other providers, [`options`] sets an effort that is not sent.
+/// Anthropic has no such effort, so its name gets another ending here, and [`options`] sets the name in the body.
+pub(super) fn genai_name(target: &ModelTarget) -> Cow<'_, str> {
+    let is_cut = target.kind == AdapterKind::Anthropic && ReasoningEffort::from_model_name(&target.model).0.is_some();
+    if is_cut { Cow::Owned(format!("{}-", target.model)) } else { Cow::Borrowed(&target.model) }
+}
+
+/// Returns `genai`'s options for a request, and descriptions of the request's parts that are not sent.
 pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, Vec<String>) {
     let sampling = &request.sampling;
     let mut options = ChatOptions::default().with_capture_raw_body(true);
     options.temperature = sampling.temperature;
     // The Responses API does not take a seed.
     options.seed = sampling.seed.map(|seed| seed & SEED_BITS).filter(|_| target.kind != AdapterKind::OpenAIResp);
-    if target.own_server {
-        options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
-    } else if let Some(budget) = sampling.reasoning_tokens.filter(|_| target.features.reasoning) {
+    let takes_budget = !target.own_server && target.features.reasoning;
+    if let Some(budget) = sampling.reasoning_tokens.filter(|_| takes_budget) {
         if let Some(effort) = thinking::effort(target, budget) {
             options = options.with_reasoning_effort(effort);
         }
@@ -215,10 +221,19 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
     let thoughts = if request.foreign { 0 } else { thinking::beyond(target, sampling) };
     options.max_tokens = sampling.max_tokens.map(|most| most.saturating_add(thoughts));
     let mut extra = Map::new();
+    if target.kind != AdapterKind::Gemini {
+        // `genai` may have cut the name: see [`genai_name`]. Gemini's name is part of the address.
+        extra.insert("model".to_owned(), json!(target.model));
+    }
     if let Some(effort) = sampling.effort {
         if target.kind == AdapterKind::OpenAI {
             // Send the effort to every server, even if this program does not know the server's models.
             extra.insert("reasoning_effort".to_owned(), json!(effort));
+        } else if let (AdapterKind::Gemini, Effort::None, Some(off)) =
+            (target.kind, effort, thinking::effort(target, 0))
+        {
+            // `genai` sends nothing for the effort `none`, and these models reason by default.
+            options = options.with_reasoning_effort(off);
         } else {
             options = options.with_reasoning_effort(thinking::of_genai(effort));
         }
@@ -226,6 +241,13 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
             options.temperature = None;
         }
     }
+    // `genai` sends nothing for these efforts. See [`genai_name`].
+    let unsent = match target.kind {
+        AdapterKind::OpenAI | AdapterKind::OpenAIResp => Some(ReasoningEffort::Budget(0)),
+        AdapterKind::Gemini => Some(ReasoningEffort::Zero),
+        _ => None,
+    };
+    options.reasoning_effort = options.reasoning_effort.or(unsent);
     let mut left_out = provider_options::apply(target, request, &mut options, &mut extra);
     if target.features.tokens && !tokens::request(target, &mut extra) {
         left_out.push("the request for token ids and log-probabilities".to_owned());

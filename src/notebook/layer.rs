@@ -40,7 +40,9 @@ pub fn over(base: &Env, wheelhouse: Option<&Path>, digest: &str) -> Env {
         set(name, value.to_owned());
     }
     if let Some(folder) = wheelhouse {
-        set("PIP_FIND_LINKS", folder.display().to_string());
+        // pip divides the variable at spaces, so the path must have none.
+        let address = reqwest::Url::from_file_path(folder).map_or_else(|()| folder.display().to_string(), String::from);
+        set("PIP_FIND_LINKS", address);
         env.read_only.push(folder.to_owned());
     }
     digest.clone_into(&mut env.digest);

@@ -59,7 +59,7 @@ impl ReadyTask {
         let progress = |told| observer.on(RunEvent::Env(told));
         let base = machine.envs.build(&task.env_dir, &machine.cache, &progress).await?;
         let wheels = match &task.wheels {
-            Some(list) => Some(wheelhouse(list, &base, &machine.cache, &progress).await?),
+            Some(list) => Some(wheelhouse(list, &base, &machine.cache, machine.offline, &progress).await?),
             None => None,
         };
         let wheels = wheels.as_deref();

@@ -39,8 +39,8 @@ pub struct Status {
     pub running: usize,
     /// Dollars spent on all model calls that have ended, including those of lost attempts and verifiers.
     pub cost: f64,
-    /// Maximum cost in dollars of model calls that are in progress, or that a kill of the run's process interrupted.
-    /// This sum counts towards `max_cost`, too.
+    /// Maximum cost in dollars of model calls that are in progress or that a kill of the run's process interrupted, and
+    /// of tries that got no complete answer. This sum counts towards `max_cost`, too.
     pub reserved: f64,
     /// Part of `cost` that is in the records of attempts and verifiers. This part is smaller than `cost` while attempts
     /// run and, after a kill of the run's process, until the run is resumed.
@@ -203,7 +203,7 @@ impl Status {
             self.running, self.passed, self.failed, self.lost, self.cost
         );
         if self.reserved > 0.0 {
-            let why = if self.being_written { "under way or cut off" } else { "that a kill cut off" };
+            let why = if self.being_written { "under way or of unknown cost" } else { "of unknown cost" };
             let _ = write!(text, " and at most ${:.2} for calls {why}", self.reserved);
         }
         if let Some(rate) = self.per_minute {

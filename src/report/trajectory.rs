@@ -252,6 +252,7 @@ mod tests {
                 finish: None,
                 weights: None,
                 tokens: None,
+                unanswered: 0,
                 usage: Usage { input: 10, output: 5, ..Usage::default() },
                 cost: 0.5,
                 seconds: 1.5,

@@ -24,6 +24,8 @@ pub struct Machine {
     pub backend: Arc<dyn Backend>,
     /// The backend for envs.
     pub envs: Arc<dyn env::EnvBackend>,
+    /// Whether envs are made without the network.
+    pub offline: bool,
     /// Resource limits of each sandbox.
     pub limits: SandboxLimits,
     /// Folders that must not be visible in any sandbox; see [`Spec::hidden`]. They include the cache, the scratch
@@ -119,6 +121,7 @@ impl Machine {
             scratch,
             graphics,
             envs: options.envs.open()?,
+            offline: options.envs.offline,
             limits: options.limits,
             hidden: private(cache, &options.scratch),
         })

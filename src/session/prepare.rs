@@ -25,7 +25,8 @@ pub(super) async fn prepare(
         refuse(item.id(), &item.problems())?;
     }
     for agent in agents {
-        agent.agent.prepare(&options.machine.cache, &|told| observer.on(RunEvent::Env(told))).await?;
+        let machine = &options.machine;
+        agent.agent.prepare(&machine.cache, machine.offline, &|told| observer.on(RunEvent::Env(told))).await?;
         options.machine.conceals(&agent.agent.read_only())?;
     }
     let mut ready = Vec::with_capacity(items.len());

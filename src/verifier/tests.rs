@@ -154,7 +154,8 @@ impl Model for FailingAt {
 
     async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
         if request.call == self.0 {
-            return Err(QueryFailed { error: self.1.clone(), usage: Usage::default(), cost: 0.25 });
+            let error = self.1.clone();
+            return Err(QueryFailed { error, usage: Usage::default(), unanswered: 0, cost: 0.25 });
         }
         Ok(Reply { text: "{\"choice\": \"A\"}".to_owned(), cost: 0.5, ..Reply::default() })
     }

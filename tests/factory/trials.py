@@ -64,9 +64,9 @@ def write(folder, files):
         (folder / path).write_text(text)
 
 
-def request(folder, changes, **options):
+def request(folder, changes, required={}, **options):
     files = lambda code: {"means.py": base64.b64encode(code.encode()).decode()}
-    trials = [{"files": files(CHANGES[name]), "ids": IDS} for name in changes]
+    trials = [{"files": files(CHANGES[name]), "ids": IDS, **required.get(name, {})} for name in changes]
     path = folder / "trials.json"
     path.write_text(json.dumps({"trials": trials, **options}))
     environment = {**os.environ, "PYTHONPATH": str(folder)}
@@ -845,6 +845,13 @@ def main():
         assert noticed(found["another value, which no test compares"]) == ["tests/test_one.py::test_value"], found
         for change in ("another result", "another value, which no test compares"):
             assert len(found[change]["tests"]) < len(IDS), found[change]
+
+        # The trials after one that does not show what it must are not run.
+        for required, count in [({"must_pass": True}, 2), ({"least_calls": 1}, 2), ({"least_cases": 1}, 2), ({}, 3)]:
+            names = ["nothing", "another result", "a missing name"]
+            found = request(folder, names, {"another result": required}, whole=True)
+            assert len(found) == count, (required, found)
+            assert (len(found["another result"]["tests"]) < len(IDS)) == ("must_pass" in required), found
 
         # Two unnoticed changes are enough to know that the tests notice too few.
         found = request(folder, ["nothing"] * 2 + ["another result"], expected=expected, most_unnoticed=0)

@@ -213,6 +213,51 @@ fn a_program_is_judged_by_the_arguments_that_the_repos_parser_got() {
 }
 
 #[test]
+fn files_of_the_repo_are_no_answer_and_verification_ignores_changes_of_them_even_if_they_are_named_like_programs() {
+    let lab = bare();
+    lab.write("commands/adder/run.sh", "python main.py --first 17 --second 25\n");
+    lab.write("commands/adder/parts/run.py", "def plus(first, second):\n    return first + second\n");
+    lab.write(
+        "commands/adder/adder.py",
+        "from parts.run import plus\n\n\ndef add(one, two):\n    return plus(one, two)\n",
+    );
+    lab.ok(&["gold", "--family", "command", "--repeats", "1", "adder"]);
+    let right = "python main.py --first 17 --second 25";
+    let file = json!({ "file": "run.sh" });
+    let cheat = ["echo 'def plus(first, second): return 42' > parts/run.py", "echo python main.py > run.sh"];
+    let (over, beside) = (format!("echo '{right}' > run.sh"), format!("echo '{right}' > run.py"));
+    let script = |name: &str, commands: &[&str], answer: &Value| script(&lab, name, commands, answer);
+    let agents = [
+        ("unchanged", script("unchanged.jsonl", &[], &file), false),
+        ("cheat", script("cheat.jsonl", &cheat, &file), false),
+        ("changed", script("changed.jsonl", &[&over.replace(" --second", "  --second")], &file), true),
+        ("beside", script("beside.jsonl", &[&beside], &json!({ "code": "bash run.py" })), true),
+    ];
+    let mut arguments = vec!["run", "--family=command", "--sample=adder.a1_3", "--name=r", "--agent=noop"];
+    for (_, agent, _) in &agents {
+        arguments.extend(["--agent", agent]);
+    }
+    lab.ok(&arguments);
+    let records = lab.records("r");
+    assert!(records.iter().any(|record| record["agent"] == "noop" && record["pass"] == false));
+    for (place, (name, _, passes)) in agents.iter().enumerate() {
+        let label = if place == 0 { "scripted".to_owned() } else { format!("scripted-{}", place + 1) };
+        let record = records.iter().find(|record| record["agent"] == label).unwrap();
+        assert_eq!(record["pass"], *passes, "{name}: {record:#}");
+    }
+}
+
+#[test]
+fn gold_is_not_recorded_of_a_program_without_an_outcome_if_outcomes_are_compared() {
+    let lab = bare();
+    let silent = MAIN.replace("print(json.dumps({'sum': args.scale * add(args.first, args.second)}))", "print('done')");
+    assert_ne!(silent, MAIN);
+    lab.write("commands/adder/main.py", &silent);
+    let told = lab.fails(4, &["gold", "--family", "command", "--repeats", "1", "adder"]);
+    assert!(told.contains("instruction `a1`: its right program has no outcome: "), "{told}");
+}
+
+#[test]
 fn the_agent_single_answers_with_its_reply_and_n_decides_which_documentation_is_shown() {
     let lab = ready();
     let reply =

@@ -456,6 +456,30 @@ fn factory_reports_a_packages_fault_in_one_line_and_continues_with_the_other_pac
 }
 
 #[test]
+fn packages_that_need_their_tests_or_may_hold_their_code_elsewhere_are_refused_before_gold_is_recorded() {
+    let lab = Lab::bare();
+    let mut needing = means("needing-means");
+    let tests = needing.remove("tests/test_means.py").unwrap();
+    needing.insert("src/means/tests/test_means.py".to_owned(), tests);
+    needing.insert("src/means/tests/__init__.py".to_owned(), String::new());
+    needing.insert("src/means/tests/runner.py".to_owned(), "def run():\n    return 0\n".to_owned());
+    needing.get_mut("src/means/__init__.py").unwrap().push_str("\n\nfrom .tests.runner import run\n");
+    write(&lab, "needing", &needing);
+    let mut packed = means("packed-means");
+    packed.insert("history.bundle".to_owned(), "# v2 git bundle\n".to_owned());
+    write(&lab, "packed", &packed);
+    let error = lab.fails(3, &["factory", "needing", "packed", "-o", "tasks"]);
+    for line in [
+        "needing: no tasks: `means` needs files of its tests, which are hidden from agents: ModuleNotFoundError: ",
+        "packed: no tasks: agents would get objects of git, which may hold masked functions (`history.bundle`)",
+    ] {
+        assert!(error.lines().any(|said| said.starts_with(line)), "{line}\n{error}");
+    }
+    let made = list(&lab, "tasks");
+    assert!(["needing", "packed"].iter().all(|package| entry(&made, package)["stages"]["gold"].is_null()), "{made:#}");
+}
+
+#[test]
 fn a_refreshed_suite_dates_new_functions_and_the_option_after_draws_only_functions_after_a_date() {
     let lab = Lab::bare();
     let name = "autoexperiment-means";

@@ -480,6 +480,13 @@ fn no_forger_gets_the_tests_to_pass() {
 }
 
 #[test]
+fn libraries_may_print_while_they_are_imported() {
+    // The module `this` prints a poem.
+    let output = run_tests(RIGHT, &format!("import this\n{TESTS}"));
+    assert!(result(&output).is_some(), "{output:?}");
+}
+
+#[test]
 fn the_runner_says_what_a_test_compared_and_what_cannot_be_imported() {
     let said = |model: &str| String::from_utf8_lossy(&run(model).stderr).into_owned();
     let wrong = said(&RIGHT.replace("x + x", "3 * x"));

@@ -31,6 +31,7 @@ fn mutate(lab: &Lab, functions: &[usize], mutants: usize) -> Result<(Vec<Mutatio
             backend: choose(SandboxKind::Local).await?,
             scratch: Scratch::create(&lab.path("scratch"))?,
             envs: Arc::new(autoexperiment::env::Venv::new()),
+            offline: false,
             limits: SandboxLimits::default(),
             hidden: Vec::new(),
             results: Results::none(),

@@ -104,8 +104,15 @@ impl Account<'_> {
             }
             (Ok(reply), Some(tool)) => {
                 self.budget.charge_call(reply, waited);
-                let (text, usage, cost) = (reply.text.clone(), reply.usage, reply.cost);
-                Event::ToolModelCall { step: self.budget.steps, tool, text, usage, cost, seconds: seconds(waited) }
+                Event::ToolModelCall {
+                    step: self.budget.steps,
+                    tool,
+                    text: reply.text.clone(),
+                    unanswered: reply.unanswered,
+                    usage: reply.usage,
+                    cost: reply.cost,
+                    seconds: seconds(waited),
+                }
             }
             (Err(failed), tool) => {
                 self.budget.charge_failed(failed, waited);

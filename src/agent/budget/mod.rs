@@ -315,7 +315,7 @@ mod tests {
     fn a_call_without_a_reply_is_charged_but_not_counted_as_a_step() {
         let mut budget = spent(Limits { cost: 0.5, ..Limits::default() }, 0.1, 10);
         let usage = Usage { input: 7, ..Usage::default() };
-        let failed = QueryFailed { error: ModelError::Unavailable("503".into()), usage, cost: 0.4 };
+        let failed = QueryFailed { error: ModelError::Unavailable("503".into()), usage, unanswered: 0, cost: 0.4 };
         budget.charge_failed(&failed, Duration::from_secs(1));
         assert_eq!((budget.steps, budget.calls, budget.tokens()), (1, 2, 17));
         assert_eq!(budget.model_time, Duration::from_secs(10));

@@ -150,7 +150,7 @@ fn a_refused_conversation_fails_its_attempt_and_an_unusable_model_stops_the_run(
 #[tokio::test]
 async fn a_failed_model_call_is_charged_and_recorded_with_its_cost() {
     let usage = Usage { input: 40, output: 2, ..Usage::default() };
-    let failed = |error| QueryFailed { error, usage, cost: 0.25 };
+    let failed = |error| QueryFailed { error, usage, unanswered: 0, cost: 0.25 };
     let world = AttemptFixture::new(vec![costing(sh("echo one"), 0.5, 5)]).await;
     let attempt = world.then_fails(failed(ModelError::Unavailable("503".into()))).react().await;
     assert_eq!((attempt.end, attempt.budget.steps, attempt.budget.calls), (End::ModelError, 1, 2));

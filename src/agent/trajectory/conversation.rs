@@ -108,6 +108,7 @@ mod tests {
             finish: None,
             weights: None,
             tokens: None,
+            unanswered: 0,
             usage: Usage::default(),
             cost: 0.0,
             seconds: 0.0,

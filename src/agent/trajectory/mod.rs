@@ -81,6 +81,9 @@ pub enum Event {
         /// Token ids and log-probabilities, if the server returned them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<CallTokens>,
+        /// Tries of the call that got no complete answer. What they cost is unknown and not part of `cost`.
+        #[serde(default, skip_serializing_if = "crate::model::is_zero")]
+        unanswered: u32,
         /// Tokens of the call.
         usage: Usage,
         /// Cost of the call in dollars.
@@ -115,6 +118,9 @@ pub enum Event {
         tool: String,
         /// The model's reply to the tool.
         text: String,
+        /// Tries of the call that got no complete answer. What they cost is unknown and not part of `cost`.
+        #[serde(default, skip_serializing_if = "crate::model::is_zero")]
+        unanswered: u32,
         /// Tokens of the call.
         usage: Usage,
         /// Cost of the call in dollars.
@@ -264,6 +270,7 @@ impl Event {
             finish: reply.finish.clone(),
             weights: reply.weights.clone(),
             tokens,
+            unanswered: reply.unanswered,
             usage: reply.usage,
             cost: reply.cost,
             seconds: round(waited),

@@ -385,7 +385,10 @@ fn script(path: &Path, text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::masked::guard::tests::{KEPT_OUT, PROTECTED, TAKEN, example};
+    use crate::masked::guard::tests::{
+        HIDDEN, KEPT_OUT, KEPT_OUT_BESIDE_HIDDEN, PROTECTED, TAKEN, TAKEN_BESIDE_HIDDEN, example,
+        example_with_hidden_tests,
+    };
     use crate::score::{Expected, Rule, Tolerance, score_answer, score_experiment, score_results};
 
     /// Evaluates the Python expression `code`, which can use the verifier (module `verify`) and the variable `asked`.
@@ -670,6 +673,24 @@ mod tests {
         let library = "setattr(verify, 'folders_of_python', lambda: {verify.Path(folder) for folder in asked[1]})";
         let code = format!("[{library}] and [guard.keeps_out(path) for guard in [{guard}] for path in asked[3]]");
         let ours: Vec<bool> = paths.iter().map(|path| KEPT_OUT.contains(path)).collect();
+        assert_eq!(run(&code, &asked), json!(ours));
+    }
+
+    #[test]
+    fn harbors_verifier_ignores_the_same_files_beside_hidden_tests_as_the_harness() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, prefix) = example_with_hidden_tests(folder.path());
+        let library = prefix.join("lib/python3.11");
+        let hidden = HIDDEN.map(str::to_owned);
+        let protected = [&PROTECTED.map(str::to_owned)[..], &hidden].concat();
+        let paths: Vec<&str> = KEPT_OUT_BESIDE_HIDDEN.iter().chain(&TAKEN_BESIDE_HIDDEN).copied().collect();
+        let folders = [library.clone(), library.join("site-packages")];
+        let asked = json!([tree, folders, expressions(&protected), paths, expressions(&hidden)]);
+        let guard = "verify.Guard(asked[0], verify.compiled(asked[2]), {'names': [], 'endings': []}, \
+            verify.compiled(asked[4]))";
+        let library = "setattr(verify, 'folders_of_python', lambda: {verify.Path(folder) for folder in asked[1]})";
+        let code = format!("[{library}] and [guard.keeps_out(path) for guard in [{guard}] for path in asked[3]]");
+        let ours: Vec<bool> = paths.iter().map(|path| KEPT_OUT_BESIDE_HIDDEN.contains(path)).collect();
         assert_eq!(run(&code, &asked), json!(ours));
     }
 

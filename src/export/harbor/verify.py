@@ -27,6 +27,19 @@ USER = 20000 + os.getpid() % 10000
 CODE = (".py", ".so", ".pyc")
 # Names of folders whose imports are ignored, because no experiment runs the code in them.
 ASIDE = {"test", "tests", "testing", "docs", "examples", "idlelib", "__pycache__"}
+# Names of files from which pytest reads its configuration or its plugins.
+PYTEST_FILES = {
+    "conftest.py",
+    "pytest.toml",
+    ".pytest.toml",
+    "pytest.ini",
+    ".pytest.ini",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+}
+# Endings of names of folders that describe an installed package, and may name plugins that pytest loads.
+METADATA_FOLDERS = (".egg-info", ".dist-info")
 TASK_FILES = {"paper.txt", "experiments.md", "run_experiments.sh", "answer.json"}
 # Largest number by which a key of an answer can refer to an experiment.
 MOST_NUMBER = 2**32 - 1
@@ -478,11 +491,31 @@ def imports(folder):
     return names
 
 
+def folders_of(path):
+    """Returns the folders above a path in the repo, from the innermost to the root, which is the empty path."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[:count]) for count in range(len(parts), -1, -1)]
+
+
+def hidden_in(root, globs):
+    """Returns the hidden files, and the folders that contain hidden files and, at any depth, no other files."""
+    hidden, others = set(), set()
+    for folder, folders, names in os.walk(root) if globs else []:
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for name in [*names, *links]:
+            path = os.path.relpath(os.path.join(folder, name), root)
+            (hidden if protects(globs, path) else others).add(path)
+    above = [{one for path in paths for one in folders_of(path)} for paths in (hidden, others)]
+    return hidden, above[0] - above[1]
+
+
 class Guard:
     """Decides which of an attempt's changes are ignored."""
 
-    def __init__(self, original, globs, left_out):
+    def __init__(self, original, globs, left_out, hidden=()):
         self.original, self.globs = original, globs
+        # The files that are hidden from agents, and the folders that contain hidden files and no other files.
+        self.hidden, self.hidden_folders = hidden_in(original, hidden)
         python = [path for path in files(original, left_out) if path.endswith(".py")]
         # Protected Python files, without their `.py`.
         self.modules = {path[:-3] for path in python if protects(globs, path)}
@@ -497,7 +530,25 @@ class Guard:
         return set().union(*map(imports, {self.original, *folders_of_python()}))
 
     def keeps_out(self, path):
-        return protects(self.globs, path) or (not Path(self.original, path).exists() and self.shadows(path))
+        is_new = not Path(self.original, path).exists()
+        return (
+            protects(self.globs, path)
+            or any(f"{path}/".startswith(f"{file}/") or file.startswith(f"{path}/") for file in self.hidden)
+            or (is_new and (self.shadows(path) or self.disturbs_hidden_tests(path)))
+        )
+
+    def disturbs_hidden_tests(self, path):
+        """Whether a new file at this path may change how hidden tests are found and imported."""
+        if not self.hidden:
+            return False
+        folder, name = os.path.split(path)
+        is_init = name.split(".")[0] == "__init__" and name.endswith(CODE)
+        return (
+            name in PYTEST_FILES
+            or any(part.endswith(METADATA_FOLDERS) for part in path.split("/"))
+            or any(one in self.hidden_folders for one in folders_of(path))
+            or (is_init and any(not folder or file.startswith(f"{folder}/") for file in self.hidden | self.modules))
+        )
 
     def shadows(self, path):
         """Whether Python would import a new file at this path instead of another module."""
@@ -662,7 +713,8 @@ def verify(tests, workspace):
     results = placed(results_in(text), task["experiments"])
     user = USER if os.geteuid() == 0 else None
     original = tests / "original"
-    guard = Guard(original, compiled(task["protected"]), task["left_out"])
+    hidden = compiled(task.get("hidden", []))
+    guard = Guard(original, compiled(task["protected"]), task["left_out"], hidden)
     gone, changed, ignored = changes(guard, workspace, task["left_out"])
     verdict = {"ignored": ignored, "experiments": {}}
     runs = {}

@@ -257,6 +257,7 @@ mod tests {
             finish: None,
             weights: None,
             tokens: None,
+            unanswered: 0,
             usage,
             cost,
             seconds,

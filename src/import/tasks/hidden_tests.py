@@ -584,6 +584,9 @@ def serve(folder, modules, names, channels):
     import unittest.mock
 
     protect()
+    # Libraries may print while they are imported, but this process's output must contain only the numbers of processes.
+    output = os.dup(1)
+    os.dup2(2, 1)
     for name in modules:
         try:
             importlib.import_module(name)
@@ -596,8 +599,9 @@ def serve(folder, modules, names, channels):
     for place, (take, give) in enumerate(channels):
         child = os.fork()
         if child:
-            print(child, flush=True)
+            os.write(output, b"%d\n" % child)
             continue
+        os.close(output)
         os.setsid()
         warnings.resetwarnings()
         for other, pair in enumerate(channels):
@@ -617,6 +621,7 @@ def serve(folder, modules, names, channels):
             with os.fdopen(give, "w") as file:
                 file.write(json.dumps(report) + "\n")
         os._exit(0)
+    os.close(output)
     for pair in channels:
         for descriptor in pair:
             os.close(descriptor)

@@ -1,11 +1,13 @@
 //! A disk cache of embedding vectors, by text, so that no text is embedded twice.
 //!
 //! Each model has one file of appended records: the text's SHA-256, the number of dimensions and the vector,
-//! little-endian.
+//! little-endian. Several processes may append to it, each while it holds the file's lock. A killed process can leave a
+//! torn last record, which the next one cuts off: otherwise, the bytes of later records would complete its vector.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +26,17 @@ const CHUNK: usize = 1024;
 pub(super) struct CachedEmbedder {
     inner: Arc<dyn Embedder>,
     path: Option<PathBuf>,
-    known: Mutex<HashMap<TextKey, Vec<f32>>>,
+    known: Mutex<KnownVectors>,
+}
+
+/// The vectors read from the file or made by this process.
+#[derive(Debug, Default)]
+struct KnownVectors {
+    vectors: HashMap<TextKey, Vec<f32>>,
+    /// Number of bytes of the file that this process has read or written: whole records only.
+    length: u64,
+    /// Inode of the file that this process has read or written last.
+    inode: u64,
 }
 
 impl CachedEmbedder {
@@ -33,23 +45,16 @@ impl CachedEmbedder {
     /// # Errors
     /// Kind `Machine` if the folder cannot be created or the file cannot be read.
     pub(super) fn open(inner: Arc<dyn Embedder>, cache: Option<&Path>) -> Result<Self> {
-        let mut known = HashMap::new();
+        let mut known = KnownVectors::default();
         let mut path = None;
         if let Some(cache) = cache {
             let folder = cache.join("embeddings");
             std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
             let name = hex(&Sha256::digest(inner.name())[..12]);
             let file = folder.join(name);
-            match std::fs::read(&file) {
-                Ok(bytes) => {
-                    let whole;
-                    (known, whole) = read(&bytes);
-                    if whole < bytes.len() {
-                        // Cut off a torn last record, so that new records do not follow it.
-                        let file = OpenOptions::new().write(true).open(&file);
-                        let _ = file.and_then(|file| file.set_len(whole as u64));
-                    }
-                }
+            // Another process may be writing the last record, so an incomplete one is not cut off here.
+            match File::open(&file).and_then(|mut file| known.read_added(&mut file)) {
+                Ok(_) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => return Err(Error::io("read", &file, error)),
             }
@@ -66,12 +71,42 @@ impl CachedEmbedder {
             bytes.extend_from_slice(key);
             bytes.extend_from_slice(&(vector.len() as u32).to_le_bytes());
             bytes.extend(vector.iter().flat_map(|part| part.to_le_bytes()));
-            known.insert(*key, vector.clone());
+            known.vectors.insert(*key, vector.clone());
         }
         if let Some(path) = &self.path {
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            let _ = file.and_then(|mut file| file.write_all(&bytes));
+            let _ = known.append(path, &bytes);
         }
+    }
+}
+
+impl KnownVectors {
+    /// Reads the records that other processes have added to the file. Returns whether the last record is incomplete.
+    fn read_added(&mut self, file: &mut File) -> io::Result<bool> {
+        let facts = file.metadata()?;
+        if facts.ino() != self.inode || facts.len() < self.length {
+            // The file is new to this process, or was replaced.
+            (self.inode, self.length) = (facts.ino(), 0);
+        }
+        file.seek(SeekFrom::Start(self.length))?;
+        let mut added = Vec::new();
+        file.read_to_end(&mut added)?;
+        let (vectors, whole) = read(&added);
+        self.vectors.extend(vectors);
+        self.length += whole as u64;
+        Ok(whole < added.len())
+    }
+
+    /// Appends records to the file, after reading those that other processes have added and cutting off a torn one.
+    fn append(&mut self, path: &Path, records: &[u8]) -> io::Result<()> {
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        // The lock ends when the file is closed. Some file systems have no locks; do without one there.
+        let _ = file.lock();
+        if self.read_added(&mut file)? {
+            file.set_len(self.length)?;
+        }
+        file.write_all(records)?;
+        self.length += records.len() as u64;
+        Ok(())
     }
 }
 
@@ -105,7 +140,7 @@ impl Embedder for CachedEmbedder {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             keys.iter()
                 .zip(texts)
-                .filter(|(key, _)| !known.contains_key(*key))
+                .filter(|(key, _)| !known.vectors.contains_key(*key))
                 .map(|(key, text)| (*key, text))
                 .collect()
         };
@@ -119,6 +154,6 @@ impl Embedder for CachedEmbedder {
             self.keep(&keys, &vectors);
         }
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(keys.iter().map(|key| known.get(key).cloned().unwrap_or_default()).collect())
+        Ok(keys.iter().map(|key| known.vectors.get(key).cloned().unwrap_or_default()).collect())
     }
 }

@@ -46,6 +46,31 @@ async fn a_text_is_embedded_once_across_processes_and_only_torn_entries_are_embe
 }
 
 #[tokio::test]
+async fn a_record_after_another_processs_torn_record_does_not_complete_its_vector() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || {
+        let inner = Arc::new(CountingEmbedder::default());
+        (cached::CachedEmbedder::open(inner.clone(), Some(folder.path())).unwrap(), inner)
+    };
+    let (one, _) = open();
+    let (other, _) = open();
+    let vectors = one.embed(&texts(&["a", "bb"])).await.unwrap();
+    // The process that wrote the last record was killed in the middle of the write.
+    let file = std::fs::read_dir(folder.path().join("embeddings")).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() - 3]).unwrap();
+    // Opening the file does not cut the record off: it may belong to a write in progress.
+    let (_, _) = open();
+    assert_eq!(std::fs::read(&file).unwrap().len(), whole.len() - 3);
+    other.embed(&texts(&["cccc"])).await.unwrap();
+    let (later, inner) = open();
+    assert_eq!(later.embed(&texts(&["a", "bb"])).await.unwrap(), vectors);
+    assert_eq!(inner.0.load(Ordering::Relaxed), 1, "one of the two records was torn");
+    assert_eq!(later.embed(&texts(&["cccc"])).await.unwrap().len(), 1);
+    assert_eq!(inner.0.load(Ordering::Relaxed), 1, "the record after it is read");
+}
+
+#[tokio::test]
 async fn endpoints_are_called_with_openais_protocol_and_vectors_are_reordered_by_index() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());

@@ -99,8 +99,8 @@ pub(super) async fn write(
                 }
             }
             ReplyEvent::Silence => (protocol.patience().to_owned(), true),
-            ReplyEvent::Answer(Ok(given)) => {
-                let finish = Finish::classify(&given, stream.stops());
+            ReplyEvent::Answer(Ok(mut given)) => {
+                let finish = Finish::apply(&mut given, stream.stops());
                 (stream.end(&given.reply, &finish), false)
             }
             ReplyEvent::Answer(Err(refusal)) => (protocol.error_events(&refusal), false),

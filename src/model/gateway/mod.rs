@@ -173,15 +173,21 @@ enum Finish {
 }
 
 impl Finish {
-    fn classify(AnsweredCall { reply, most, refusal }: &AnsweredCall, stops: &[String]) -> Self {
+    /// Ends a reply at the first stop text, as a provider does, and returns why the reply ended. The tool calls of such a
+    /// reply come after its text, so they are dropped.
+    fn apply(AnsweredCall { reply, most, refusal }: &mut AnsweredCall, stops: &[String]) -> Self {
         if let Some(refusal) = refusal {
             Self::Refused(refusal.clone())
+        } else if let Some(stop) = stops::which(&reply.text, stops) {
+            reply.text.truncate(stops::stop_at(&reply.text, stops).len());
+            reply.tool_calls.clear();
+            Self::Stopped(stop.to_owned())
         } else if reply.reaches(*most) {
             Self::Length
-        } else if !reply.tool_calls.is_empty() {
-            Self::ToolCalls
+        } else if reply.tool_calls.is_empty() {
+            Self::Stop
         } else {
-            stops::which(&reply.text, stops).map_or(Self::Stop, |stop| Self::Stopped(stop.to_owned()))
+            Self::ToolCalls
         }
     }
 }

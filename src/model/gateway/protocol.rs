@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::stops::stop_at;
 use super::stream::EventWriter;
 use super::{AnsweredCall, CallContext, Finish, ParsedRequest, Refusal, anthropic, gemini, openai, responses};
 
@@ -34,8 +33,7 @@ impl WireProtocol {
 
     /// Writes a reply as the body of a response that is not streamed.
     pub(super) fn body(self, head: CallContext, mut given: AnsweredCall, stops: &[String]) -> Value {
-        let finish = Finish::classify(&given, stops);
-        given.reply.text.truncate(stop_at(&given.reply.text, stops).len());
+        let finish = Finish::apply(&mut given, stops);
         match self {
             Self::Chat => openai::body(&head, &given.reply, &finish),
             Self::Responses => responses::body(head, &given.reply, &finish),

@@ -115,8 +115,71 @@ async fn an_effort_is_sent_in_each_providers_own_field() {
     assert_eq!((asked.get("thinking"), &asked["temperature"]), (None, &json!(0.5)), "{asked:#}");
     let asked = sent("gemini:gemini-2.5-flash", gemini_text(), &with(Effort::Low)).await;
     assert!(asked["generationConfig"]["thinkingConfig"]["thinkingBudget"].as_u64().unwrap() > 0, "{asked:#}");
+    let asked = sent("gemini:gemini-2.5-flash", gemini_text(), &with(Effort::None)).await;
+    assert_eq!(asked["generationConfig"]["thinkingConfig"]["thinkingBudget"], 0, "{asked:#}");
     let asked = sent("gemini:gemini-3-pro-preview", gemini_text(), &with(Effort::High)).await;
     assert_eq!(asked["generationConfig"]["thinkingConfig"]["thinkingLevel"], "HIGH", "{asked:#}");
+}
+
+/// Anthropic ("Extended thinking"): `budget_tokens` must be at least 1024 and less than `max_tokens`.
+#[tokio::test]
+async fn an_effort_that_becomes_a_budget_leaves_room_for_the_reply() {
+    let sent = async |most: u32, foreign: bool, affordable: Option<u32>| {
+        let mut asked = Request { foreign, affordable, ..request() };
+        asked.sampling.max_tokens = Some(most);
+        asked.sampling.effort = Some(Effort::High);
+        let body = sent("anthropic:claude-sonnet-4-5", anthropic_text(), &asked).await;
+        (body["thinking"]["budget_tokens"].as_u64(), body["max_tokens"].as_u64().unwrap())
+    };
+    assert_eq!(sent(4096, false, None).await, (Some(24_000), 28_096));
+    // If an external agent or the remaining money limits the reply, the limit includes the tokens for thinking.
+    assert_eq!(sent(8192, true, None).await, (Some(8192 - 256), 8192));
+    assert_eq!(sent(4096, false, Some(3000)).await, (Some(3000 - 256), 3000));
+    assert_eq!(sent(500, true, None).await, (None, 500), "too little for any thinking");
+}
+
+#[tokio::test]
+async fn the_anthropic_models_that_take_an_effort_are_those_to_which_genai_sends_one() {
+    for model in [
+        "claude-3-7-sonnet-latest",
+        "claude-opus-4-20250514",
+        "claude-opus-4-1-20250805",
+        "claude-opus-4-5",
+        "claude-opus-4-6",
+        "claude-opus-5",
+        "claude-sonnet-4-5",
+        "claude-sonnet-4-6",
+        "claude-sonnet-5",
+        "claude-haiku-4-5-20251001",
+        "claude-haiku-5",
+        "claude-fable-5",
+        "claude-m",
+        "us.anthropic.claude-opus-4-6-v1",
+        "us.anthropic.claude-sonnet-4-5-v1",
+    ] {
+        let mut asked = request();
+        asked.sampling.effort = Some(Effort::Medium);
+        let body = sent(&format!("anthropic:{model}"), anthropic_text(), &asked).await;
+        let (has_effort, has_budget) =
+            (body["output_config"]["effort"].is_string(), body["thinking"]["budget_tokens"].is_u64());
+        let takes = crate::model::thinking::takes_effort(model);
+        assert_eq!((has_effort, has_budget), (takes, !takes), "{model}: {body:#}");
+    }
+}
+
+#[tokio::test]
+async fn the_test_call_of_a_probe_asks_the_named_model_the_question() {
+    for (api, question) in [("chat", "/messages/0/content"), ("responses", "/input/0/content")] {
+        let list = CannedAnswer::ok(json!({"data": [{"id": "a"}, {"id": "b"}]}));
+        let server = TestServer::start(vec![list]).await;
+        let description = format!("api={api}").parse().unwrap();
+        let options = ModelAccess { description, ..options(&format!("{}/v1", server.url)) };
+        // The list lacks the model, so a test call is made. Its answer, the list again, does not matter here.
+        let _ = open_here("qwen-max", &options).probe().await;
+        let asked = server.requests().into_iter().find(|asked| asked.head.starts_with("post")).unwrap().body;
+        assert_eq!(asked["model"], "qwen-max", "{asked:#}");
+        assert_eq!(asked.pointer(question), Some(&json!("Reply with: ok")), "{asked:#}");
+    }
 }
 
 #[tokio::test]

@@ -1,11 +1,18 @@
 //! Tests of the requests sent to each provider, and of how its answers are read.
 
+use std::time::Duration;
+
+use genai::adapter::AdapterKind;
 use serde_json::{Value, json};
 
 use super::server::{CannedAnswer, TestServer};
 use super::{KEY, open_here, openai_text, options, request};
+use crate::model::features::ModelTarget;
+use crate::model::price::Price;
+use crate::model::provider::{Provider, ProviderSettings};
 use crate::model::{
-    IncomingPieces, Message, ModelAccess, ModelError, ReplyPiece, Request, Role, ToolCall, Usage, pieces,
+    Description, Effort, IncomingPieces, Message, Model, ModelAccess, ModelError, ReplyPiece, Request, Role, ToolCall,
+    Usage, pieces,
 };
 
 #[tokio::test]
@@ -256,6 +263,56 @@ async fn a_model_on_the_users_server_keeps_its_whole_name() {
     let sent: Vec<_> = server.requests().into_iter().map(|asked| asked.body).collect();
     assert_eq!((&sent[0]["model"], &sent[1]["model"]), (&json!("org/model-low"), &json!("qwen2.5:7b-high")));
     assert!(sent.iter().all(|body| body.get("reasoning_effort").is_none()), "{sent:?}");
+}
+
+/// `genai` takes some endings of a model's name for an effort, cuts them off and sends the effort.
+#[tokio::test]
+async fn each_provider_is_asked_for_the_whole_name_and_for_no_effort_that_the_user_did_not_set() {
+    for (kind, model, describe) in [
+        (AdapterKind::OpenAI, "gpt-5.1-codex-max", "api=responses"),
+        (AdapterKind::OpenAI, "gpt-5.1-codex-max", "api=chat"),
+        (AdapterKind::OpenAI, "org::model-low", "api=chat"),
+        (AdapterKind::Anthropic, "claude-sonnet-5-high", ""),
+        (AdapterKind::Anthropic, "claude-sonnet-4-5-none", ""),
+        (AdapterKind::Gemini, "gemini-2.5-flash-high", ""),
+        (AdapterKind::Gemini, "gemini-3-flash-low", ""),
+    ] {
+        let description = if describe.is_empty() { Description::default() } else { describe.parse().unwrap() };
+        for effort in [None, Some(Effort::Medium)] {
+            let server = TestServer::start(vec![CannedAnswer::ok(openai_text("ok"))]).await;
+            let settings = ProviderSettings {
+                name: model.to_owned(),
+                target: ModelTarget::new(kind, model, false, &description),
+                output: None,
+                context: None,
+                base_url: Some(format!("{}/v1/", server.url)),
+                key: None,
+                price: Price::given(0.0, 0.0, None).unwrap(),
+                request_timeout: Duration::from_secs(1),
+                retries: 0,
+                first_wait: Duration::ZERO,
+            };
+            let mut asked = request();
+            asked.sampling.effort = effort;
+            // The answer does not fit each protocol. Only the request matters here.
+            let _ = Provider::new(settings).unwrap().query(&asked).await;
+            let sent = server.requests()[0].clone();
+            if kind == AdapterKind::Gemini {
+                assert!(sent.head.contains(&format!("/{model}:generate")), "{}", sent.head);
+            } else {
+                assert_eq!(sent.body["model"], model, "{:#}", sent.body);
+            }
+            let efforts = [
+                "/reasoning_effort",
+                "/reasoning/effort",
+                "/thinking",
+                "/output_config",
+                "/generationConfig/thinkingConfig",
+            ];
+            let has_effort = efforts.iter().any(|pointer| sent.body.pointer(pointer).is_some());
+            assert_eq!(has_effort, effort.is_some(), "{model} {describe}: {:#}", sent.body);
+        }
+    }
 }
 
 #[tokio::test]

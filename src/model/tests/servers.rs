@@ -98,6 +98,31 @@ async fn a_requested_reply_limit_is_lowered_to_fit_the_context() {
 }
 
 #[tokio::test]
+async fn a_limit_in_a_refusal_is_adopted_only_after_a_call_within_it_was_accepted() {
+    // This refusal quotes what an external agent wrote.
+    let quoted = "invalid tool name: `max_tokens, which has at most 1100 completion tokens`";
+    let server = TestServer::start(vec![refused(400, quoted)]).await;
+    let model = open_here("m", &options(&server.url));
+    let mut request = request_of_size(None, 500);
+    request.sampling.max_tokens = Some(8000);
+    model.query(&request).await.unwrap_err();
+    server.answer_with(CannedAnswer::ok(openai_text("ok")));
+    model.query(&request).await.unwrap();
+    let bounds: Vec<_> = server.requests().iter().map(bound).collect();
+    assert_eq!(bounds, [Some(8000), Some(1100), Some(8000)]);
+}
+
+#[tokio::test]
+async fn a_request_that_is_refused_with_every_limit_does_not_deny_the_model() {
+    let server = TestServer::start(vec![refused(400, "`max_tokens` is wrong, or another field")]).await;
+    let mut request = Request { foreign: true, ..request_of_size(None, 500) };
+    request.sampling.max_tokens = Some(1_000_000);
+    let failed = open_here("m", &options(&server.url)).query(&request).await.unwrap_err();
+    assert!(matches!(failed.error, ModelError::Rejected(_)), "{failed}");
+    assert_eq!(server.requests().len(), 6);
+}
+
+#[tokio::test]
 async fn a_large_reply_limit_is_not_sent_to_an_unknown_server_and_is_cut_to_a_known_context() {
     let sent = async |description: &str, affordable, bytes| {
         let server = TestServer::start(vec![CannedAnswer::ok(openai_text("ok"))]).await;

@@ -21,7 +21,8 @@ use crate::model::ask::{self, Caller, MadeCall, ReservedCall};
 use crate::model::gateway::{AgentCall, AnsweredCall, GatewayRequest, Refusal, RefusalKind};
 use crate::model::ledger::PayerLedger;
 use crate::model::{
-    Message, Model, ModelError, Pieces, QueryFailed, Quote, Reply, Request, Sampling, Thought, ToolCall, plain_effort,
+    Effort, Message, Model, ModelError, Pieces, QueryFailed, Quote, Reply, Request, Sampling, Thought, ToolCall,
+    plain_effort,
 };
 
 /// Number of refused calls at which the agent is stopped. Calls are refused once a limit of the attempt is reached.
@@ -410,6 +411,10 @@ impl<'a> Meter<'a> {
         let decided = self.sampling.effort.is_some() || self.sampling.reasoning_tokens.is_some();
         asked.effort = asked.effort.map(plain_effort);
         if !decided && self.model.reasons() {
+            if asked.effort == Some(Effort::None) && !self.model.takes_effort_none() {
+                asked.effort = None;
+                left_out.push("the effort `none`, which this model is not known to take".to_owned());
+            }
             return;
         }
         let asks = asked.effort.take().is_some() | asked.reasoning_tokens.take().is_some_and(|tokens| tokens > 0);

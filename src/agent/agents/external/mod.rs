@@ -136,15 +136,15 @@ impl Agent for ExternalAgent {
         true
     }
 
-    async fn prepare(&self, cache: &Path, on_progress: OnProgress<'_>) -> Result<()> {
+    async fn prepare(&self, cache: &Path, offline: bool, on_progress: OnProgress<'_>) -> Result<()> {
         let folder = match &self.home {
             ManifestLocation::Bundled(bundled) => Some(bundled.unpack(cache)?),
             ManifestLocation::Folder(folder) => Some(folder.clone()),
         };
         let env = match folder {
-            Some(folder) if npm::is_npm(&folder) => Some(npm::build(&folder, cache, on_progress).await?),
+            Some(folder) if npm::is_npm(&folder) => Some(npm::build(&folder, cache, offline, on_progress).await?),
             Some(folder) if folder.join("environment.yml").exists() => {
-                Some(Venv::new().build(&folder, cache, on_progress).await?)
+                Some(Venv::new().offline(offline).build(&folder, cache, on_progress).await?)
             }
             _ => None,
         };

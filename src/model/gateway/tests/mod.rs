@@ -82,15 +82,26 @@ fn answers(ask: AgentCall) {
 
 #[tokio::test]
 async fn a_chat_completion_is_answered_with_text_calls_and_tokens() {
-    let body = json!({"model": "any", "messages": [{"role": "user", "content": "hi"}], "stop": "END"});
+    let body = json!({"model": "any", "messages": [{"role": "user", "content": "hi"}]});
     let (status, body) = post("/v1/chat/completions", &body, answers).await;
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((status, &body["model"]), (200, &json!("any")));
     let choice = &body["choices"][0];
-    assert_eq!(choice["message"]["content"], "Let me look.");
+    assert_eq!(choice["message"]["content"], reply().text);
     assert_eq!(choice["finish_reason"], "tool_calls");
     assert_eq!(choice["message"]["tool_calls"][0]["function"]["arguments"], "{\"command\":\"ls\"}");
     assert_eq!(body["usage"]["prompt_tokens_details"]["cached_tokens"], 40);
+}
+
+#[tokio::test]
+async fn tool_calls_after_a_stop_text_are_dropped() {
+    for streams in [false, true] {
+        let more = json!({"stop": "END", "max_tokens": 7});
+        let (status, body) = ask_for("/v1/chat/completions", streams, more, answers).await;
+        assert!(status == 200 && body.contains("Let me look."), "{body}");
+        assert!(!body.contains("END") && !body.contains("\"c1\""), "{body}");
+        assert!(body.contains("\"finish_reason\":\"stop\""), "the stop text comes before the limit of tokens: {body}");
+    }
 }
 
 #[tokio::test]

@@ -232,6 +232,41 @@ async fn thoughts_of_a_model_that_an_external_agent_drops_are_restored_in_its_la
     }
 }
 
+#[tokio::test]
+async fn the_effort_none_of_an_agent_reaches_only_models_that_are_known_to_take_it() {
+    struct ReasoningModel(RespondingModel<fn(u32) -> Result<Reply, ModelError>>, bool);
+    #[async_trait]
+    impl Model for ReasoningModel {
+        fn name(&self) -> &'static str {
+            "reasons"
+        }
+        fn reasons(&self) -> bool {
+            true
+        }
+        fn takes_effort_none(&self) -> bool {
+            self.1
+        }
+        async fn query(&self, request: &Request) -> Result<Reply, QueryFailed> {
+            self.0.query(request).await
+        }
+    }
+    for (takes, effort, sent) in [
+        (true, Effort::None, Some(Effort::None)),
+        (false, Effort::None, None),
+        (false, Effort::Minimal, Some(Effort::Low)),
+    ] {
+        let model = ReasoningModel(RespondingModel::new(0, |_| Ok(reply(1))), takes);
+        let mut bench = MeterFixture::new(Limits::default());
+        let mut meter = bench.meter(&model);
+        let sampling = Sampling { effort: Some(effort), ..Sampling::default() };
+        meter.answer(Request { sampling, ..request("hi") }).await.unwrap();
+        assert_eq!(model.0.asked.lock().unwrap()[0].sampling.effort, sent);
+        let events = bench.events();
+        let left_out = |event: &&Event| matches!(event, Event::NotPassed { what } if what.contains("`none`"));
+        assert_eq!(events.iter().filter(left_out).count(), usize::from(sent.is_none()));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn parallel_calls_run_while_money_lasts_and_are_recorded_with_their_replies() {
     struct ExpensiveModel(RespondingModel<fn(u32) -> Result<Reply, ModelError>>);
