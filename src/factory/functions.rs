@@ -509,9 +509,9 @@ mod tests {
         assert_eq!(
             own,
             [
-                ("p/m.py::A.size", true),
+                ("p/m.py::A.size#1", true),
                 ("p/m.py::A.size#2", false),
-                ("p/m.py::A.again", false),
+                ("p/m.py::A.again#1", false),
                 ("p/m.py::A.again#2", false),
                 ("p/m.py::A.once", true)
             ],

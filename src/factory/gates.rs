@@ -326,14 +326,18 @@ impl Gates {
         let Some(function) = self.bench.loaded().function_of(unit) else { return dropped("trivial") };
         let Cases { lines: cases, recording } = module.cases(function);
         let unstated = self.unstated(unit, candidate)?;
-        let mut variants = vec![of_module(recording, Required::AllCases(cases.len()))];
+        let mut variants = Vec::new();
         if !unstated.is_empty() {
             variants.push(of_module(module.with_other_details(&unstated), Required::Gold));
         }
+        variants.push(of_module(recording, Required::AllCases(cases.len())));
         variants.push(variant(self.masked(&[unit])?, Required::Nothing));
         let siblings = self.with_bodies_of_siblings(module, function);
         variants.extend(siblings.into_iter().map(|text| of_module(text, Required::Nothing)));
         let mut runs = self.whole_runs(variants).await?.into_iter();
+        if !unstated.is_empty() && runs.next().is_some_and(|run| !run.failing.is_empty()) {
+            return dropped("its tests need a text, number, exception or type that only its body states");
+        }
         let recorded = runs.next().unwrap_or_default();
         if !recorded.is_reported {
             return dropped("its tests give no result while its calls are recorded");
@@ -344,9 +348,6 @@ impl Gates {
         }
         if recorded.calls < LEAST_CALLS {
             return dropped("its tests call it with too few different arguments");
-        }
-        if !unstated.is_empty() && runs.next().is_some_and(|run| !run.failing.is_empty()) {
-            return dropped("its tests need a text, number, exception or type that only its body states");
         }
         let failing = runs.next().unwrap_or_default().failing;
         let groups = self.plan.by_test();

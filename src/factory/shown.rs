@@ -151,7 +151,7 @@ fn with_place(error: Error, root: &Path) -> Error {
     let place = error.place.as_ref().map(|(path, _)| path.strip_prefix(root).unwrap_or(path));
     let Some(place) = place else { return error };
     let message = format!("{} (`{}`)", error.message, place.display());
-    Error { message, ..error }
+    Error { message, place: None, ..error }
 }
 
 /// Returns the names and files of modules: the main modules of the package that exist in the folder `shown`, and those
