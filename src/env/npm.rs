@@ -116,8 +116,15 @@ async fn install(
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said: String = said.trim().chars().take(SHOWN).collect();
-        return Err(Error::machine(format!("npm cannot install `{id}`: {said}"))
-            .hint("connect this machine to npm's index, or name another index with `npm config set registry URL`"));
+        let error = Error::machine(format!("npm cannot install `{id}`: {said}"));
+        if downloads.offline {
+            return Err(
+                error.hint("repeat the command once without `--offline`: what it downloads can then be used offline")
+            );
+        }
+        return Err(
+            error.hint("connect this machine to npm's index, or name another index with `npm config set registry URL`")
+        );
     }
     protect(&prefix)?;
     let version = tokio::process::Command::new(node).arg("--version").output().await;

@@ -107,23 +107,21 @@ pub(crate) async fn run(
     MadeCall { outcome, is_known, waited: begun.elapsed() }
 }
 
-/// Writes the actual cost of a finished call to the ledger, then lets the caller charge and record the call. A try that
-/// got no complete answer counts like a call that was given up: with the whole amount reserved for a call.
+/// Writes the actual cost of a finished call to the ledger, then lets the caller charge and record the call.
 pub(crate) fn finish<C: Caller>(
     begun: &ReservedCall,
     done: MadeCall,
     caller: &mut C,
 ) -> Result<RecordedAnswer<C::Kept>, C::Refused> {
     let MadeCall { outcome, is_known, waited } = done;
-    let (cost, usage, unanswered) = match &outcome {
-        Ok(reply) => (reply.cost, reply.usage, reply.unanswered),
-        Err(failed) => (failed.cost, failed.usage, failed.unanswered),
+    let (cost, usage) = match &outcome {
+        Ok(reply) => (reply.cost, reply.usage),
+        Err(failed) => (failed.cost, failed.usage),
     };
     let settled = match (&begun.tab, &begun.reserved) {
-        (Some(tab), Some(reserved)) if is_known => writing(cost > 0.0 || begun.most > 0.0, || {
-            tab.record_unanswered(reserved, unanswered)?;
-            tab.record_cost(reserved, cost, usage)
-        }),
+        (Some(tab), Some(reserved)) if is_known => {
+            writing(cost > 0.0 || begun.most > 0.0, || tab.record_cost(reserved, cost, usage))
+        }
         _ => Ok(()),
     };
     let kept = caller.keep(&outcome, waited)?;

@@ -339,7 +339,7 @@ impl Provider {
                 }
                 if failure.unanswered > 0 && !settings.price.is_free() {
                     let which = if tries > 1 { format!("{} of them", failure.unanswered) } else { "it".to_owned() };
-                    let cost = format!("; what {which} cost is unknown, and `--max-cost` counts the highest price");
+                    let cost = format!("; what {which} cost is unknown and not counted");
                     failure.error.note(&cost);
                 }
                 Err(failure)

@@ -13,8 +13,7 @@ use crate::error::{Error, Result};
 pub struct PaidTotals {
     /// Dollars of finished calls.
     pub settled: f64,
-    /// Dollars reserved for calls that are in progress or were cut off, and for tries without a complete answer; they
-    /// count as spent.
+    /// Dollars reserved for calls that are in progress or were cut off; they count as spent.
     pub open: f64,
     /// Tokens of finished calls.
     pub usage: Usage,

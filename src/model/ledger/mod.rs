@@ -8,8 +8,7 @@
 //! ```
 //!
 //! Each file is written by one process. A run's spending is the sum over all its files: settled costs, plus the
-//! reservations of calls that are in progress or were cut off when the process was killed. A try of a call that got no
-//! complete answer has a reservation of its own, which is never settled.
+//! reservations of calls that are in progress or were cut off when the process was killed.
 
 mod books;
 
@@ -62,7 +61,7 @@ pub enum LedgerEntry {
         #[serde(deserialize_with = "dollars")]
         verifiers: f64,
     },
-    /// A model call is about to be made, or a try of a finished call got no complete answer.
+    /// A model call is about to be made.
     Reserved {
         /// Number of the call, unique within this ledger file.
         call: u64,
@@ -219,21 +218,6 @@ impl PayerLedger {
         file.next += 1;
         file.write(&LedgerEntry::Reserved { call, payer: self.payer.clone(), dollars }, dollars > 0.0)?;
         Ok(Reservation { call, dollars })
-    }
-
-    /// Records tries of a call that got no complete answer, before the call's cost is recorded. What they cost is
-    /// unknown, so each gets a reservation as large as the call's, which stays open and counts as spent.
-    ///
-    /// # Errors
-    /// If the ledger cannot be written.
-    pub fn record_unanswered(&self, reserved: &Reservation, tries: u32) -> io::Result<()> {
-        if reserved.dollars <= 0.0 {
-            return Ok(());
-        }
-        for _ in 0..tries {
-            let _open = self.reserve(reserved.dollars)?;
-        }
-        Ok(())
     }
 
     /// Records the cost of a finished call.

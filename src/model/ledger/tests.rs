@@ -38,19 +38,6 @@ fn unfinished_calls_count_as_reserved_and_all_ledgers_of_a_run_are_summed() {
 }
 
 #[test]
-fn tries_without_a_complete_answer_count_as_reserved() {
-    let folder = tempfile::tempdir().unwrap();
-    let tab = PayerLedger::new(Arc::new(Ledger::open(&folder.path().join("ledger.jsonl")).unwrap()), payer(0));
-    for (dollars, cost, tries) in [(0.25, 0.125, 2), (0.0, 0.0, 3), (0.25, 0.0, 0)] {
-        let call = tab.reserve(dollars).unwrap();
-        tab.record_unanswered(&call, tries).unwrap();
-        tab.record_cost(&call, cost, Usage::default()).unwrap();
-    }
-    let books = books(folder.path()).unwrap().unwrap();
-    assert_eq!(books.payers[&payer(0)], PaidTotals { settled: 0.125, open: 0.5, usage: Usage::default() });
-}
-
-#[test]
 fn no_line_of_a_ledger_can_lower_the_money_spent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.jsonl");

@@ -412,8 +412,8 @@ impl<'a> Meter<'a> {
         asked.effort = asked.effort.map(plain_effort);
         if !decided && self.model.reasons() {
             if asked.effort == Some(Effort::None) && !self.model.takes_effort_none() {
-                asked.effort = None;
-                left_out.push("the effort `none`, which this model is not known to take".to_owned());
+                asked.effort = Some(Effort::Low);
+                left_out.push("the effort `none`, which this model is not known to take (`low` instead)".to_owned());
             }
             return;
         }
