@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::functions::{PackageFunctions, spread};
 use super::gates::{Gate, Gates, Passed};
 use super::list::PackageEntry;
+use super::shown::with_place;
 use super::workshop::Workshop;
 use crate::audit::Bench;
 use crate::audit::leaks::{self, FindingKind};
@@ -113,6 +114,9 @@ impl Workshop {
     }
 
     /// Returns the functions whose bodies agents could read or derive from other code, with the reason.
+    ///
+    /// # Errors
+    /// Kind `Suite` if the env contains a package with the name of this one; the errors of reading files.
     pub(super) fn leaking(bench: &Bench, prefix: &Path) -> Result<BTreeMap<String, String>> {
         let loaded = bench.loaded();
         let report = leaks::measure(loaded, Some(&bench.ready().shown))?;
@@ -143,7 +147,13 @@ impl Workshop {
         }
         for finding in leaks::installed(loaded, prefix) {
             let message = finding.error.to_string();
-            for unit in loaded.paper.units.iter().filter(|unit| message.contains(&format!("`{}`", unit.at))) {
+            let mut named =
+                loaded.paper.units.iter().filter(|unit| message.contains(&format!("`{}`", unit.at))).peekable();
+            // A finding that concerns no function concerns the whole package: the env contains one of the same name.
+            if named.peek().is_none() {
+                return Err(with_place(finding.error, prefix));
+            }
+            for unit in named {
                 found.insert(unit.at.clone(), "its body is in the environment".to_owned());
             }
         }

@@ -62,14 +62,20 @@ pub(super) fn without_outputs(text: &str) -> (String, usize) {
     (kept, removed)
 }
 
+/// Whether this line ends the header of a function or class, which may have several lines.
+fn is_header_end(line: &str) -> bool {
+    let is_first = ["def ", "async def ", "class "].iter().any(|word| line.starts_with(word));
+    line.strip_suffix(':').is_some_and(|header| is_first || header.ends_with([')', ']']) || header.contains("->"))
+}
+
 /// Removes the outputs of examples from the docstrings of a Python file. Returns `None` if nothing changes, or if the
 /// file would not have the same functions afterwards.
 pub(super) fn source_without_outputs(module: &Module) -> Option<(Vec<u8>, usize)> {
     let source = std::str::from_utf8(module.source()).ok()?;
     let mut text = String::with_capacity(source.len());
     let mut removed = 0;
-    // Whether a string at the beginning of the next line would be a docstring. This is so after a line that ends in a
-    // colon, and before the file's first code.
+    // Whether a string at the beginning of the next line would be a docstring. This is so after the header of a function
+    // or class, and before the file's first code.
     let mut expected = true;
     let mut lines = source.split_inclusive('\n').peekable();
     while let Some(line) = lines.next() {
@@ -78,7 +84,7 @@ pub(super) fn source_without_outputs(module: &Module) -> Option<(Vec<u8>, usize)
         let quotes = ["\"\"\"", "'''"].into_iter().find(|quotes| literal.starts_with(quotes));
         let Some(quotes) = quotes.filter(|_| expected) else {
             if !bare.is_empty() && !bare.starts_with('#') {
-                expected = bare.split(" #").next().unwrap_or_default().trim_end().ends_with(':');
+                expected = is_header_end(bare.split(" #").next().unwrap_or_default().trim_end());
             }
             text.push_str(line);
             continue;

@@ -47,6 +47,9 @@ const LEAST_LIMIT: f64 = 10.0;
 /// Assumed seconds that a run takes in addition to its tests, until they have been measured.
 const UNKNOWN_OVERHEAD: f64 = 60.0;
 
+/// Time limit in seconds of importing all modules of a package.
+const IMPORT_LIMIT: f64 = 300.0;
+
 /// Python program that imports the modules `NAMES` and prints which of them cannot be imported.
 const IMPORTER: &str = "\
 import importlib, json
@@ -77,7 +80,10 @@ pub(super) struct Gates {
     /// Tests that are not used: when the gates run them on the unmasked repo, they do not give their gold results. The
     /// gates run each test only once, because the code is trusted. Verification runs each test several times.
     odd: BTreeSet<String>,
-    /// Modules that cannot be imported even if nothing is masked, so that the gates do not try to import them.
+    /// Modules that are imported to find out whether the package needs a function for its import. They are always
+    /// imported in the same order, because importing one may prepare what the next needs.
+    modules: BTreeSet<String>,
+    /// Those of `modules` that cannot be imported even if nothing is masked.
     unimportable: BTreeSet<String>,
     /// Results of the unmasked repo: outcomes and values of all tests, by test id.
     gold: Map<String, Value>,
@@ -210,8 +216,10 @@ impl Gates {
         }
         let visible = visible_texts(bench.loaded());
         let odd = BTreeSet::new();
-        let (overhead, unimportable) = (UNKNOWN_OVERHEAD, BTreeSet::new());
-        let mut gates = Self { bench, layout, plan, tests, overhead, odd, unimportable, gold, values, visible };
+        let (modules, unimportable) = (BTreeSet::new(), BTreeSet::new());
+        let overhead = UNKNOWN_OVERHEAD;
+        let mut gates =
+            Self { bench, layout, plan, tests, overhead, odd, modules, unimportable, gold, values, visible };
         let all: BTreeSet<String> = gates.tests.keys().cloned().collect();
         // The time of this run minus the time of its tests is the overhead of a run. Use quick tests, because the times
         // of slow tests may vary by more than the overhead.
@@ -226,30 +234,32 @@ impl Gates {
             return Err(Error::new(FailureKind::Baseline, why));
         }
         gates.odd = all.failing;
-        gates.unimportable = gates.unimportable().await?;
+        gates.import_original().await?;
         Ok(gates)
     }
 
     /// Returns the names of the package's modules: those that its metadata or folders name, and those that contain
     /// functions which may be masked.
-    fn modules(&self) -> Vec<String> {
+    fn all_modules(&self) -> BTreeSet<String> {
         let loaded = self.bench.loaded();
         let files = (0..loaded.paper.units.len()).filter_map(|unit| self.layout.module_of(loaded.source(unit).path()));
-        let all: BTreeSet<String> = self.layout.modules.iter().cloned().chain(files).collect();
-        all.into_iter().filter(|name| !self.unimportable.contains(name)).collect()
+        self.layout.modules.iter().cloned().chain(files).collect()
     }
 
-    /// Returns the names of the modules that cannot be imported even if nothing is masked.
-    async fn unimportable(&mut self) -> Result<BTreeSet<String>> {
-        if let Some(failed) = self.failed_imports(&[]).await? {
-            return Ok(failed);
+    /// Imports the modules of the original code, to find those that cannot be imported even if nothing is masked.
+    async fn import_original(&mut self) -> Result<()> {
+        self.modules = self.all_modules();
+        let mut failed = self.failed_imports(&[]).await?;
+        if failed.is_none() {
+            // A module has ended the process or blocked it. Try again with the main modules only.
+            self.modules = self.layout.modules.iter().cloned().collect();
+            failed = self.failed_imports(&[]).await?;
         }
-        // A module has ended the process or blocked it. Try again with the main modules only.
-        let all: BTreeSet<String> = self.modules().into_iter().collect();
-        let others = all.iter().filter(|name| !self.layout.modules.contains(name)).cloned();
-        self.unimportable = others.collect();
-        let failed = self.failed_imports(&[]).await?;
-        Ok(failed.map_or(all, |failed| failed.union(&self.unimportable).cloned().collect()))
+        match failed {
+            Some(failed) => self.unimportable = failed,
+            None => self.modules.clear(),
+        }
+        Ok(())
     }
 
     /// Masks these functions, each given by its index in the manifest, and imports the package's modules. Returns the
@@ -258,10 +268,10 @@ impl Gates {
     /// # Errors
     /// Same as [`Bench::run`].
     async fn failed_imports(&self, functions: &[usize]) -> Result<Option<BTreeSet<String>>> {
-        let names = serde_json::to_string(&self.modules()).unwrap_or_default();
+        let names = serde_json::to_string(&self.modules).unwrap_or_default();
         let code = IMPORTER.replace("NAMES", &names);
         let command = format!("{} && exec python -B -c '{code}'", self.layout.exports());
-        let experiment = self.experiment(command, 60.0)?;
+        let experiment = self.experiment(command, IMPORT_LIMIT)?;
         let files = self.masked(functions)?;
         let outcome = self.bench.run(&Trial { files: &files, experiment: &experiment }).await?;
         let failed = outcome.result.ok().and_then(|result| serde_json::from_value(result.get("failed")?.clone()).ok());
@@ -274,7 +284,7 @@ impl Gates {
     /// # Errors
     /// Same as [`Bench::run`].
     pub(super) async fn loads(&self, functions: &[usize]) -> Result<bool> {
-        Ok(self.failed_imports(functions).await?.is_some_and(|failed| failed.is_empty()))
+        Ok(self.failed_imports(functions).await?.is_some_and(|failed| failed.is_subset(&self.unimportable)))
     }
 
     /// Returns the functions, among the first `count` of the manifest, without which the package cannot be imported.
@@ -284,7 +294,7 @@ impl Gates {
     /// Same as [`Bench::run`].
     pub(super) async fn entered_by_import(&self, count: usize) -> Result<Vec<usize>> {
         let mut found = Vec::new();
-        if self.modules().is_empty() {
+        if self.modules.is_subset(&self.unimportable) {
             return Ok(found);
         }
         let mut waiting = vec![(0..count).collect::<Vec<usize>>()];

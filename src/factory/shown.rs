@@ -101,12 +101,14 @@ impl Workshop {
         let exports = prepared.layout.exports();
         let all: BTreeSet<&String> = modules.keys().collect();
         let Some(usual) = self.failed_imports(&ready, &exports, &all).await? else { return Ok(BTreeMap::new()) };
-        let importable: BTreeSet<&String> = all.into_iter().filter(|name| !usual.contains_key(*name)).collect();
         let seen = ReadyPaper { snapshot: ready.shown.clone(), ..ready };
-        let failed = self.failed_imports(&seen, &exports, &importable).await?;
-        let ended =
-            || importable.iter().map(|name| ((*name).clone(), "its import ends the process".to_owned())).collect();
+        // Import the same modules as before, because importing one may prepare what the next needs.
+        let failed = self.failed_imports(&seen, &exports, &all).await?;
+        let ended = || all.iter().map(|name| ((*name).clone(), "its import ends the process".to_owned())).collect();
         let with_file = |(name, why): (String, String)| {
+            if usual.contains_key(&name) {
+                return None;
+            }
             let file = modules.get(&name)?.clone();
             Some((name, (file, why)))
         };
@@ -147,7 +149,7 @@ fn refuse_unsearchable(ready: &ReadyPaper) -> Result<()> {
 }
 
 /// Adds an error's path below `root` to its message, because a package's entry has the message only.
-fn with_place(error: Error, root: &Path) -> Error {
+pub(super) fn with_place(error: Error, root: &Path) -> Error {
     let place = error.place.as_ref().map(|(path, _)| path.strip_prefix(root).unwrap_or(path));
     let Some(place) = place else { return error };
     let message = format!("{} (`{}`)", error.message, place.display());

@@ -171,7 +171,7 @@ pub fn measure(loaded: &LoadedPaper, built: Option<&Snapshot>) -> Result<LeakRep
         search.look(&Visible::text(&name, experiment.command.as_bytes()));
     }
     let hidden = loaded.paper.hidden_set();
-    let in_repo = files(&loaded.repo_dir, &mut findings)?.into_iter().filter(|file| !hidden.is_match(file));
+    let in_repo = files(&loaded.repo_dir, &hidden, &mut findings)?.into_iter().filter(|file| !hidden.is_match(file));
     let in_repo = in_repo.map(|file| (loaded.repo_dir.as_path(), file));
     let products = built.into_iter().flat_map(|built| built.products().iter().map(|file| (built.tree(), file.into())));
     for (root, relative) in in_repo.chain(products) {
@@ -226,8 +226,8 @@ fn in_env(errors: Vec<Error>) -> impl Iterator<Item = LeakFinding> {
     errors.into_iter().map(|error| LeakFinding { kind: FindingKind::Installed, error })
 }
 
-/// Lists the files of a repo that agents see, sorted. Git folders are added to `findings`.
-fn files(repo: &Path, findings: &mut Vec<LeakFinding>) -> Result<Vec<PathBuf>> {
+/// Lists the files of a repo, sorted. Git folders that are not hidden from agents are added to `findings`.
+fn files(repo: &Path, hidden: &globset::GlobSet, findings: &mut Vec<LeakFinding>) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let walk = walkdir::WalkDir::new(repo).sort_by_file_name().into_iter();
     let seen = walk.filter_entry(|entry| entry.depth() == 0 || !entry.file_name().to_str().is_some_and(is_left_out));
@@ -235,7 +235,10 @@ fn files(repo: &Path, findings: &mut Vec<LeakFinding>) -> Result<Vec<PathBuf>> {
         let entry = entry
             .map_err(|error| Error::suite(format!("failed to read the repo `{}`", repo.display())).because(error))?;
         if entry.file_type().is_dir() {
-            findings.extend(findings::of_folder(entry.path()));
+            let inside = entry.path().strip_prefix(repo).unwrap_or(entry.path());
+            if !hidden.is_match(inside.join("HEAD")) {
+                findings.extend(findings::of_folder(entry.path()));
+            }
         } else if entry.file_type().is_file() {
             found.push(entry.path().strip_prefix(repo).unwrap_or(entry.path()).to_path_buf());
         }
