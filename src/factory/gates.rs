@@ -83,7 +83,7 @@ pub(super) struct Gates {
     /// Modules that are imported to find out whether the package needs a function for its import. They are always
     /// imported in the same order, because importing one may prepare what the next needs.
     modules: BTreeSet<String>,
-    /// Those of `modules` that cannot be imported even if nothing is masked.
+    /// Members of `modules` that cannot be imported even if nothing is masked.
     unimportable: BTreeSet<String>,
     /// Results of the unmasked repo: outcomes and values of all tests, by test id.
     gold: Map<String, Value>,
@@ -118,14 +118,14 @@ pub(super) enum Gate {
 struct Variant {
     files: Vec<(PathBuf, Vec<u8>)>,
     ids: Vec<String>,
-    /// What the tests must show. Otherwise, the variants after this one are not run.
+    /// The condition on the tests' results under which the next variants are run.
     required: Required,
 }
 
-/// What the tests of a variant must show, so that the next variant is run.
+/// A condition on the results of a variant's tests. If it is not met, the variants after this one are not run.
 #[derive(Debug, Clone, Copy)]
 enum Required {
-    /// Nothing.
+    /// No condition.
     Nothing,
     /// The tests run this number of cases (such as branches) of the function's body, and make at least [`LEAST_CALLS`]
     /// calls with different arguments.
@@ -148,7 +148,7 @@ struct WholeRun {
 }
 
 impl WholeRun {
-    /// Whether the tests have shown what a variant requires.
+    /// Whether the results meet a variant's condition.
     fn shows(&self, required: Required) -> bool {
         match required {
             Required::Nothing => true,
@@ -471,8 +471,8 @@ impl Gates {
         })
     }
 
-    /// Same as [`Self::whole_run`], for several variants in one sandbox. Ends with the first variant that does not show
-    /// what it requires, and then returns fewer runs than variants.
+    /// Same as [`Self::whole_run`], for several variants in one sandbox. Ends with the first variant that does not meet
+    /// its condition, and then returns fewer runs than variants.
     async fn whole_runs(&self, variants: Vec<Variant>) -> Result<Vec<WholeRun>> {
         let outcome = self.outcome(&variants, &json!({ "whole": true })).await?;
         let reports = outcome.result.as_ref().map(trials).unwrap_or_default();
