@@ -320,7 +320,8 @@ impl ReadyCommands {
 }
 
 /// Returns the paths in the repo at which an instruction's program of this file name may be: in the instruction's folder,
-/// and in the root. Only the last part of `name` counts; there are none if it is not the name of a program file.
+/// and in the root. Only the last part of `name` counts. Returns no path for a name that
+/// program files do not have.
 fn program_paths(instruction: &Instruction, name: &str) -> impl Iterator<Item = PathBuf> {
     let last = kind_of_file(name).map(file_name);
     let folder = Path::new(&instruction.path).components().filter(|part| *part != Component::CurDir).collect();

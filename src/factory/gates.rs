@@ -10,6 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::functions::Candidate;
+use super::imports::{IMPORT_LIMIT, ImportCommand, OUTPUT, importing};
 use super::layout::Layout;
 use super::manifest::{TRIALS, trials_command};
 use super::survey::{Plan, SurveyedTest};
@@ -46,20 +47,6 @@ const LEAST_LIMIT: f64 = 10.0;
 
 /// Assumed seconds that a run takes in addition to its tests, until they have been measured.
 const UNKNOWN_OVERHEAD: f64 = 60.0;
-
-/// Time limit in seconds of importing all modules of a package.
-const IMPORT_LIMIT: f64 = 300.0;
-
-/// Python program that imports the modules `NAMES` and prints which of them cannot be imported.
-const IMPORTER: &str = "\
-import importlib, json
-failed = []
-for name in NAMES:
-    try:
-        importlib.import_module(name)
-    except BaseException:
-        failed.append(name)
-print(json.dumps({\"failed\": failed}))";
 
 /// Maximum size in bytes of a file that is searched for texts and numbers of a function's body. Larger files are taken
 /// to be data.
@@ -268,13 +255,12 @@ impl Gates {
     /// # Errors
     /// Same as [`Bench::run`].
     async fn failed_imports(&self, functions: &[usize]) -> Result<Option<BTreeSet<String>>> {
-        let names = serde_json::to_string(&self.modules).unwrap_or_default();
-        let code = IMPORTER.replace("NAMES", &names);
-        let command = format!("{} && exec python -B -c '{code}'", self.layout.exports());
-        let experiment = self.experiment(command, IMPORT_LIMIT)?;
-        let files = self.masked(functions)?;
-        let outcome = self.bench.run(&Trial { files: &files, experiment: &experiment }).await?;
-        let failed = outcome.result.ok().and_then(|result| serde_json::from_value(result.get("failed")?.clone()).ok());
+        let ImportCommand { files, line } = importing(&self.modules, &self.layout.exports());
+        let experiment = self.experiment(format!("{line}; cat {OUTPUT}"), IMPORT_LIMIT)?;
+        let mut all = self.masked(functions)?;
+        all.extend(files);
+        let outcome = self.bench.run(&Trial { files: &all, experiment: &experiment }).await?;
+        let failed = outcome.result.ok().and_then(|result| Some(result.as_object()?.keys().cloned().collect()));
         Ok(failed)
     }
 

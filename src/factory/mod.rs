@@ -20,6 +20,7 @@ mod documentation;
 mod examples;
 mod functions;
 mod gates;
+mod imports;
 mod index;
 mod inputs;
 mod layout;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::imports::{IMPORT_LIMIT, ImportCommand, OUTPUT, importing};
 use super::inputs::file_of;
 use super::layout::Layout;
 use super::list::PackageEntry;
@@ -21,15 +22,6 @@ use crate::suite::copies;
 
 /// Configuration files that tests and builds share. They are protected, but never hidden.
 const SHARED: [&str; 6] = ["pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "PKG-INFO", "MANIFEST.in"];
-
-/// The program that imports modules: its text, and the names of its file, of the list of modules, and of its output.
-const IMPORTER_CODE: &str = include_str!("shown_imports.py");
-const IMPORTER: &str = ".autoexperiment-imports.py";
-const REQUEST: &str = ".autoexperiment-imports-request.json";
-const OUTPUT: &str = ".autoexperiment-imports.json";
-
-/// Time limit of importing all modules.
-const LIMIT: Duration = Duration::from_mins(5);
 
 /// The files of a package's tests, and the package's files that need them.
 pub(super) struct TestFiles {
@@ -123,10 +115,9 @@ impl Workshop {
         exports: &str,
         modules: &BTreeSet<&String>,
     ) -> Result<Option<BTreeMap<String, String>>> {
-        let request = serde_json::to_vec(modules).unwrap_or_default();
-        let files = [(PathBuf::from(IMPORTER), IMPORTER_CODE.into()), (PathBuf::from(REQUEST), request)];
-        let line = format!("{exports}\npython -B {IMPORTER} {REQUEST} {OUTPUT} >/dev/null 2>&1 </dev/null");
-        let Ran { written, .. } = run_tests(ready, &files, &line, OUTPUT, LIMIT, &self.machine).await?;
+        let ImportCommand { files, line } = importing(modules, exports);
+        let limit = Duration::from_secs_f64(IMPORT_LIMIT);
+        let Ran { written, .. } = run_tests(ready, &files, &line, OUTPUT, limit, &self.machine).await?;
         Ok(written.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 }
