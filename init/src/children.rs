@@ -123,11 +123,12 @@ impl Children {
         }
     }
 
-    /// Waits until the killed processes are gone.
+    /// Waits until the killed processes have ended, and reaps them.
     pub(super) fn until_gone(&self, spared: &BTreeSet<Identity>) {
         for _ in 0..2000 {
+            let all_dead = self.living(spared).is_empty();
             self.collect(0);
-            if self.living(spared).is_empty() {
+            if all_dead {
                 return;
             }
             std::thread::sleep(Duration::from_millis(1));

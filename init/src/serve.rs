@@ -138,6 +138,8 @@ impl JobServer {
     }
 
     fn begin(&self, job: &InitJob, stdin: Vec<u8>, output: usize, is_patient: bool) -> Result<RunningJob, NotStarted> {
+        // Reap what has ended since the last look, because unreaped processes count towards the limit of processes.
+        self.children.collect(0);
         let spared = self.children.living(&BTreeSet::new());
         match job {
             InitJob::Survey => {

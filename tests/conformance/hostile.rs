@@ -102,7 +102,13 @@ pub fn act(action: &str, rest: &[&str]) -> ExitCode {
                 match unsafe { libc::fork() } {
                     0 => unsafe { libc::_exit(0) },
                     -1 => {}
-                    _ => count += 1,
+                    child => {
+                        count += 1;
+                        // Wait until the child has ended, but do not reap it: on a busy machine it could outlive this
+                        // process, and would rightly count as alive. SAFETY: the result may be null.
+                        let options = libc::WEXITED | libc::WNOWAIT;
+                        unsafe { libc::waitid(libc::P_PID, child as libc::id_t, std::ptr::null_mut(), options) };
+                    }
                 }
             }
             println!("{count}");
