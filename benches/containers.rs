@@ -140,7 +140,7 @@ async fn measure(engine_kind: EngineKind, growth: usize) {
         limits: SandboxLimits::default(),
         gpu: None,
     };
-    // The first start also fills the volume with the sandboxes' init.
+    // Start a sandbox before measuring, because the first start also fills the volume with the sandboxes' init.
     let first = workspace();
     backend.start(&spec(&first)).await.unwrap().destroy().await.unwrap();
 

@@ -86,7 +86,8 @@ fn index(library: &Path, modules: &[Module], theirs: Duration) {
     show("index: index_tree, reading, all threads", best(|| begin.elapsed(), || index_tree(library).len()));
 }
 
-/// Measures the masking of n functions in every file that has n functions of which none is nested in another.
+/// Measures how long it takes to mask n functions in a file. Uses all files with at least n functions of which none
+/// contains another, and compares with copying the files' bytes.
 fn render(modules: &[Module], n: usize) {
     let targets = |module: &Module| {
         let mut chosen: Vec<usize> = Vec::new();
@@ -117,7 +118,7 @@ fn render(modules: &[Module], n: usize) {
     );
 }
 
-/// Returns the shortest of several rounds, by this clock.
+/// Runs `work` several times and returns the shortest time that a run took, measured with `clock`.
 fn best(clock: impl Fn() -> Duration, mut work: impl FnMut() -> usize) -> Duration {
     let mut round = || {
         let begin = clock();

@@ -25,8 +25,8 @@ fn main() {
     // An attempt of this shape takes about 4 kB in the store.
     let many = Shape { agents: 2, papers: 10, ns: 5, samples: 200, k: 5, values: 8 };
     many.write(&at("many"));
-    // The program compares files that changed within the last two seconds by a checksum instead of their times of
-    // change, which takes longer. Wait, so that this is not measured.
+    // Wait until the files are older than two seconds: to see whether newer files have changed, the program compares
+    // checksums instead of change times, which takes longer.
     std::thread::sleep(std::time::Duration::from_secs(3));
     measure_first("`status`, 100,000 attempts, 0.4 GB, for the first time", &at("many"), &["status", "many"]);
     measure("the same, again", &at("many"), &["status", "many"], &[]);

@@ -118,7 +118,7 @@ async fn measure() {
     for number in 0..AT_ONCE {
         sandboxes.push(backend.start(&spec(&backend, base.path(), 2000 + number)).await.unwrap());
     }
-    // In alternation, because the speed of a shared machine varies.
+    // Run bare spawns and commands in sandboxes in alternation, because the speed of a shared machine varies.
     let (mut bare_rates, mut inside_rates) = (Vec::new(), Vec::new());
     let each = COMMANDS / 8;
     for _ in 0..5 {

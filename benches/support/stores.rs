@@ -47,7 +47,7 @@ impl Shape {
             for paper in 0..self.papers {
                 for n in 1..=self.ns {
                     for sample in 0..self.samples {
-                        // Every sample masks another set of functions: the first function depends on the sample's
+                        // Every sample masks a different set of functions: the first function depends on the sample's
                         // number, and the others follow it.
                         let functions = (0..n).map(|at| sample * 10 + at).collect();
                         let item = format!("paper{paper}");

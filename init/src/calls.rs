@@ -123,8 +123,8 @@ const PROTOCOLS: &[(i32, &[i32])] =
 const INTERNET: &[i32] =
     &[libc::IPPROTO_IP, libc::IPPROTO_ICMP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMPV6];
 
-/// Calls refused without a memory cgroup, because their memory belongs to no process. `vmsplice` can keep a whole huge
-/// page in a pipe for one byte.
+/// Calls that are refused if no cgroup limits memory: the memory that they take belongs to no process, so no limit of a
+/// process applies to it. `vmsplice` can keep a whole huge page in a pipe for one byte.
 const UNCOUNTED: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_vmsplice];
 
 /// Calls that create System V and POSIX objects that outlive their process. Their memory counts towards the sandbox's
@@ -171,8 +171,8 @@ const TIMES: &[libc::c_long] = &[libc::SYS_utime, libc::SYS_utimes, libc::SYS_fu
 #[cfg(not(target_arch = "x86_64"))]
 const TIMES: &[libc::c_long] = &[];
 
-/// Returns the filter for commands in this place. `memory_cgroup` is whether a cgroup counts the memory of all
-/// processes together.
+/// Returns the filter for the commands of a sandbox whose init runs in `place`. `memory_cgroup` is whether a cgroup
+/// counts the memory of all processes together.
 pub(super) fn filter(place: Surroundings, memory_cgroup: bool) -> io::Result<Program> {
     compile(&refusals(place, memory_cgroup), NEWEST)
 }
@@ -287,15 +287,16 @@ fn denied(place: Surroundings) -> CallRules {
     }
 
     if place != Surroundings::Namespaces {
-        // The total of System V shared memory is limited only in an IPC namespace that the init has made.
+        // Refuse System V shared memory: its total is limited only in an IPC namespace that the init has made.
         denied.insert(libc::SYS_shmget, Vec::new());
     }
-    // For other families, the kernel makes a socket, and may load a module, before it refuses to make a pair.
+    // Allow pairs of Unix sockets only. For other families, the kernel makes a socket, and may load a module, before it
+    // refuses to make a pair.
     let mut pairs: Vec<Rule> = vec![vec![condition(0, Comparison::Unequal, libc::AF_UNIX as u64)]];
     if place == Surroundings::Host {
         denied.extend(DENIED_ON_THE_HOST.iter().chain(DENIED_ON_THE_HOST_HERE).map(|call| (*call, Vec::new())));
-        // Even a socket of a connected pair could send to any socket file if it is a datagram socket. The kernel makes
-        // a datagram socket of `SOCK_RAW`, too.
+        // Refuse pairs of datagram sockets, too: even a connected datagram socket could send to any socket file. For
+        // `SOCK_RAW`, the kernel also makes datagram sockets.
         pairs.extend([libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| vec![masked(1, 0xf, kind as u64)]));
     }
     denied.insert(libc::SYS_socketpair, pairs);

@@ -100,8 +100,9 @@ fn drop_bounding_set() {
 }
 
 fn limits(setup: &Setup, user: Option<(u32, u32)>) -> Vec<(Resource, u64)> {
-    // A file that was sent through a socket and has not been received yet is in no process's table of files, so it is
-    // counted only in a network namespace. Without one, allow fewer open files, to limit what is not counted.
+    // A file that was sent through a socket and has not been received yet is in no process's table of files. Its memory
+    // is counted only in a network namespace or by a memory cgroup. If there is neither, allow fewer open files, so
+    // that less memory can escape the count.
     let is_uncounted = setup.place == Surroundings::Host && !setup.memory_cgroup;
     let mut limits = vec![
         (Resource::RLIMIT_CORE, 0),

@@ -195,7 +195,7 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS
         | CloneFlags::CLONE_NEWCGROUP;
-    // A socket that the kernel does not list counts as 0 bytes if there is a memory cgroup, which counts its memory.
+    // A memory cgroup also counts the memory of sockets that the kernel does not list, so these count as 0 bytes here.
     let most_of_a_socket = if setup.memory_cgroup { 0 } else { sockets::most_of_one() };
     doing("unshare namespaces", unshare(others))?;
     doing("set the host name", nix::unistd::sethostname("sandbox"))?;
@@ -207,8 +207,8 @@ fn build_inside(setup: &Setup, root: bool, mut asking: UnixStream) -> io::Result
     let user = setup.owner.filter(|_| root);
     root::enter(setup, !root, user.unwrap_or((INSIDE, INSIDE)))?;
     let oom_score = OomScore::open();
-    // If the kernel does not report the memory of sockets, a cgroup counts most of it; without a cgroup, count the open
-    // sockets.
+    // If the kernel does not report the memory of sockets, a memory cgroup still counts most of it. Without a memory
+    // cgroup, derive it from the number of open sockets.
     let sockets = SocketMeasurement::ask_kernel(most_of_a_socket).ok();
     let sockets = sockets.or_else(|| (!setup.memory_cgroup).then_some(SocketMeasurement::Guessed(most_of_a_socket)));
     if root {
@@ -283,8 +283,8 @@ fn start_contained(setup: &Setup) -> io::Result<ProcessRole> {
     let oom_score = OomScore::open();
     nix::sys::prctl::set_dumpable(false)?;
     doing("make the home", fs::create_dir_all(root::HOME))?;
-    // Ask the kernel for the memory of sockets, because cgroup version 1 does not count TCP connections. Sockets that the
-    // kernel does not list count as 0 bytes, because both versions of cgroups count their memory.
+    // Ask the kernel for the memory of sockets, because cgroup version 1 does not count TCP connections. Sockets that
+    // the kernel does not list count as 0 bytes, because both versions of cgroups count their memory.
     let sockets = SocketMeasurement::ask_kernel(0).ok();
     let confinement = doing("prepare the confinement", Confinement::prepare(setup, None))?;
     doing("confine", confinement.apply())?;

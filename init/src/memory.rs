@@ -17,8 +17,8 @@ use crate::processes;
 
 /// Time between checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-/// Bytes counted for an open file: the kernel's own structures, and two pages, because a pipe holds at least that much
-/// even if the kernel limits its size because its user has many pipes.
+/// Bytes counted for an open file: the kernel's own structures and two pages. A pipe may hold at least two pages, even
+/// if the kernel reduces its size because its user has many pipes.
 const OPEN_FILE: u64 = 9 << 10;
 
 /// Watches the memory of the processes below the init.
@@ -70,8 +70,9 @@ impl MemoryWatch {
         self.next.set(Instant::now() + BETWEEN_LOOKS);
     }
 
-    /// Checks the memory, if it is time. Kills the largest processes until the others are within the limit, or all
-    /// processes if the data in their sockets alone exceeds the limit. Never kills the init's own fork `job`.
+    /// Checks the memory, if it is time. Kills the largest processes until the others are within the limit. Kills all
+    /// processes if their open files and the data in their sockets alone exceed the limit, or if there are too many
+    /// pseudo-terminals. Never kills the init's own fork `job`.
     pub(super) fn look(&self, children: &Children, job: Option<i32>) {
         let looking = Instant::now();
         if looking < self.next.get() {

@@ -32,8 +32,8 @@ pub(super) struct RunningJob {
     pub(super) starved: Option<Starved>,
     /// Whether the job fails if the disk is full. Jobs that copy the workspace out do not fail then.
     pub(super) grows: bool,
-    /// The process's pid, if it is a fork of the init instead of a command. Except in the sandbox `none`, such a fork is
-    /// not dumpable, so no process, not even the init, can list its open files.
+    /// The process's pid, if it is a fork of the init instead of a command. Except in the sandbox `none`, such a fork
+    /// is not dumpable, so no process, not even the init, can list its open files.
     pub(super) forked: Option<i32>,
 }
 

@@ -138,7 +138,8 @@ impl JobServer {
     }
 
     fn begin(&self, job: &InitJob, stdin: Vec<u8>, output: usize, is_patient: bool) -> Result<RunningJob, NotStarted> {
-        // Reap what has ended since the last look, because unreaped processes count towards the limit of processes.
+        // Reap the processes that have ended meanwhile, because unreaped processes count towards the limit of
+        // processes.
         self.children.collect(0);
         let spared = self.children.living(&BTreeSet::new());
         match job {
@@ -148,7 +149,7 @@ impl JobServer {
             }
             InitJob::Look => self.children.stop(),
             InitJob::Collect => {}
-            // Continue processes that are still stopped after a job `Look` that failed.
+            // If an earlier job `Look` failed, the processes that it stopped are still stopped. Continue them.
             _ => self.children.go_on(),
         }
         if let Some(memory) = self.memory.as_ref().filter(|_| spared.is_empty()) {
@@ -240,7 +241,8 @@ impl JobServer {
                 // processes.
                 let alive = self.children.living(&BTreeSet::new()).into_iter().map(|(pid, _)| pid);
                 let mut later = starved.later(alive, times.patience);
-                // Look again before the command is stopped: if it waits for a processor, its wait is not counted yet.
+                // Check once more before stopping the command: if it is waiting for a processor, the kernel has not
+                // counted this wait yet.
                 let elapsed = running.begun.elapsed();
                 let is_over = elapsed >= times.wall.saturating_add(later);
                 if is_over && starved.is_ready() && (!is_last_look || starved.is_waiting()) {

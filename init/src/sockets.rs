@@ -94,8 +94,9 @@ impl Sockets {
         Some(self.used()?.saturating_mul(largest.max(self.most).max(CONNECTION)))
     }
 
-    /// Returns the bytes in all sockets together. A socket that its owner has closed lives on unlisted while data that
-    /// it sent waits to be received; each such hidden socket counts as the maximum that it may hold.
+    /// Returns the bytes in all sockets together. After its owner has closed it, a socket is no longer listed, but it
+    /// continues to exist until the data that it sent is received. Each of these hidden sockets counts as the maximum
+    /// that it may hold.
     pub(super) fn bytes(&mut self) -> u64 {
         let used = self.used().unwrap_or(0);
         let mut found = SocketUsage::default();
@@ -126,8 +127,8 @@ fn largest() -> Option<u64> {
         let text = fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
         text.split_ascii_whitespace().nth(2)?.parse::<u64>().ok()
     };
-    // The machine's limit of a socket's buffers is not shown in this namespace. So ask for more than any limit allows on a
-    // socket made for this purpose, and read how much the kernel has granted.
+    // The machine's limit of a socket's buffers is not shown in this namespace. So make a socket, ask for more than any
+    // limit allows, and read how much the kernel has granted.
     let socket = socket(AddressFamily::Unix, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None).ok()?;
     setsockopt(&socket, RcvBuf, &(1 << 30)).ok()?;
     setsockopt(&socket, SndBuf, &(1 << 30)).ok()?;

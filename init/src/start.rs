@@ -45,7 +45,8 @@ pub(super) struct Starter {
     address_space: Option<u64>,
     /// The sandbox's own limit of CPUs.
     cpus: Option<f64>,
-    /// Whether a command has been started. Before that, nothing in the sandbox can have used up anything.
+    /// Whether a command has been started. Until then, only programs outside the sandbox can have used up the machine's
+    /// memory or open files.
     has_begun: Cell<bool>,
 }
 
@@ -102,12 +103,13 @@ impl Starter {
         self.cpus
     }
 
-    /// Whether there are no namespaces, so that each child is confined on its own.
+    /// Whether each child gives up its rights on its own, because the init keeps its rights.
     pub(super) fn confines(&self) -> bool {
         self.confinement.is_some()
     }
 
-    /// Starts a job. `since` is the time at which the sandbox began, which surveys need.
+    /// Starts a job. `since` is the time at which the sandbox began. Jobs that list the workspace need it to recognise
+    /// files written since then.
     pub(super) fn start(
         &self,
         job: &InitJob,
@@ -326,7 +328,8 @@ mod tests {
         };
         let errors = [libc::ENFILE, libc::ENOMEM, libc::EIO, libc::ENOENT, libc::EACCES];
         assert_eq!(errors.map(is_refused), [false, false, false, true, true]);
-        // Later, a process that an earlier command left running may be the cause.
+        // After a command was started, processes that it left running may cause these errors, so the machine is not
+        // blamed.
         starter.has_begun.set(true);
         assert_eq!(errors.map(is_refused), [true; 5]);
     }

@@ -126,8 +126,9 @@ impl Starved {
         (self.before, self.looked) = (now, self.looked + time);
     }
 
-    /// Returns how many seconds the living tasks ran since the last check, and how many seconds they would have run
-    /// without other processes, if there were enough processors for all tasks that may run on any.
+    /// Returns two sums over the living tasks since the last check: the seconds that they ran, and the seconds that
+    /// they would have run without other processes. The second sum assumes that every task that may run on any
+    /// processor has a processor to itself.
     fn wanted(&self, now: &BTreeMap<(i32, i32), RunTimes>, time: f64) -> (f64, f64) {
         let own = affinity(0);
         let (mut took, mut anywhere) = (0, 0);

@@ -127,7 +127,8 @@ impl Context<'_> {
     #[must_use]
     pub(crate) fn cut_note(&self, reply: &Reply) -> Option<String> {
         let most = self.sampling.max_tokens;
-        // The limit may also be the server's, or what the remaining money buys.
+        // Name the run's own limit only if the reply reached it. Otherwise the reply was cut at a limit of the server,
+        // or because the remaining money bought no more tokens.
         let is_own = |most: &u32| reply.usage.output >= u64::from(*most);
         let limit = most.filter(is_own).map_or("a length limit".to_owned(), |most| format!("{most} tokens"));
         reply.reaches(most).then(|| format!("the reply was cut off at {limit}, so write a shorter one"))

@@ -15,8 +15,9 @@ pub(super) struct FilledCode {
     /// Current position of each masked region (a group of statements) in its file, by the region's index in the task's
     /// list of functions. A region is removed from this map when the whole function around it is replaced.
     regions: BTreeMap<usize, Range<usize>>,
-    /// Qualified names of the helpers that the file got with a function or region, by its index in the same list. Helpers
-    /// inside of the function are not included, because a later reply replaces the whole function.
+    /// Qualified names of the helper functions that replies for a masked function or region added to the file, by the
+    /// index of this function or region in the task's list. Helpers nested in the masked function are not included,
+    /// because a later reply replaces the whole function.
     added: BTreeMap<usize, BTreeSet<String>>,
 }
 
@@ -70,7 +71,7 @@ impl FilledCode {
             }
         };
         let at = self.regions.get(&place);
-        // A helper of an earlier reply gives way to the same helper of this one.
+        // If this reply defines a helper again that an earlier reply added, the earlier helper is removed first.
         let corrected = || {
             let earlier = self.added.get(&place)?;
             let (shorter, names) = module.without_corrected(index, earlier, reply)?;
@@ -133,7 +134,7 @@ mod tests {
             assert!(second.contains(text), "{text}\n{second}");
         }
         assert_eq!((second.matches("def helper").count(), second.matches("def _h").count()), (1, 1), "{second}");
-        // A reply without the helpers keeps them.
+        // If a reply does not define the helpers again, they stay in the file.
         let third = put("class A:\n    def f(self, x):\n        return helper(x) - self._h(x)\n");
         assert!(third.contains("return 2 * x") && third.contains("return helper(x) - self._h(x)"), "{third}");
     }
@@ -160,14 +161,14 @@ mod tests {
     fn a_repair_removes_no_function_of_the_file_and_no_helper_that_other_code_calls_otherwise() {
         let g = "def g(x):\n    raise NotImplementedError\n";
         let f = "def f(x):\n    raise NotImplementedError\n";
-        // The reply's helper is put into the function, because the file has a function of that name.
+        // The file already has a function with the name of the reply's helper, so the helper is nested in `f`.
         let masked =
             format!("def core(x, size):\n    return size\n\n\ndef user(x):\n    return core(x, 1)\n\n\n{f}\n\n{g}");
         let reply = |result: &str| format!("def core(x):\n    return x\n\n\ndef f(x):\n    return {result}core(x)\n");
         let text = after_replies(&masked, &[(0, &reply("1 / 0 * ")), (0, &reply(""))]);
         assert!(text.contains("def core(x, size):\n    return size\n"), "{text}");
         assert!(text.contains("    def core(x):\n"), "{text}");
-        // Another function calls the helper with its first parameters.
+        // `g` calls the helper with its first parameters, so the helper with other parameters must not replace it.
         let masked = format!("{f}\n\n{g}");
         let with_helper = |parameters: &str, call: &str| {
             format!("def _h({parameters}):\n    return x\n\n\ndef f(x):\n    return {call}\n")

@@ -71,7 +71,8 @@ pub async fn act(
         match run(call, limit, tool_calling, session, messages, context).await {
             CallEffect::Observed(mut content, seconds) => {
                 acted = true;
-                // A call in the model's thoughts is not part of the conversation, so name the call here, too.
+                // If the text is empty, the call was found in the model's thoughts, which are not part of the
+                // conversation, so the observation must name the call.
                 if call.id.is_none() && (to_run.len() > 1 || reply.text.trim().is_empty()) {
                     content = format!("Call {} of {}, `{}`:\n{content}", place + 1, to_run.len(), call.name);
                 }

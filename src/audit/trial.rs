@@ -88,7 +88,7 @@ pub struct Bench {
     machine: Arc<Machine>,
     journal: Journal<ExperimentOutcome>,
     kept: Journal<TrialWithFiles>,
-    slots: Semaphore,
+    slots: Arc<Semaphore>,
     /// The graphics processors of trials, see [`Machine::known_graphics`]; empty if there are none.
     graphics: String,
     fresh: bool,
@@ -114,7 +114,7 @@ impl Bench {
             machine,
             journal,
             kept,
-            slots: Semaphore::new(jobs.max(1)),
+            slots: Arc::new(Semaphore::new(jobs.max(1))),
             fresh: fresh || graphics.is_none(),
             keeps: graphics.is_some(),
             graphics: graphics.unwrap_or_default(),
@@ -127,6 +127,12 @@ impl Bench {
     #[must_use]
     pub fn without_memory(self) -> Self {
         Self { fresh: true, keeps: false, ..self }
+    }
+
+    /// Takes a permit from `slots` for each trial, so that several benches share a number of trials at once.
+    #[must_use]
+    pub fn sharing(self, slots: Arc<Semaphore>) -> Self {
+        Self { slots, ..self }
     }
 
     /// Replaces the stored dependency matrix with a newly measured one.

@@ -48,11 +48,12 @@ _autoexperiment() {
 }
 "#;
 
-/// Fish's completions: the names are added to the completions that clap generated.
+/// Line that is appended to clap's completions for fish. With it, fish also offers the names that `autoexperiment
+/// complete` prints.
 const FISH: &str = "complete -c autoexperiment -a '(autoexperiment complete -- (commandline -cp) 2>/dev/null)'\n";
 
-/// Adds the names to each line of clap's script that declares an option with a value. After such an option, fish offers
-/// only the values that are in the option's own line.
+/// Adds the call of `autoexperiment complete` to each line of clap's script that declares an option with a value. After
+/// such an option, fish offers only the values that are in the option's own line.
 fn fish(script: &str) -> String {
     let names = FISH.trim_start_matches("complete -c autoexperiment");
     let line = |line: &str| if line.ends_with(" -r") { format!("{line}{names}") } else { format!("{line}\n") };

@@ -44,7 +44,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let cache = arguments.places.cache()?;
     let scratch = arguments.places.scratch();
     let mut hidden = private(&cache, &scratch);
-    // Sandboxes also hide the suite's folder. If there is no suite in it, there is nothing to hide.
+    // Sandboxes also hide the suite's folder, unless the folder does not contain a suite.
     hidden.extend(arguments.suite.own()?.filter(|suite| Suite::open(suite).is_ok()));
     if let Some(spec) = &arguments.probe {
         let description = arguments.describe.clone().unwrap_or_default();

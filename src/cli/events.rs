@@ -9,7 +9,8 @@ use crate::run::event::RunEvent;
 /// Prints an event. Write errors, such as a closed pipe, do not stop the run.
 pub(super) fn print_event(event: &RunEvent) {
     match event {
-        // Handled here, because `event_payload` cannot return this payload, which borrows a text made for it.
+        // This payload is made here and not in `event_payload`, because it borrows a string that `event_payload` would
+        // have to create and could not return.
         RunEvent::Stage(stage) => print_line(EventPayload::Stage { what: &stage.to_string() }),
         event => {
             if let Some(told) = event_payload(event) {

@@ -141,7 +141,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
     let known = arguments.from.as_deref().map(FactoryList::read).transpose()?;
     let asked = if known.is_some() { Vec::new() } else { packages(&arguments.packages)? };
     let settings = known.as_ref().map_or_else(|| arguments.settings(), |known| known.settings.clone());
-    let factory = arguments.making.open(given, settings, asked.len()).await?;
+    let factory = arguments.making.open(given, settings).await?;
     let Some(known) = known else { return arguments.making.make(factory, asked, given).await };
     let progress = Arc::new(ProgressDisplay::new(false));
     let made = factory.rebuild(known, &*progress).await;
@@ -151,8 +151,7 @@ pub async fn run(arguments: &Arguments) -> Result<()> {
 
 async fn refresh(arguments: &RefreshArguments) -> Result<()> {
     let known = FactoryList::read(&arguments.list)?;
-    let count = known.packages.len();
-    let factory = arguments.making.open(&arguments.output, known.settings.clone(), count).await?;
+    let factory = arguments.making.open(&arguments.output, known.settings.clone()).await?;
     let (asked, without) = factory.newer(&known).await;
     for line in &without {
         talk!("{}", clean(line));
@@ -164,12 +163,11 @@ async fn refresh(arguments: &RefreshArguments) -> Result<()> {
 }
 
 impl MakingOptions {
-    async fn open(&self, output: &Path, settings: FactorySettings, packages: usize) -> Result<Factory> {
+    async fn open(&self, output: &Path, settings: FactorySettings) -> Result<Factory> {
         let envs = EnvBuildOptions { kind: EnvKind::Venv, here: true, wheels_only: true, ..EnvBuildOptions::default() };
         let output = std::path::absolute(output).map_err(|error| Error::io("resolve", output, error))?;
         let machine = Arc::new(self.machine.open(&envs, &output).await?);
-        let packages = packages.min(self.limit.map_or(usize::MAX, |limit| limit as usize));
-        Factory::open(&output, settings, machine, self.jobs.unwrap_or_else(default_jobs), packages)
+        Factory::open(&output, settings, machine, self.jobs.unwrap_or_else(default_jobs))
     }
 
     async fn make(&self, factory: Factory, mut asked: Vec<String>, output: &Path) -> Result<()> {

@@ -117,7 +117,8 @@ pub fn located(agent: AgentSpec, suite: &Path) -> Result<AgentSpec> {
         AgentSpec::Replies(file) => AgentSpec::Replies(absolute(&file)?),
         AgentSpec::Function(function) => AgentSpec::Function(function.in_file(absolute)?),
         AgentSpec::External(program) => AgentSpec::External(program.located(&suite.join("agents"), absolute)?),
-        // List the others by name, so that an agent with a path cannot be forgotten.
+        // Name all agents without a path instead of using `_`: if a new kind of agent is added, the compiler reports it
+        // here, and its path cannot be forgotten.
         other @ (AgentSpec::React(_)
         | AgentSpec::Fixed(_)
         | AgentSpec::MlAgent(_)

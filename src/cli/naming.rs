@@ -64,14 +64,14 @@ impl StoredRun {
     }
 }
 
-/// Returns the time at which a file was last written, if known.
+/// Returns the time at which a file was last written, or the Unix epoch if that time is unknown.
 fn written(file: &Path) -> Timestamp {
     let time = file.metadata().and_then(|facts| facts.modified()).ok();
     time.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// Returns all stored runs, newest first. A run that cannot be read is among them, because an older one must not be
-/// taken for the newest.
+/// Returns all stored runs, newest first. Includes runs that cannot be read: if the newest run cannot be read, an older
+/// one must not be taken for the newest.
 pub(super) fn stored_runs(runs: &Path) -> Vec<StoredRun> {
     let folders = std::fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found: Vec<_> = folders.filter(|folder| folder.join("run.json").is_file()).map(StoredRun::open).collect();

@@ -340,7 +340,8 @@ fn dates(arguments: &Dates) -> Result<()> {
         let sample = families.sample(&record.family, &record.sample).ok()?.id().to_owned();
         dates.since.get(&(record.family.to_string(), sample)).copied()
     };
-    // Look a renamed model's cutoff up by its own name: the new name may be unknown, or the name of another model.
+    // Unless the user gives a cutoff for the shown name, look up the cutoff of a renamed model by its original name:
+    // the new name may be unknown, or may be the name of a different model.
     let cutoff = |agent: &str, model: &str| {
         let own = merged.own_model(agent, model).unwrap_or(model);
         cutoffs.cutoff(if has_cutoff(&arguments.cutoff, model) { model } else { own })

@@ -69,7 +69,7 @@ pub(super) fn write_figures(reader: &mut RunReader, folder: &Path) -> Result<()>
         let path = |extension: &str| folder.join(format!("{}.{extension}", figure.id));
         let Some(chart) = &figure.chart else {
             talk!("not drawn: {}: {}", figure.title, clean(&figure.missing.unwrap_or_default()));
-            // Files of an earlier report would show other runs.
+            // Remove this figure's files if an earlier report left some, because they would show other data.
             FIGURE_FILES.iter().try_for_each(|extension| remove_file(&path(extension)))?;
             continue;
         };

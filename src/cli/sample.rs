@@ -123,7 +123,8 @@ mod tests {
     fn every_option_that_chooses_samples_conflicts_with_samples_requested_by_name() {
         let command = DrawOptions::augment_args(clap::Command::new("draw"));
         let options: Vec<&str> = command.get_arguments().map(|option| option.get_id().as_str()).collect();
-        // Samples requested by name have a family and are attempted with a seed, too.
+        // The options `family` and `seed` also apply to samples requested by name, so they do not conflict with such
+        // samples.
         let choices: Vec<&str> = options.into_iter().filter(|id| !["family", "seed"].contains(id)).collect();
         assert_eq!(choices, CHOICES);
     }

@@ -95,7 +95,7 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
     if arguments.until_eof {
         let stop = stop.clone();
         std::thread::spawn(move || {
-            // An error also means that there is nothing more to wait for.
+            // Stop after a read error, too, because the end of the input could no longer be noticed.
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
             stop.cancel();
         });

@@ -102,7 +102,8 @@ fn suite_around(here: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a folder may be a suite that somebody has just begun: its `papers` folder is empty, except for hidden files
-/// such as `.gitkeep`. In a parent folder, that alone means nothing.
+/// such as `.gitkeep`. For a parent folder, this is not enough: it counts as a suite only if it also has the folders
+/// `repos` and `envs`.
 fn is_begun(folder: &Path) -> bool {
     let is_hidden = |entry: std::io::Result<std::fs::DirEntry>| {
         entry.is_ok_and(|entry| entry.file_name().as_encoded_bytes().starts_with(b"."))

@@ -120,13 +120,15 @@ impl SlurmOptions {
     }
 }
 
-/// Leaves out the arguments that allow something once. Whoever resumes the run must give them again.
+/// Removes the arguments `--changed-suite` and `--unchecked`, each of which accepts a problem for one submission only.
+/// A user who resumes the run must give them again.
 fn without_consents(mut arguments: Vec<String>) -> Vec<String> {
     arguments.retain(|argument| !["--changed-suite", "--unchecked"].contains(&argument.as_str()));
     arguments
 }
 
-/// Replaces the arguments of these names, and adds the others. An argument is `--name` or `--name=value`.
+/// Appends the arguments in `given`, and removes earlier arguments of the same names. An argument is `--name` or
+/// `--name=value`.
 fn replaced(mut arguments: Vec<String>, given: Vec<String>) -> Vec<String> {
     let name = |argument: &str| argument.split('=').next().unwrap_or(argument).to_owned();
     arguments.retain(|old| given.iter().all(|new| name(new) != name(old)));

@@ -58,7 +58,7 @@ impl Module {
         let tree = walk::parse(&self.encoding.readable(self.source()));
         let (mut points, mut lines) = (Vec::new(), Vec::new());
         for node in tree.iter().flat_map(|tree| walk::nodes_within(tree, &within)) {
-            // The function's own block always runs.
+            // Skip the function's own block: it always runs, so it is not a case.
             if node.parent().is_some_and(|parent| within.start <= parent.start_byte()) || node.kind() != "block" {
                 for (start, kind) in self.cases_at(node) {
                     let number = lines.len();

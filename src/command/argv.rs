@@ -53,7 +53,8 @@ pub fn started(trace: &str, processes: &[PythonProcess]) -> Vec<StartedProgram> 
         let mut words = words(line).into_iter().skip_while(is_before);
         let Some(program) = words.next() else { continue };
         let program = program.rsplit('/').next().unwrap_or_default().to_owned();
-        // Python has recorded its own processes, also of a script that was started by its name.
+        // Skip Python processes in the trace: each has recorded itself, even if its script was started by the script's
+        // name without `python`.
         let is_python = program.starts_with("python") || by_python.iter().any(|other| other.program == program);
         if !is_python && !BUILTINS.contains(&program.as_str()) && !program.is_empty() {
             found.push(StartedProgram { program, arguments: split(words) });

@@ -90,7 +90,8 @@ pub struct RecordedCalls<'a> {
 }
 
 impl RecordedCalls<'_> {
-    /// Whether the program itself made a call, or a program that a script starts.
+    /// Whether a call counts as the program's own: the program itself made the call or, if the program is a script, one
+    /// of the programs that the script starts made it.
     pub(super) fn is_own(&self, call: &FunctionCall) -> bool {
         call.direct || self.is_script && !call.within
     }
@@ -294,8 +295,8 @@ fn state(one: &ExpectedCall, others: &[ExpectedCall], got: RecordedCalls<'_>, fr
 /// Comparison of a program's calls with the right program's.
 #[derive(Debug, Default)]
 pub struct CallComparison {
-    /// A verdict on each required call that the program made with right or with wrong arguments. Also a failed verdict
-    /// on each other call with wrong arguments that the program itself makes, or a program that a script starts.
+    /// A verdict on each required call that the program made, with right or with wrong arguments. Also a failed verdict
+    /// on each other call that has wrong arguments and is the program's own (see [`RecordedCalls::is_script`]).
     pub values: Vec<ValueVerdict>,
     /// Number of required calls that were made.
     pub made: usize,
@@ -336,10 +337,10 @@ pub fn compare(expected: &[ExpectedCall], got: RecordedCalls<'_>, free: Leeway<'
             }
         }
     }
-    // If the program itself, or a program that a script starts, calls a function that the right program calls, the call
-    // must agree with a call of the right program: a program that tries several settings has not decided on the right
-    // one. This also holds if the right program passes no constants to the function: arguments that it leaves at their
-    // defaults must have their defaults here, too.
+    // If one of the program's own calls is of a function that the right program calls, it must agree with one of the
+    // right program's calls: a program that tries several settings has not decided on the right one. This also holds if
+    // the right program passes no constants to the function: arguments that it leaves at their defaults must have their
+    // defaults here, too.
     for call in calls.iter().filter(|call| got.is_own(call)) {
         let rights: Vec<&ExpectedCall> = expected.iter().filter(|one| one.function == call.function).collect();
         let Some(first) = rights.first() else { continue };

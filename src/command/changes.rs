@@ -43,8 +43,8 @@ struct CachedChange {
 }
 
 /// Changes the constants of each instruction's gold program, one at a time, and runs each changed program. Outcomes are
-/// cached, so that an interrupted search continues; `fresh` ignores the cache. Another build of this program does not
-/// use the outcomes.
+/// cached, so that an interrupted search continues; `fresh` ignores the cache. Only the same build of this harness uses
+/// the cached outcomes.
 ///
 /// # Errors
 /// Kind `Infrastructure` if a sandbox is lost; the errors of [`executable_digest`].

@@ -32,9 +32,9 @@ pub fn problems(loaded: &LoadedCommands) -> Vec<String> {
         if strict_kind(&instruction.gold) != Some(instruction.kind) {
             wrong("its right program is not of the `kind` that the manifest states".to_owned());
         }
-        // ML-Bench's rule takes a program for Bash if it contains the name of a `.sh` or `.py` file, and otherwise for
-        // Python. If the manifest names no repo, Bash programs run commands of installed packages, whose names have no
-        // such endings. In this case, don't apply the rule.
+        // ML-Bench's rule says that a program is Bash if it contains the name of a `.sh` or `.py` file, and Python
+        // otherwise. If the manifest names no repo, Bash programs run commands of installed packages, whose names lack
+        // these endings. In this case, the rule need not find the right kind.
         let shipped = shipped_check(&instruction.gold, &asked, instruction.kind);
         if !shipped.has_arguments() || (!shipped.kind && loaded.set.repo.is_some()) {
             wrong("its right program fails the published static checks".to_owned());

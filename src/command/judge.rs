@@ -33,7 +33,8 @@ pub(super) fn run_record(results: &Map<String, Value>) -> Option<ProgramRecord> 
     serde_json::from_value(results.get(RUN)?.get("result")?.clone()).ok()
 }
 
-/// Whether the program succeeded in its first run. The other results are those of checks.
+/// Whether the program's first run ended with exit code 0. Looks only at the check [`RUN`]; the results of other checks
+/// do not matter.
 pub(super) fn gave_results(results: &Map<String, Value>) -> bool {
     run_record(results).is_some_and(|observed| observed.exit == Exit::Code(0))
 }
@@ -539,7 +540,7 @@ mod tests {
         toml::from_str(&format!("{text}{expect}")).unwrap()
     }
 
-    /// Gold whose entries are these, in addition to those of every gold.
+    /// Makes gold from the fields that gold must have, and from these `entries`.
     fn gold(entries: &Value) -> GoldRun {
         let mut gold = json!({ "program": "tool --n 3", "seconds": [1.0], "changes": {} });
         gold.as_object_mut().unwrap().extend(entries.as_object().cloned().unwrap());

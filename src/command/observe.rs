@@ -80,8 +80,9 @@ pub struct ProgramRecord {
     /// Whether the program wrote more than the harness reads of the record, so that its calls are unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub record_too_large: bool,
-    /// The program's result in a second run with one argument changed, or why it has none. In the results of attempts,
-    /// this result is a check of its own, except in those of earlier versions.
+    /// The program's result in a second run with one argument changed, or why it has none. In results of attempts, only
+    /// earlier versions of the harness set this field: now the second run is a check of its own, with its own entry in
+    /// the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shifted: Option<Result<Value, String>>,
 }

@@ -201,8 +201,8 @@ impl Ready for ReadyCommands {
         Ok(Staged { task, snapshot: &self.snapshot, files, checks: vec![check] })
     }
 
-    /// Verification uses only program files of an attempt that the repo does not have. It ignores all other files,
-    /// because they could change what the repo's code does.
+    /// Whether verification ignores an attempt's file. It uses only files that can be an instruction's program and that
+    /// the repo does not have. Other files could change what the repo's code does.
     fn keeps_out(&self, path: &str) -> bool {
         let is_program = |instruction: &Instruction| program_paths(instruction, path).any(|it| it == Path::new(path));
         !self.loaded.set.instructions.iter().any(is_program) || self.snapshot.tree().join(path).exists()
@@ -299,7 +299,8 @@ impl ReadyCommands {
         evidence: &AttemptOutput<'_>,
         sandbox: &mut dyn Sandbox,
     ) -> Result<Result<Value, String>, Fault> {
-        // Verification has added the attempt's program files to the workspace of the first run.
+        // Add the attempt's program files to this sandbox, as verification has added them to the sandbox of the first
+        // run.
         for change in evidence.changes.files.iter().filter(|change| !self.keeps_out(&change.path)) {
             if change.kind != ChangeKind::Added {
                 continue;
@@ -319,9 +320,9 @@ impl ReadyCommands {
     }
 }
 
-/// Returns the paths in the repo at which an instruction's program of this file name may be: in the instruction's folder,
-/// and in the root. Only the last part of `name` counts. Returns no path for a name that
-/// program files do not have.
+/// Returns the paths in the repo at which an instruction's program of this file name may be: in the instruction's
+/// folder, and in the root. Only the last part of `name` counts. Returns no path if a program file cannot have this
+/// name (see [`kind_of_file`]).
 fn program_paths(instruction: &Instruction, name: &str) -> impl Iterator<Item = PathBuf> {
     let last = kind_of_file(name).map(file_name);
     let folder = Path::new(&instruction.path).components().filter(|part| *part != Component::CurDir).collect();

@@ -136,7 +136,8 @@ pub fn remove_downloads(cache: &Path) -> Result<()> {
 /// # Errors
 /// Kind `Machine` if the environment is in use, or cannot be removed.
 pub(super) fn clear(home: &Path) -> Result<()> {
-    // Without locks, or without rights to this file, nothing says whether the environment is in use.
+    // If the file cannot be opened, or the file system has no locks, it is unknown whether the environment is in use.
+    // Remove the environment in this case.
     let in_use = open_lock(&home.with_extension(IN_USE)).ok();
     if in_use.as_ref().is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock))) {
         return Err(Error::machine(format!("the env in `{}` is in use by another process", home.display()))
@@ -175,8 +176,8 @@ impl EnvHold {
             .hint("repeat the command"))
     }
 
-    /// Whether the environment is complete and still the same, and its interpreter exists. The interpreter may have been
-    /// updated, because processes can then still use the environment.
+    /// Whether the environment is complete and still the same, and its interpreter exists. The interpreter may have
+    /// been updated meanwhile: an environment in use still works with it, so this does not count as a change.
     #[must_use]
     pub fn is_intact(&self) -> bool {
         let marker = CompletionMarker::read_any(&self.0.home);

@@ -174,9 +174,9 @@ impl EnvironmentFile {
     }
 }
 
-/// Whether a requirement is for a package of an index. pip takes one with a slash, or with the ending of an archive, for
-/// a file or a folder, and would run the code in it. pip also ends a line at some control characters, so that what
-/// follows would be a requirement or an option of its own.
+/// Whether a requirement names a package of an index. Returns `false` for a requirement with a slash or with the ending
+/// of an archive: pip would treat it as a file or a folder, and run the code in it. Returns `false` for control
+/// characters, too: pip ends a line at some of them, and would read the rest as another requirement or option.
 #[must_use]
 pub fn is_from_index(requirement: &str) -> bool {
     const ARCHIVES: [&str; 11] =

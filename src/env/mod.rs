@@ -57,7 +57,8 @@ pub struct Env {
 }
 
 impl Env {
-    /// Whether the env is what it was when it was built or found in the cache, and not removed or replaced.
+    /// Whether the env has been neither removed nor replaced since it was built or found in the cache. Always true for
+    /// an env that is not in the cache.
     #[must_use]
     pub fn is_intact(&self) -> bool {
         self.hold.as_ref().is_none_or(EnvHold::is_intact)

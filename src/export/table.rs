@@ -384,7 +384,7 @@ impl CsvTable {
         }
     }
 
-    /// Appends the lines of one record of this run; `counts` says whether it enters the rates.
+    /// Appends the lines of one record of this run; `counts` says whether pass rates use the record.
     ///
     /// # Errors
     /// Kind `Internal` for a row that cannot be written.

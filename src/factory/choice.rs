@@ -21,9 +21,8 @@ const LEAK: f64 = 0.6;
 const COMBINATIONS: usize = 20;
 
 impl Workshop {
-    /// Measures candidate functions until enough of them pass all gates (the conditions for becoming a task). Functions
-    /// that an older version of the package does not have are measured first. Apart from this, the functions are
-    /// measured in the order of [`spread`]. Returns the functions that pass, with their indices.
+    /// Measures candidate functions, in the order of [`spread`], until enough of them pass all gates (the conditions for
+    /// becoming a task). Returns the functions that pass, with their indices.
     pub(super) async fn gate(
         &self,
         gates: Arc<Gates>,
@@ -34,12 +33,11 @@ impl Workshop {
     ) -> Result<Vec<(usize, Passed)>> {
         let places: BTreeMap<&str, usize> =
             examined.candidates.iter().enumerate().map(|(place, one)| (one.at.as_str(), place)).collect();
-        let mut order: Vec<usize> = spread(examined.candidates.clone(), self.settings.seed)
+        let order: Vec<usize> = spread(examined.candidates.clone(), self.settings.seed)
             .iter()
             .filter(|candidate| !dropped.contains_key(&candidate.at))
             .filter_map(|candidate| places.get(candidate.at.as_str()).copied())
             .collect();
-        order.sort_by_key(|place| !examined.candidates[*place].is_fresh);
         let total = order.len();
         let mut todo = order.into_iter();
         let mut running = tokio::task::JoinSet::new();
@@ -48,7 +46,7 @@ impl Workshop {
         loop {
             // Never measure more functions at a time than are still needed. Otherwise, the choice would depend on which
             // measurement ends first.
-            while running.len() < self.slots + 1 && passed.len() + running.len() < self.settings.most {
+            while running.len() < self.jobs + 1 && passed.len() + running.len() < self.settings.most {
                 let Some(place) = todo.next() else { break };
                 let (gates, candidate) = (Arc::clone(&gates), examined.candidates[place].clone());
                 running.spawn(async move { (place, gates.measure(place, &candidate, mutants, least).await) });

@@ -246,8 +246,9 @@ pub(super) fn examine(
     found
 }
 
-/// Whether calls that are recorded under this function's name are calls of this function. The recorder looks up the name
-/// in the finished class or module: it finds a property's getter, and of several other functions of one name any one.
+/// Whether calls that are recorded under this function's name are calls of this function. The recorder looks up the
+/// name in the finished class or module. There, a property's name stands for its getter, so setters and deleters are
+/// never found. If several other functions have the same name, the recorder may find any of them.
 fn has_own_calls(module: &Module, place: usize) -> bool {
     let is_found = |place: usize| {
         let decorators = module.decorators(place);
@@ -388,7 +389,8 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> (S
     (format!("The {kind} \"{words}\"{owner}, without documentation. Signature: `{header}`.{calls}"), !shown.is_empty())
 }
 
-/// Orders candidates so that any number of them, taken from the beginning, are spread over files and over lengths of
+/// Orders candidates: first those that an older version of the package does not have, then the others. Within each of
+/// these two parts, any number of candidates, taken from the beginning, are spread over files and over lengths of
 /// functions. A hash of `seed` orders candidates of the same file and class of length.
 pub(super) fn spread(mut candidates: Vec<Candidate>, seed: u64) -> Vec<Candidate> {
     let chance = |candidate: &Candidate| hex(&Sha256::digest(format!("{seed}\n{}", candidate.at)));
@@ -413,7 +415,7 @@ pub(super) fn spread(mut candidates: Vec<Candidate>, seed: u64) -> Vec<Candidate
             ));
         }
     }
-    ranked.sort_by(|one, other| one.0.cmp(&other.0));
+    ranked.sort_by(|one, other| (!one.1.is_fresh, &one.0).cmp(&(!other.1.is_fresh, &other.0)));
     ranked.into_iter().map(|(_, candidate)| candidate).collect()
 }
 

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::RUNNER;
-use super::functions::Candidate;
+use super::functions::{Candidate, spread};
+use super::list::FactorySettings;
 use super::prepare::Prepared;
 use super::survey::{Plan, Ran, StableTests, SurveyedTest, run_tests};
 use crate::error::{Error, Result};
@@ -40,9 +41,10 @@ const REQUEST: &str = ".autoexperiment-inputs-request.json";
 const OUTPUT: &str = ".autoexperiment-inputs.json";
 
 /// `MAKING_LIMIT` is the time after which tests are made for no further function. `LIMIT` is the time limit of the
-/// whole run, which also executes the package's own tests.
+/// whole run, which also executes the package's own tests and checks the added ones. A run that reaches it gives no
+/// tests at all, so it is long enough for a busy machine.
 const MAKING_LIMIT: Duration = Duration::from_mins(12);
-const LIMIT: Duration = Duration::from_mins(20);
+const LIMIT: Duration = Duration::from_hours(1);
 
 /// Largest test file that is kept, in bytes.
 const LARGEST_FILE: usize = 2 << 20;
@@ -100,7 +102,7 @@ impl AddedInputs {
     }
 }
 
-/// Makes test files that call the functions in `candidates`, and up to `most_examples` examples of each function. The
+/// Makes test files that call the functions in `candidates`, and up to `settings.examples` examples of each function. The
 /// calls are derived from those that the tests in `plan` make. If the test runner fails or takes too long, the result
 /// has no files, and its `left_out` gives the reason.
 ///
@@ -111,17 +113,20 @@ pub(super) async fn make_test_files(
     prepared: &Prepared,
     plan: &Plan,
     candidates: &[Candidate],
-    most_examples: usize,
+    settings: &FactorySettings,
     machine: &Machine,
 ) -> Result<AddedInputs> {
+    // Inputs are made in this order until their time is over. Functions are measured in the same order, so those that are
+    // measured first have inputs.
+    let ordered = spread(candidates.to_vec(), settings.seed);
     let functions: Vec<(&str, &str)> =
-        candidates.iter().filter_map(|candidate| candidate.name().split_once("::")).collect();
+        ordered.iter().filter_map(|candidate| candidate.name().split_once("::")).collect();
     let mut ids: Vec<&String> = plan.groups.values().flatten().collect();
     ids.sort_unstable();
     let request = json!({
         "ids": ids,
         "functions": functions,
-        "examples": most_examples,
+        "examples": settings.examples,
         "seconds": MAKING_LIMIT.as_secs(),
         "code": BTreeMap::from(CODE),
     });

@@ -143,7 +143,8 @@ impl Layout {
     }
 
     /// Writes the files that an installed package has and its sources lack: a `.dist-info` folder, and version files.
-    /// Also removes the README below the fields of the root's `PKG-INFO`, because it may show outputs of examples.
+    /// Also cuts the root's `PKG-INFO` after its fields, because the README that follows them may show outputs of
+    /// examples.
     ///
     /// # Errors
     /// Kind `Machine` if a file cannot be written.

@@ -67,8 +67,9 @@ pub(super) fn command(layout: &Layout, group: &str) -> String {
     format!("{} && exec python -B -I {RUNNER} run {group}", layout.exports())
 }
 
-/// The command that runs a group of tests in all ways in which [`command`] may run it if it draws this one of the
-/// plan's drawings.
+/// The command that runs a group of tests to record gold for one of the plan's drawings (random texts), given by its
+/// index. [`command`] draws one of them, and then alters some tests and runs some parts of the test files alone. This
+/// command runs all that [`command`] may run with this drawing.
 pub(super) fn recording_command(layout: &Layout, group: &str, drawing: usize) -> String {
     format!("{} --drawing {drawing}", command(layout, group))
 }

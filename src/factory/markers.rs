@@ -25,7 +25,7 @@ struct Condition<'a> {
 }
 
 impl<'a> Condition<'a> {
-    /// Evaluates parts that are joined by `or`. Like the other functions, returns `None` for what cannot be evaluated.
+    /// Evaluates parts that are joined by `or`. Like the other methods, returns `None` if a part cannot be evaluated.
     fn any(&mut self) -> Option<bool> {
         let mut found = self.all()?;
         while self.tokens.next_if_eq(&"or").is_some() {

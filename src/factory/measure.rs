@@ -18,7 +18,6 @@ use super::survey::{
     stable, survey, within_budget,
 };
 use super::workshop::Workshop;
-use crate::audit::Bench;
 use crate::error::{Error, FailureKind, Result};
 use crate::masked::ready::ReadyPaper;
 use crate::run::event::{Observer, RunEvent, Stage};
@@ -50,8 +49,8 @@ impl Workshop {
         entry.spent("inputs", begun);
         let begun = Instant::now();
         let (mut tests, mut without_values) = (tests.kept, tests.without_values);
-        // The drawings stay the same in all rounds. So what ran in one round runs again in the next one, but for tests
-        // that were left out.
+        // Use the same drawings in all rounds. Then each round repeats the runs of the previous round, without the
+        // tests that were left out.
         let drawings = new_drawings();
         let mut round = 0;
         let (bench, plan, examined, functions, gold) = loop {
@@ -74,7 +73,7 @@ impl Workshop {
             }
             self.write_paper(prepared, &test_files, &plan, &functions, None)?;
             let ready = self.ready(suite, id, observer).await?;
-            let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
+            let bench = self.bench(ready)?;
             match record(&bench, &prepared.layout, &plan, self.machine.backend.name(), observer).await? {
                 Recorded::Gold(gold) => break (bench, plan, examined, functions, *gold),
                 Recorded::Varying(failed, varying) if round < ROUNDS => {
@@ -106,7 +105,7 @@ impl Workshop {
         drop(bench);
         let ready = self.ready(suite, id, observer).await?;
         let prefix = ready.env.prefix.clone();
-        let bench = Arc::new(Bench::new(ready, Arc::clone(&self.machine), self.slots, false)?);
+        let bench = self.bench(ready)?;
         let mut dropped = Self::leaking(&bench, &prefix)?;
         for candidate in examined.candidates.iter().filter(|candidate| dependent.contains(&candidate.file)) {
             let reason = "its file cannot be imported without hidden files of tests";
@@ -165,8 +164,7 @@ impl Workshop {
         }
         let plan = planned(&tests.kept, &tests.without_values);
         observer.on(RunEvent::Stage(Stage::new("making more inputs for", id)));
-        let most = self.settings.examples;
-        let mut made = make_test_files(surveyed, prepared, &plan, &candidates, most, &self.machine).await?;
+        let mut made = make_test_files(surveyed, prepared, &plan, &candidates, &self.settings, &self.machine).await?;
         entry.funnel.added_left_out = std::mem::take(&mut made.left_out);
         if made.files.is_empty() {
             return Ok(made);

@@ -79,24 +79,17 @@ const JOURNAL: &str = ".factory";
 pub struct Factory {
     workshop: Arc<Workshop>,
     journal: PathBuf,
-    jobs: usize,
     list: FactoryList,
     _lock: File,
 }
 
 impl Factory {
-    /// Opens or creates the suite's folder. `packages` is the number of packages that will be made.
+    /// Opens or creates the suite's folder. At most `jobs` packages are made at once.
     ///
     /// # Errors
     /// Kind `Usage` if the folder holds a suite that this command did not make, or made with other settings; `Machine`
     /// if the suite cannot be written or another process is making it.
-    pub fn open(
-        folder: &Path,
-        settings: FactorySettings,
-        machine: Arc<Machine>,
-        jobs: usize,
-        packages: usize,
-    ) -> Result<Self> {
+    pub fn open(folder: &Path, settings: FactorySettings, machine: Arc<Machine>, jobs: usize) -> Result<Self> {
         let journal = folder.join(JOURNAL);
         let known = folder.join(LIST);
         if folder.join("papers").exists() && !known.exists() && !journal.exists() {
@@ -132,12 +125,13 @@ impl Factory {
             settings,
             machine,
             fetcher: source::Fetcher::default(),
-            slots: (jobs / packages.clamp(1, jobs)).max(1),
+            jobs,
+            slots: Arc::new(Semaphore::new(jobs)),
             envs: Semaphore::new(1),
             earlier: OnceLock::new(),
             ids: ids.into(),
         };
-        Ok(Self { workshop: Arc::new(workshop), journal, jobs, list, _lock: lock })
+        Ok(Self { workshop: Arc::new(workshop), journal, list, _lock: lock })
     }
 
     /// Makes the tasks of these packages. Those that are in the list already are not made again. After each package,
@@ -173,7 +167,7 @@ impl Factory {
             let (workshop, observer) = (Arc::clone(&self.workshop), Arc::clone(&observer));
             running.spawn(async move { workshop.make(&package, &*observer).await });
         };
-        (0..self.jobs).for_each(|_| start(&mut running));
+        (0..self.workshop.jobs).for_each(|_| start(&mut running));
         let path = self.workshop.suite.root().join(LIST);
         let mut unfinished = Vec::new();
         while let Some(ended) = running.join_next().await {
@@ -231,8 +225,9 @@ impl Factory {
     }
 
     /// Makes the suite that a list describes once more: fetches the sources that the list names, and checks that the
-    /// digest of every file is the one in the list. Runs no code of the packages. Continues a suite that was made from
-    /// the same list only in part. After each package, its entry is added to the suite's own list.
+    /// digest of every file is the one in the list. Runs no code of the packages. If the suite already has some of the
+    /// list's packages, checks these and makes only the others. After each package, its entry is added to the suite's
+    /// own list.
     ///
     /// # Errors
     /// Kind `Usage` if the suite has packages that the list does not have, and one error per package whose sources

@@ -68,8 +68,9 @@ impl Workshop {
         self.move_into_suite(draft)
     }
 
-    /// Gets the sources from the repository that the package's metadata names. Used for an archive without tests, which
-    /// the index has just sent.
+    /// Gets the sources from the repository that the package's metadata names. Used if the archive from the index has
+    /// no tests. The index has just sent the archive, so this machine's network works, as [`tags_in_repository`]
+    /// requires.
     ///
     /// # Errors
     /// Kind `Suite` if the repository does not exist or has no tests of this version; `Machine` if its host does not

@@ -569,7 +569,8 @@ OTHER_ERRORS = (
 )
 # Libraries such as numpy emit `RuntimeWarning` themselves, so it is not among them.
 OTHER_WARNINGS = ("UserWarning", "DeprecationWarning", "FutureWarning", "PendingDeprecationWarning")
-# Those of them from which classes are seldom derived. They replace classes whose bases are unknown.
+# Exceptions and warnings of `OTHER_ERRORS` and `OTHER_WARNINGS` from which classes are seldom derived. They replace
+# classes whose bases are unknown.
 UNUSUAL_BASES = {"IndexError", "AttributeError", "ZeroDivisionError", "FutureWarning", "PendingDeprecationWarning"}
 # Exceptions and warnings that replace `Exception` and other classes to which all common ones are related. A test that
 # expects `Exception` accepts any error, so code gains nothing by recognising these rare names.
@@ -599,7 +600,7 @@ def name_of(call):
 
 
 class Alterations:
-    """Makes wrong what one test function expects."""
+    """Alters the values and exceptions that one test function expects, so that the test must fail."""
 
     def __init__(self, chance, imported):
         # Names that the test file imports.
@@ -810,7 +811,7 @@ class Alterations:
             call.args[0] = ast.copy_location(ast.Name(name, ast.Load()), call.args[0])
 
     def unrelated(self, expected, names):
-        """Those of these built-in classes that are neither bases of an expected class nor derived from one."""
+        """Returns the built-in classes of `names` that are neither bases of an expected class nor derived from one."""
         names = [one for one in names if one not in self.imported]
         for node in expected.elts if isinstance(expected, ast.Tuple) else [expected]:
             name = node.id if isinstance(node, ast.Name) and node.id not in self.imported else ""
@@ -824,7 +825,7 @@ class Alterations:
 
 
 def loads(function):
-    """Uses of each name in a function."""
+    """Counts how often a function reads each name."""
     found = {}
     for node in nodes_of(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -959,7 +960,8 @@ class Transformation(ast.NodeTransformer):
         return done
 
     def row(self, node, width):
-        """The values of one row of parameters, and its keywords except for the id; `None` for another form."""
+        """Returns the values of one row of parameters, and its keywords except for the id; `None` if the row is written
+        in a form that is not supported."""
         if isinstance(node, ast.Call) and name_of(node) == "param" and len(node.args) == width:
             return list(node.args), [keyword for keyword in node.keywords if keyword.arg != "id"]
         if width == 1:
@@ -970,7 +972,7 @@ class Transformation(ast.NodeTransformer):
 
 
 def own_nodes(function):
-    """Yields the nodes of a function without those of functions in it."""
+    """Yields the nodes of a function, without the nodes of functions inside it."""
     waiting = list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()
@@ -1013,7 +1015,8 @@ def variant_of(text, variants, chance, way=None):
 
 
 def bases_of(text):
-    """Classes of a file: their own names of tests and their bases, by name."""
+    """Returns for each class in a file: the names of the functions that its body defines, and the names of its
+    bases."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -1027,7 +1030,8 @@ def bases_of(text):
 
 
 def unit_of(ident, units, classes):
-    """The test function that a test id runs: `Class::test` for `file::Class::test[1]`, or `None`."""
+    """Returns the test function that the test with this id runs, such as `Class::test` for `file::Class::test[1]`;
+    `None` if it is not found."""
     path = ident.split("[")[0].split("::")[1:]
     if "::".join(path) in units:
         return "::".join(path)
@@ -1622,13 +1626,15 @@ class Watch:
         self.results, self.gave_iterator, self.gave_match = Results(self.private), set(), set()
 
     def special_results(self, entered):
-        """Functions with special results in this test, of which these functions were entered."""
+        """Returns the functions with special results in this test (see `special_results` in `__init__`). `entered`
+        contains all functions that the test entered."""
         iterating = self.gave_iterator | entered & self.generators
         found = {"iterating": iterating, "matching": self.gave_match, "caching": entered & self.cached}
         return {kind: sorted(functions) for kind, functions in found.items()}
 
     def kind(self, code):
-        """`None` for code of libraries, `""` for a test file, otherwise the name of a function of the package."""
+        """Returns `None` for code of a library, `""` for code of a test file, and otherwise the name of the package's
+        function."""
         known = self.kinds.get(id(code))
         if known is None:
             # Also store the code object: if it were freed, another code object could get its id, which is the key.
@@ -1740,8 +1746,9 @@ class Watch:
             self.busy = False
 
     def is_in_callback(self, frame):
-        """Whether a test has called the package and the package this code of the tests, with any calls in between. A correct
-        solution may call the tests' code more or less often."""
+        """Whether the code of a test file in this frame was called back by the package: a test has called the package,
+        which has called this code, directly or through other calls. A correct solution may call such code more or less
+        often."""
         is_below_package = False
         while frame is not None:
             kind = self.kind(frame.f_code)
@@ -1802,7 +1809,8 @@ class Watch:
 # `__del__`, for example, when no variable refers to an object any more. A hash may also depend on an address in memory,
 # which may differ between runs.
 UNRECORDED = {"__new__", "__hash__", "__del__", "__getattr__", "__getattribute__", "__init_subclass__", "__set_name__"}
-# Results of special methods that compare which mean the same as `NotImplemented` from both operands.
+# For each comparison method: the result that Python uses (or, for an order, that right code may return) if neither
+# operand implements the comparison, so that it says no more than `NotImplemented`.
 COMPARISONS = {"__eq__": False, "__ne__": True, "__lt__": False, "__le__": False, "__gt__": False, "__ge__": False}
 # Names of pytest's functions that call tests and fixtures.
 TEST_CALLERS = {"pytest_pyfunc_call", "runtest", "call_fixture_func"}
@@ -1831,7 +1839,7 @@ def is_default(method, value):
 
 
 def is_return(frame):
-    """Whether a function whose value is `None` returns it, and doesn't raise an exception."""
+    """Whether a function that ends with the value `None` returns `None` and does not raise an exception."""
     import opcode
 
     return frame.f_code.co_code[frame.f_lasti] == opcode.opmap["RETURN_VALUE"]
@@ -1868,7 +1876,8 @@ class OtherDraws:
             self.replace_numpy(numpy.random)
 
     def is_in_package(self):
-        """Whether the package's code draws, directly or through a library, and not a test's."""
+        """Whether the random number is drawn by the package's code, directly or through a library, and not by the code
+        of a test."""
         frame = sys._getframe(2)
         while frame is not None:
             kind = self.watch.kind(frame.f_code)
@@ -2268,7 +2277,8 @@ CLASSES = ("pandas.DataFrame", "pandas.Series", "numpy.ndarray")
 
 
 def functions():
-    """What can be called in the watched modules and their classes: by path, with its code."""
+    """Returns all functions and classes in the watched modules, and all methods in their classes: each by its path,
+    with its code."""
     found = {}
     spaces = [
         (name, module)
@@ -2295,7 +2305,8 @@ def code_of(value):
 
 
 def changed(before):
-    """Paths of functions that are not what they were."""
+    """Returns the paths of functions that were replaced, changed or removed since `before` was returned by
+    `functions`."""
     after = functions()
     same = lambda one, other: len(one) == len(other) and all(a is b for a, b in zip(one, other))
     return sorted(
@@ -2557,7 +2568,8 @@ class Runner:
         self.server = Server(self.libraries(self.texts if files is None else files))
 
     def find_alone(self):
-        """Test files that no other file of the tests names: their tests need not be seen by others."""
+        """Returns the test files that no other file of the tests names. Nothing needs such a file while tests of other
+        files run, so it is then emptied, and its expected values stay hidden."""
         others = [
             file
             for file in self.layout.test_files
@@ -2573,8 +2585,8 @@ class Runner:
         ]
 
     def libraries(self, files):
-        """Shared libraries that the repo's files import, except for the repo itself, and for Hypothesis, whose preparation takes
-        seconds, unless these files of tests name it."""
+        """Returns the libraries of `SHARED_LIBRARIES` that the repo's files import, without those that the repo itself
+        contains. Hypothesis is left out unless these test files name it, because preparing it takes seconds."""
         imported = set()
         for file in self.layout.files:
             if file.endswith(".py"):
@@ -2612,15 +2624,17 @@ class Runner:
         return [(files, names) for _, _, files, names in found]
 
     def numbered(self, files):
-        """The texts of files of tests, with numbers as the ids of rows of parameters, as in all ids of tests."""
+        """Returns the texts of test files in which rows of parameters have numbers as their ids, as everywhere in this
+        program."""
         texts = {file: variant_of(self.texts[file], {}, random.Random(0))[0] for file in files if file in self.texts}
         return {file: text for file, text in texts.items() if text}
 
     def run(self, files, ids, replaced, doctest=False, restarts=30, ends=None):
         """Runs tests of some files in a fresh copy, and starts again after a test that ends the process or hangs.
 
-        If `ends` is given, each report of a test is passed to it, and the run is over once it returns true. Tests are
-        then slow by their processor time already."""
+        If `ends` is given, it is called with each test's report, and the run is over once it returns true. A running
+        test is then also stopped as slow once its processor time exceeds its limit, and not only after twice this limit
+        in wall time."""
         outcome, shared = Outcome(ends), shared_memory()
         for _ in range(restarts + 1):
             base = tempfile.mkdtemp(prefix="tests-")
@@ -2819,9 +2833,9 @@ def by_file(ids):
 
 
 def lasting(folder, selected, request):
-    """The selected calls and sequences of functions that have the same outcomes where sets have other orders; none of a function
-    for which this is not known. Each function has its `wanted` file and name, its `module`, `calls` and `sequences`, and calls
-    that are `examples only`."""
+    """Keeps the selected calls and sequences that have the same outcomes with other hash seeds, which give sets other
+    orders. If the check of a function gives no result, none of its calls are kept. Each function has its `wanted` file
+    and name, its `module`, its `calls` and `sequences`, and calls that are `examples only`."""
     with tempfile.TemporaryDirectory() as place:
         checked, asked, answer = (os.path.join(place, name) for name in ("checked", "asked", "answer"))
         with open(asked, "w", encoding="utf-8") as file:
@@ -2846,12 +2860,13 @@ def lasting(folder, selected, request):
 
 
 def calls_of(one):
-    """The calls of a function whose outcomes are checked."""
+    """Returns all calls of a function whose outcomes are checked."""
     return one["calls"] + one["examples only"]
 
 
 def check(folder, request):
-    """Which of the selected calls have their expected outcomes here, see `lasting`."""
+    """Returns the indices of the selected calls and sequences that have their expected outcomes in a new process, see
+    `lasting`."""
     layout = Layout(folder, read_plan(folder))
     runner = Runner(folder, layout, lambda name: 60, recorder={"code": request["code"], "checked": request["checked"]})
     try:

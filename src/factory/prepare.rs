@@ -230,7 +230,7 @@ impl Workshop {
 /// Whether locking an env may succeed the next time: something else than pip failed on this machine, pip was killed,
 /// its error is one of [`PASSING_ERRORS`], or a download was broken.
 fn is_passing(error: &Error) -> bool {
-    // pip warns of requests that it repeats, or that it can do without.
+    // Ignore warnings: pip also warns of requests that then succeed, or that it does not need.
     let said = error.message.lines().filter(|line| !line.starts_with("WARNING")).collect::<Vec<_>>().join("\n");
     let is_pips = said.lines().next().is_some_and(|line| line.contains("fit together (exit status: "));
     let said = said.to_lowercase();

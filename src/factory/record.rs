@@ -64,8 +64,8 @@ struct Runs<'a> {
     values: BTreeMap<&'a String, Value>,
     /// First outcome of each altered test. Later outcomes of the same altered test are compared with it.
     canaries: BTreeMap<String, Value>,
-    /// Tests that did not pass, tests whose altered forms had different outcomes in different runs, and tests of parts
-    /// for which an altered run had no time.
+    /// Tests that did not pass, tests whose altered forms had different outcomes in different runs, and tests in parts
+    /// of a test file that a run had no time to run alone (see [`Step::altered`]).
     failed: BTreeSet<String>,
     /// Tests that passed, but to which the package returned different values in different runs.
     varying: BTreeSet<String>,
@@ -77,8 +77,8 @@ impl<'a> Runs<'a> {
         // Tests whose values differ between the processes of one run.
         let varying = result.get("varying").and_then(Value::as_array).into_iter().flatten();
         self.varying.extend(varying.filter_map(|test| Some(test.as_str()?.to_owned())));
-        // Verification may run a part of a test file alone. Leave out tests for which no run has shown that they then
-        // pass.
+        // Verification may run a part of a test file alone. Leave out tests of parts for which this was not tried,
+        // because the run had no time for it.
         let unfinished = result.get("unfinished").and_then(Value::as_array).into_iter().flatten();
         self.failed.extend(unfinished.filter_map(|test| Some(test.as_str()?.to_owned())));
         for test in tests {

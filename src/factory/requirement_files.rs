@@ -43,7 +43,8 @@ pub(super) fn poetry_list(table: Option<&Value>) -> Vec<String> {
         let text = text.trim();
         let parts = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
         if text == "*" || text.contains('|') {
-            // pip has no alternatives. Without a range, pip chooses the newest version.
+            // Drop the range: pip does not support alternatives (`||`), and needs no range to choose the newest
+            // version.
             String::new()
         } else if let Some(rest) = text.strip_prefix('^') {
             let numbers = parts(rest);

@@ -307,7 +307,8 @@ fn marker(requirement: &str) -> &str {
     requirement.split_once(';').map_or("", |(_, marker)| marker.trim())
 }
 
-/// Whether a requirement of the tests names a package that the tested package itself requires, too (`own`).
+/// Whether the tested package itself requires the same package as this requirement of its tests. `own` contains the
+/// tested package's requirements, whose versions take precedence.
 fn is_contradicted(requirement: &str, own: &[String]) -> bool {
     own.iter().any(|known| name_of(known) == name_of(requirement))
 }

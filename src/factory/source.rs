@@ -60,7 +60,8 @@ pub struct SourceRecord {
 }
 
 impl SourceRecord {
-    /// Returns the record of these sources if they replace an archive of the index, whose name and dates they get.
+    /// Returns the record of these sources as a replacement for an archive of the index. The result has the archive's
+    /// dates, and the archive's name in `replaces`.
     pub(super) fn replacing(self, archive: &Self) -> Self {
         let Self { package, released, first_released, .. } = archive.clone();
         Self { released, first_released, replaces: Some(package), ..self }
@@ -74,7 +75,8 @@ impl SourceRecord {
         {
             return Some((name, version));
         }
-        // Lists made before `replaces` was recorded only show by the user's words that a repository replaced an archive.
+        // Older lists lack `replaces`. In such a list, a repository replaced an archive if its sources are from git
+        // although the user named a package of the index.
         match PackageSource::parse(asked).ok()? {
             PackageSource::Index(name, _) if self.package.starts_with("git+") => Some((name, version.to_owned())),
             _ => None,
@@ -263,7 +265,7 @@ async fn clone(address: &str, into: &Path) -> Result<()> {
 }
 
 /// Returns those of `names` that are tags or branches of a git repository. Call this only if this machine has just
-/// reached another host. A host that cannot be reached then does not exist any more.
+/// reached another host: then the network works, so if this host has no address, it does not exist any more.
 ///
 /// # Errors
 /// Kind `Usage` if `address` is not an address; `Suite` if there is no such host, if it refuses connections or access,

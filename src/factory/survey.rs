@@ -29,10 +29,10 @@ const OUTPUT: &str = ".autoexperiment-survey.json";
 /// timing may then give other results.
 const LOAD: &str = "for core in $(seq \"$(nproc)\"); do python -c 'import time\nend = time.time() + 900\nwhile time.time() < end: pass' & done; ";
 
-/// Difference up to which numbers in two runs count as equal: relative, or absolute for numbers below 1, because
-/// rounding errors may be all that a small number consists of. It is so small that the time in seconds since 1970
-/// differs even if one run directly follows the other. So tests with such values are recognised. Verification has
-/// larger tolerances.
+/// Difference up to which numbers in two runs count as equal. The difference is relative or, for numbers below 1,
+/// absolute: a small number may consist of nothing but rounding errors. The limit is so low that the time in seconds
+/// since 1970 counts as different even if one run directly follows the other, so tests with such values are recognised.
+/// Verification has larger tolerances.
 const CLOSE: f64 = 1e-10;
 
 /// A test in a survey.
@@ -70,8 +70,8 @@ pub(super) struct SpecialResults {
     pub(super) iterating: BTreeSet<String>,
     /// Functions that return a match of a regular expression. A right solution may return `True` instead.
     pub(super) matching: BTreeSet<String>,
-    /// Functions with a cache. A test's call enters one only if nothing has called it with the same arguments before, so
-    /// their results are left out.
+    /// Functions with a cache. The body of such a function runs only for arguments with which nothing has called it
+    /// before. Whether that is so in a test depends on earlier tests, so the function's results are left out.
     pub(super) caching: BTreeSet<String>,
 }
 

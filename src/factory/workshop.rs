@@ -10,8 +10,10 @@ use tokio::sync::Semaphore;
 use super::JOURNAL;
 use super::list::FactorySettings;
 use super::source::{Fetcher, SourceRecord};
+use crate::audit::Bench;
 use crate::draft::{Draft, require_id};
 use crate::error::{Error, Result};
+use crate::masked::ready::ReadyPaper;
 use crate::run::machine::Machine;
 use crate::suite::Suite;
 use crate::workspace::remove_tree;
@@ -26,8 +28,12 @@ pub(super) struct Workshop {
     pub(super) machine: Arc<Machine>,
     /// Gets sources.
     pub(super) fetcher: Fetcher,
-    /// Maximum number of sandboxes that run tests of one package at once, to record gold and to measure functions.
-    pub(super) slots: usize,
+    /// Maximum number of packages that are made at once, and of sandboxes that record gold or measure functions at
+    /// once.
+    pub(super) jobs: usize,
+    /// Permits for the sandboxes that record gold or measure functions. A package gets the permits that no other
+    /// package needs.
+    pub(super) slots: Arc<Semaphore>,
     /// Permit for locking or building an environment. There is only one permit, because pip and the network are the
     /// bottleneck.
     pub(super) envs: Semaphore,
@@ -39,6 +45,16 @@ pub(super) struct Workshop {
 }
 
 impl Workshop {
+    /// Creates a bench that runs tests of a package. It has no cache, because new packages have new drawings and so no
+    /// earlier results.
+    ///
+    /// # Errors
+    /// Same as [`Bench::new`].
+    pub(super) fn bench(&self, ready: ReadyPaper) -> Result<Arc<Bench>> {
+        let bench = Bench::new(ready, Arc::clone(&self.machine), self.jobs, false)?;
+        Ok(Arc::new(bench.without_memory().sharing(Arc::clone(&self.slots))))
+    }
+
     /// Creates a folder for the sources of a package. The folder is removed when the returned value is dropped.
     pub(super) fn scratch(&self) -> Result<tempfile::TempDir> {
         tempfile::tempdir_in(self.suite.root().join(JOURNAL))

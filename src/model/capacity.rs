@@ -90,8 +90,8 @@ impl Capacity {
     pub(super) fn bound(&self, request: &Request, wanted: Option<u32>, learned: &LearnedLimits) -> Option<u32> {
         let fits = self.fits(request, learned);
         let own = request.affordable.filter(|most| *most < self.ceiling.load(Ordering::Relaxed));
-        // If the prompt nearly fills the context, do not send a bound because of the money: the model stops at the end
-        // of the context.
+        // If money is short, send a bound only if it states what the money buys, or if at least [`SHORT_REPLY`] tokens
+        // fit. Otherwise the prompt nearly fills the context, at whose end the model stops anyway.
         let own =
             own.map(|most| most.min(fits)).filter(|most| *most >= SHORT_REPLY || request.affordable == Some(*most));
         let wanted = wanted.map(|most| most.min(fits.max(SHORT_REPLY)));

@@ -8,9 +8,10 @@
 //!   under several statuses;
 //! - statuses 400 and 422, by which providers refuse something in the history: [`ModelError::Rejected`]. But at an
 //!   attempt's first call, the history contains nothing that a model wrote. If this program, and not an external agent,
-//!   wrote the request of that call, the request may be wrong for this model: [`ModelError::Denied`], in doubt;
+//!   wrote the request of that call, the request may be wrong for this model: [`ModelError::Denied`], marked as
+//!   [doubtful](FailedTry::doubtful);
 //! - statuses 401, 402 and 404 (a bad key, an empty account, an unknown model): [`ModelError::Denied`];
-//! - every other status: [`ModelError::Denied`], in doubt ([`FailedTry::doubtful`]).
+//! - every other status: [`ModelError::Denied`], marked as [doubtful](FailedTry::doubtful).
 
 use std::time::Duration;
 

@@ -30,7 +30,8 @@ const LONGEST_BACKOFF: Duration = Duration::from_mins(1);
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum number of different limits that are tried for the length of one reply. After them, the last refusal stands.
+/// Maximum number of different limits on the length of one reply that are tried. If the server refuses all of them, its
+/// last refusal is reported.
 const MOST_BOUNDS: u32 = 6;
 
 /// A question that every model answers in a few tokens, to find out whether the model can be used.
@@ -70,7 +71,7 @@ pub(super) struct Provider {
     pub(super) client: Client,
     /// Known limits on the length of replies and conversations.
     pub(super) capacity: Capacity,
-    /// How the server takes back its reasoning.
+    /// The field in which the server sends reasoning and takes it back.
     pub(super) reasoning: ReasoningField,
     /// Whether the model's chat template opens the reasoning, so that it looks like text until the closing tag arrives.
     pub(super) opens_reasoning: AtomicBool,
@@ -136,15 +137,16 @@ impl Provider {
         Ok(whole)
     }
 
-    /// Asks for a reply. If the server refuses and leaves in doubt whether it refuses only this conversation, asks a short
-    /// question with the same settings. The error is [`ModelError::Denied`] only if this question is refused, too. Answers
-    /// to earlier conversations would not tell: the key may be used up by now, and another agent may use no tools.
+    /// Asks for a reply. If the server refuses and it is unclear whether it refuses only this conversation, asks a
+    /// short question with the same settings. The error is [`ModelError::Denied`] only if this question is refused,
+    /// too. That earlier conversations were answered proves nothing: since then, the account may have run out of money,
+    /// and another agent's requests may contain no tools.
     async fn ask_settled(&self, request: &Request, pieces: Option<&Pieces>) -> Result<ClassifiedReply, FailedTry> {
         let mut failure = match self.ask_bounded(request, pieces).await {
             Err(failure) if failure.doubtful => failure,
             outcome => return outcome,
         };
-        // Some servers refuse system messages.
+        // Use a system message only if the request has one, because some servers refuse system messages.
         let has_system = request.messages.iter().any(|message| message.role == Role::System);
         let roles = has_system.then_some(Role::System).into_iter().chain([Role::User]);
         let question = Request {
@@ -165,7 +167,8 @@ impl Provider {
                 Err(failure)
             }
             Err(mut other) => {
-                // A failure of the infrastructure leaves the doubt, so the call counts as lost.
+                // If the question could not be answered because of the infrastructure, it remains unclear whether the
+                // model can be used. So report this failure, with which the attempt counts as lost.
                 if matches!(other.error, ModelError::Unavailable(_)) {
                     other.add(failure.charges());
                     Err(other)

@@ -85,7 +85,7 @@ fn written(field: &str, message: ChatMessage) -> Value {
                 fields.insert("tool_call_id".to_owned(), json!(result.call_id));
             }
             ContentPart::ReasoningContent(text) => drop(fields.insert(field.to_owned(), json!(text))),
-            // `genai` sends no other blocks to these servers, either.
+            // Leave out all other blocks. `genai` does not send them to these servers, either.
             ContentPart::Custom(block) if block.typ().is_some_and(|kind| kind.starts_with("reasoning.")) => {
                 details.push(block.data);
             }
@@ -145,8 +145,8 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((thoughts.trim(), rest.trim()))
 }
 
-/// Whether the closing tag at `end` ends reasoning without an opening tag. It stands alone on its line then; otherwise it
-/// may be part of a sentence or of code. The text before it contains no call.
+/// Whether the closing tag at `end` ends reasoning that has no opening tag. The tag must be alone on its line, because
+/// otherwise it may be part of a sentence or of code. The text before it must not contain an opening tag or a call.
 fn is_unopened(text: &str, end: usize) -> bool {
     let (before, after) = (&text[..end], &text[end + CLOSE.len()..]);
     let starts_line = before.trim_end_matches([' ', '\t']).chars().next_back().is_none_or(|last| last == '\n');
@@ -154,8 +154,8 @@ fn is_unopened(text: &str, end: usize) -> bool {
     starts_line && ends_line && ![OPEN, "<tool_call>", "<function="].iter().any(|tag| before.contains(tag))
 }
 
-/// Returns the place of the first closing tag that is not part of code: it is not in a code block, no quote stands before
-/// it, and whitespace or nothing follows it.
+/// Returns the place of the first closing tag that is not part of code: it is not in a code block, it does not follow a
+/// quote, and whitespace or nothing follows it.
 fn closing(text: &str) -> Option<usize> {
     text.match_indices(CLOSE).map(|(place, _)| place).find(|place| {
         let (before, after) = (&text[..*place], &text[place + CLOSE.len()..]);

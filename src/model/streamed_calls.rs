@@ -44,8 +44,9 @@ impl StreamedCalls {
     fn continued(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let has_id = |call: &StreamedCall| !id.is_empty() && call.id == id;
         let has_index = |call: &StreamedCall| index.is_some() && call.index == index;
-        // A call begins with its name. The id does not show which call a part continues if it is missing, or if it is
-        // another one in each part, as in some releases of vLLM.
+        // Every call begins with its name, so a part without a name continues a call. If no call has the part's id,
+        // because the id is missing or, as in some releases of vLLM, different in each part, use the index or else the
+        // last call.
         if name.is_empty() {
             let by_id = self.0.iter().rposition(has_id);
             return by_id.or_else(|| self.0.iter().rposition(has_index)).or_else(|| self.0.len().checked_sub(1));

@@ -29,9 +29,9 @@ pub(super) fn beyond(target: &ModelTarget, sampling: &Sampling) -> u32 {
 /// half of the maximum length, half of the maximum length is kept instead.
 const LEAST_TEXT: u32 = 256;
 
-/// Reduces a thinking budget, given or derived from an effort, that is not less than the reply's maximum length, so
-/// that [`LEAST_TEXT`] tokens are left for text. Removes the budget of an Anthropic model if it would fall below
-/// [`LEAST_OF_ANTHROPIC`].
+/// If the thinking budget, which is given or derived from an effort, is not less than the reply's maximum length,
+/// reduces the budget so that [`LEAST_TEXT`] tokens are left for text. Removes the budget of an Anthropic model if it
+/// would fall below [`LEAST_OF_ANTHROPIC`].
 pub(super) fn fit(target: &ModelTarget, options: &mut ChatOptions) {
     let (Some(most), Some(effort)) = (options.max_tokens, &options.reasoning_effort) else { return };
     let budget = match (target.kind, effort) {

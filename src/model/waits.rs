@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use regex::Regex;
 
-/// Maximum wait that a provider may ask for. If it asks for a longer wait, the call fails. If it asks for shorter ones,
-/// the call is retried for this time in total, whatever the number of tries.
+/// Maximum wait that a provider may ask for; if it asks for a longer wait, the call fails. (If a provider reports with
+/// status 400 or 422 that it is busy, a longer wait is ignored instead.) Also the total time for
+/// which a call is retried after waits that the provider asks for, even if the number of retries is used up.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// Returns the wait that the response headers ask for: `retry-after-ms`, else `retry-after` in seconds or as an HTTP
@@ -43,10 +44,10 @@ pub(super) fn wait_in_body(lower: &str) -> Option<Duration> {
 /// Returns how long to wait before the next try; `None` to give up. `asked` is the wait that the provider asks for,
 /// `wait` the one that follows from the number of tries, and `elapsed` the time since the first try.
 ///
-/// A provider that states a wait answers after it, but other calls may use up the limit again. So these tries are
-/// bounded by time, and become rarer the longer they last.
+/// A provider that asks for a wait answers after it, but other calls may use up the rate limit again in the meantime.
+/// So retries after such waits are limited by time instead of by number, and the waits become longer as time passes.
 pub(super) fn next_wait(asked: Option<Duration>, wait: Option<Duration>, elapsed: Duration) -> Option<Duration> {
-    // A wait of zero states nothing: without a wait, all tries would be used up within a short outage.
+    // Ignore a wait of zero: without a wait, all tries would be used up within a short outage.
     let asked = asked.filter(|asked| !asked.is_zero());
     match asked.filter(|asked| elapsed.saturating_add(*asked) <= LONGEST_WAIT) {
         Some(asked) => Some(asked.max(elapsed / 8)),

@@ -192,9 +192,10 @@ fn sent_call(call: &ToolCall, thoughts: &[Thought]) -> GenaiToolCall {
     GenaiToolCall { call_id: call.id.clone(), fn_name: call.name.clone(), fn_arguments, thought_signatures }
 }
 
-/// Returns the model's name to give to `genai`. Without an explicit effort, `genai` takes an ending such as `-high` of
-/// the name for the effort and cuts it off. For the other providers, [`options`] sets an effort that is not sent.
-/// Anthropic has no such effort, so its name gets another ending here, and [`options`] sets the name in the body.
+/// Returns the model's name to give to `genai`. If no effort is set, `genai` takes an ending such as `-high` of the
+/// name for the effort and cuts it off. To prevent this, [`options`] sets an effort that `genai` does not send.
+/// Anthropic has no such effort, so the names of its models get another ending here, and [`options`] puts the real name
+/// into the body.
 pub(super) fn genai_name(target: &ModelTarget) -> Cow<'_, str> {
     let is_cut = target.kind == AdapterKind::Anthropic && ReasoningEffort::from_model_name(&target.model).0.is_some();
     if is_cut { Cow::Owned(format!("{}-", target.model)) } else { Cow::Borrowed(&target.model) }
@@ -241,7 +242,7 @@ pub(super) fn options(target: &ModelTarget, request: &Request) -> (ChatOptions, 
             options.temperature = None;
         }
     }
-    // `genai` sends nothing for these efforts. See [`genai_name`].
+    // `genai` sends nothing for these efforts, but does not cut off the end of the model's name. See [`genai_name`].
     let unsent = match target.kind {
         AdapterKind::OpenAI | AdapterKind::OpenAIResp => Some(ReasoningEffort::Budget(0)),
         AdapterKind::Gemini => Some(ReasoningEffort::Zero),

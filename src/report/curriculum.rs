@@ -58,8 +58,8 @@ pub struct CurriculumPart {
 }
 
 impl CurriculumRun {
-    /// Computes the course of the curriculum, in the order of its draws; `None` if no episode has ended. Lost attempts
-    /// are left out.
+    /// Computes the course of the curriculum, with the episodes in the order in which their samples were drawn; `None`
+    /// if no episode has ended. Lost attempts are left out.
     pub(super) fn course(&self, records: &[Outcome]) -> Option<CurriculumCourse> {
         let counts = |record: &&Outcome| record.curriculum.is_some() && !record.is_infrastructure();
         let own = records.iter().filter(|record| self.labels.contains(&(record.agent.clone(), record.model.clone())));

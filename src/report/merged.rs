@@ -39,7 +39,7 @@ pub struct MergedRun {
     prefix: String,
     /// User-chosen labels of the run's agents and models.
     labels: Labels,
-    /// The original names of each agent and its model, under the names that the report shows for them.
+    /// Original names of each agent and its model. The key is the pair of names that the report shows.
     own: BTreeMap<AgentAndModel, AgentAndModel>,
     /// The largest number of attempts at any sample.
     most: usize,
@@ -84,7 +84,7 @@ impl MergedRun {
         self.own.get(&(record.agent.clone(), record.model.clone())).map(|(agent, _)| agent)
     }
 
-    /// Returns the original name of an agent's model. Both are given by their labels.
+    /// Returns the original name of a model. `agent` and `model` are the labels that the report shows.
     fn own_model(&self, agent: &str, model: &str) -> Option<&str> {
         let mut labels = self.own.iter();
         let (_, own) =
@@ -268,7 +268,8 @@ impl Merged {
         self.runs.iter_mut().flat_map(|run| std::mem::take(&mut run.records)).collect()
     }
 
-    /// Returns the original name of an agent's model. Both are given by their labels. `None` if no run has them.
+    /// Returns the original name of a model. `agent` and `model` are the labels that the report shows; `None` if no run
+    /// has both.
     #[must_use]
     pub fn own_model(&self, agent: &str, model: &str) -> Option<&str> {
         self.runs.iter().find_map(|run| run.own_model(agent, model))

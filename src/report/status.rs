@@ -39,8 +39,8 @@ pub struct Status {
     pub running: usize,
     /// Dollars spent on all model calls that have ended, including those of lost attempts and verifiers.
     pub cost: f64,
-    /// Maximum cost in dollars of model calls that are in progress or that a kill of the run's process interrupted, and
-    /// of tries that got no complete answer. This sum counts towards `max_cost`, too.
+    /// Maximum cost in dollars of model calls that are in progress or that a kill of the run's process interrupted. This
+    /// sum counts towards `max_cost`, too.
     pub reserved: f64,
     /// Part of `cost` that is in the records of attempts and verifiers. This part is smaller than `cost` while attempts
     /// run and, after a kill of the run's process, until the run is resumed.
@@ -156,8 +156,8 @@ impl Status {
         }
     }
 
-    /// Adds `beside_attempts`, the costs of verifiers and of probing models, to the recorded cost. The total cost is
-    /// then the ledger's or, if the run has no ledger, the recorded cost.
+    /// Adds `beside_attempts`, the costs of verifiers and of probing models, to the recorded cost. Sets the total cost
+    /// and the reserved dollars to those of the ledger. Without a ledger, the total cost is the recorded cost.
     #[must_use]
     pub fn with_costs(self, beside_attempts: f64, ledger: Option<PaidTotals>) -> Self {
         let recorded = self.recorded + beside_attempts;

@@ -363,7 +363,8 @@ mod tests {
 
     #[test]
     fn mean_numbers_of_tests_and_seconds_equal_the_means_over_a_list_of_all_samples() {
-        // Of each second paper, the matrix lacks an experiment, which is then a test of every sample.
+        // Remove one experiment from the dependency matrix of every second paper. An experiment that is missing from
+        // the matrix counts as a test of every sample.
         for (place, (mut loaded, _)) in papers().into_iter().enumerate() {
             if let Some(dependencies) = loaded.dependencies.as_mut().filter(|_| place % 2 == 1) {
                 dependencies.needs.pop_last();

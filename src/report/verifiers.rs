@@ -108,7 +108,8 @@ pub fn verifier_rows(records: &[Outcome], choices: &[ChoiceRecord], how: Interva
                 tally.samples.iter().map(|(sample, values)| SampleValue { value: values[column], ..*sample }).collect()
             };
             let k = tally.k.unwrap_or_default();
-            // The pass rate of a single attempt is the mean over all k attempts at the sample.
+            // At each sample, the pass rate of a single attempt is the mean over all k attempts and so counts as k
+            // trials. The other two rates count as one trial.
             let [single, chosen, best] =
                 [(0, k as f64), (1, 1.0), (2, 1.0)].map(|(place, trials)| rate_interval(&column(place), trials, how));
             VerifierRow {
@@ -180,8 +181,7 @@ pub fn verifiers_console(rows: &[VerifierRow], how: Intervals) -> String {
     if rows.iter().any(|row| row.intervals.is_none() || (row.gap_closed.is_some() && row.gap_interval.is_none())) {
         let _ = write!(legend, " {}", too_few_legend(FEWEST_SAMPLES, how));
     }
-    // Skip the rows of all samples, because the rows of the samples with the same number of masked functions already
-    // contain their costs and counts.
+    // Skip the rows over all n, because the rows for single n already contain the same costs and counts.
     let mut asked: BTreeMap<&str, (f64, u32, u32)> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.n.is_some()) {
         let told = asked.entry(&row.verifier).or_default();

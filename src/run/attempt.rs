@@ -372,8 +372,8 @@ impl RunContext {
     }
 }
 
-/// Returns evidence that an env was removed or replaced while it was in use. Whatever ran meanwhile may have failed for
-/// lack of it.
+/// Returns evidence that an env was removed or replaced while it was in use. Commands that ran meanwhile may have
+/// failed because the env was missing.
 pub(super) fn env_gone(env: &Env) -> Option<Evidence> {
     if env.is_intact() {
         return None;

@@ -225,9 +225,10 @@ impl SampleDraw {
         self.counts_of(&Nesting::flat(functions))
     }
 
-    /// Returns the numbers of masked functions for a paper with these functions: the given numbers up to the number of
-    /// functions, and the given shares of that number, rounded, but at least 1 for a share above 0 and at most as many
-    /// as a sample can mask together. Ascending, without duplicates.
+    /// Returns the numbers of masked functions for samples of a paper with these functions, ascending and without
+    /// duplicates. These are all numbers in `n` that are at most the number of functions, and each share in `fractions`
+    /// times the number of functions, rounded. A share above 0 gives at least 1, and at most as many as a sample can
+    /// mask together.
     #[must_use]
     pub fn counts_of(&self, functions: &dyn Units) -> Vec<usize> {
         let (all, most) = (functions.len(), functions.most());
@@ -259,7 +260,8 @@ mod tests {
         };
         assert_eq!(draw.counts(17), [0, 1, 2, 9, 17]);
         assert_eq!(draw.counts(0), [0]);
-        // Four functions, each with three others inside: a sample masks at most twelve together.
+        // Four functions, each of which contains three others. A function is not masked together with one inside of it,
+        // so a sample masks at most the twelve inner functions.
         let nested = Nesting::new((0..16).map(|function| (function % 4 > 0).then_some(function / 4 * 4)).collect());
         assert_eq!(draw.counts_of(&nested), [0, 1, 2, 8, 12]);
     }

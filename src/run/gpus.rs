@@ -37,7 +37,7 @@ pub struct Graphics {
 #[derive(Debug)]
 struct GpuPool {
     gpus: Vec<Gpu>,
-    /// The machine's devices, for devices that are named by their UUIDs.
+    /// The machine's devices, from which the number of a device is found if the device is named by its UUID.
     known: Vec<NvidiaDevice>,
     /// Folder of the lock files.
     folder: PathBuf,
@@ -277,7 +277,8 @@ mod tests {
             Graphics::new(asked, Path::new("/nowhere")).kind_with(driver.path())
         };
         assert_eq!(kind(None, "1", &[]), Some(String::new()));
-        // Unknown devices, and devices of which an attempt may get either.
+        // The models are unknown if the driver lists no devices, or if the devices differ, so that an attempt may get
+        // either model. Results are then not cached.
         assert_eq!(kind(Some("each"), "1", &[]), None);
         assert_eq!(kind(Some("each"), "1", &["A100", "T4"]), None);
         let same = kind(Some("each"), "1", &["A100", "A100"]);

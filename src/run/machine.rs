@@ -156,7 +156,8 @@ impl Machine {
         Workspace::create_on(snapshot, files, &self.scratch.next(), kind, owner, disk)
     }
 
-    /// Describes the graphics processors of attempts, for the keys of kept results; `None` if results must not be kept.
+    /// Describes the graphics processors of attempts, for the keys of cached results; `None` if results must not be
+    /// cached.
     #[must_use]
     pub fn known_graphics(&self) -> Option<String> {
         known_graphics(self.backend.as_ref(), &self.graphics)
@@ -167,7 +168,8 @@ impl Machine {
     pub fn shortages(&self, jobs: usize) -> Vec<String> {
         let free = statvfs(self.scratch.folder()).ok();
         let free = free.map(|disk| disk.blocks_available().saturating_mul(disk.fragment_size()));
-        // The files of containers are stored where the engine stores them.
+        // The files of containers are in the engine's storage, so the free space of the scratch folder does not matter
+        // for them.
         let free = free.filter(|_| self.backend.layers() != LayersKind::Image);
         shortages(jobs as u64, &self.limits, self.backend.memory_around(), free)
     }
@@ -193,8 +195,8 @@ impl Machine {
     }
 }
 
-/// Describes the graphics processors that attempts get, see [`Graphics::kind`]. Returns `None` if they, or the machine that
-/// runs the code, are unknown: then results must not be kept, because they may differ elsewhere.
+/// Describes the graphics processors that attempts get, see [`Graphics::kind`]. Returns `None` if they, or the machine
+/// that runs the code, are unknown. Results must then not be cached, because they may be different on other devices.
 fn known_graphics(backend: &dyn Backend, graphics: &Graphics) -> Option<String> {
     if backend.is_remote() { None } else { graphics.kind() }
 }

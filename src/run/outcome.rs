@@ -91,9 +91,9 @@ mod end_name {
     }
 }
 
-/// Stores rounds in two ways. In a text format, such as JSON, they are stored as in records. In Postcard, the format of
-/// the cache, they are stored as tuples, because Postcard cannot leave out a field, as [`Round`] does for a missing
-/// value.
+/// Serialises the rounds of an attempt. In a text format, such as JSON, they are stored as in records, where a missing
+/// value is left out. Postcard, the format of the cache, cannot leave out a field, so rounds are stored in it as tuples
+/// of all values.
 mod rounds {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

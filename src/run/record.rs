@@ -161,7 +161,8 @@ pub(super) fn is_masked(family: &impl AsRef<str>) -> bool {
 /// name.
 pub(super) fn named_measures(verdicts: [Option<&BTreeMap<String, f64>>; 2]) -> BTreeMap<String, f64> {
     let named = |source| move |(name, value): (&String, &f64)| (format!("{source}_{name}"), *value);
-    // Names become headings of columns. A store that someone else has written may have any names.
+    // Leave out names with other characters: names become column headings, and a store that somebody else has written
+    // may contain any names.
     let is_plain = |(name, _): &(&String, &f64)| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let [reported, verified] = verdicts.map(|measures| measures.into_iter().flatten().filter(is_plain));
     reported.map(named("reported")).chain(verified.map(named("verified"))).collect()

@@ -145,7 +145,7 @@ pub trait AttemptQueue {
     fn rest(&mut self, _spent: f64) -> Result<()> {
         Ok(())
     }
-    /// For each attempt that other processes gave up after failures of the infrastructure: the reason.
+    /// Reasons why other processes gave up attempts after failures of the infrastructure, one for each attempt.
     fn lost(&self) -> Vec<String> {
         Vec::new()
     }
@@ -435,7 +435,8 @@ impl<A: AttemptRunner, W: AttemptQueue> Scheduler<'_, A, W> {
         counts.then_some((job, record))
     }
 
-    /// Stops the run if the sandboxes or the program of an agent cannot be started again and again.
+    /// Stops the run if an agent's attempts repeatedly fail to start for the same reason: because its program cannot be
+    /// started, or its sandboxes cannot.
     fn watch_starts(&mut self, job: &AttemptJob, record: &AttemptRecord) {
         if record.end == End::Cancelled {
             return;

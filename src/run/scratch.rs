@@ -75,7 +75,7 @@ fn not_made(folder: &Path, error: std::io::Error) -> Error {
 }
 
 /// Creates the parent of all scratch folders, or uses an existing folder of this user after removing the write
-/// permissions of others. Only this user may change files there, because they are run as code.
+/// permissions of others. Only this user may change files there, because files from this folder are run as code.
 fn own_folder(path: &Path) -> Result<PathBuf> {
     let failed = |error| not_made(path, error);
     if let Some(above) = path.parent() {

@@ -400,8 +400,8 @@ impl Store {
         })
     }
 
-    /// Same as [`Store::lock`], but also locks a run on which shards are working. Returns `None` if the file system has no
-    /// locks, as those of some clusters. Shards need none: their claims decide.
+    /// Same as [`Store::lock`], but also locks a run on which shards are working. Returns `None` if the file system has
+    /// no locks, as on some clusters. Shards need no lock, because their claims decide which process does what.
     ///
     /// # Errors
     /// Kind `Store` if another process holds the lock, or the file cannot be locked for another reason.

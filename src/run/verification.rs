@@ -51,7 +51,7 @@ struct CheckResults {
 impl RunContext {
     /// Runs the experiments again on the agent's code, in new workspaces and new sandboxes. If the machine lost the
     /// sandbox, this function tries verification again, so that the agent's work need not be repeated. If a sandbox
-    /// ends without evidence that the machine failed, all checks fail of which a run is missing.
+    /// ends without evidence that the machine failed, every check fails that has not completed all its runs.
     ///
     /// # Errors
     /// Returns an error with [`Evidence`](crate::sandbox::Evidence) if every try was lost, one of kind `Interrupted` if
@@ -97,8 +97,8 @@ impl RunContext {
                         last = Some(Error::new(FailureKind::Infrastructure, "no result").because(loss));
                     }
                     None if is_stopping(Instant::now(), cancel).await => return Err(stopped()),
-                    // The machine did not fail, so the attempt's code ended the sandbox. Checks fail of which a run is
-                    // missing.
+                    // The machine did not fail, so the attempt's code ended the sandbox. Every check fails that has not
+                    // completed all its runs.
                     None => {
                         let why = format!("{ENDED}: {}", with_causes(&error));
                         for check in &under.staged.checks {

@@ -34,8 +34,8 @@ pub struct DoctorResult {
 /// software, in case the time is too short for all files.
 const SEARCH: u64 = 20;
 
-/// Runs all checks. `cache` and `scratch` are the folders for envs and attempts, `hidden` the folders that no agent may
-/// see, and `secrets` pairs of a name and a text that no sandbox may show.
+/// Runs all checks. Envs are stored in the folder `cache`, and attempts in the folder `scratch`. No agent may see the
+/// `hidden` folders. `secrets` are pairs of a name and a text; no sandbox may show these texts.
 pub async fn examine(
     cache: &Path,
     scratch: &Path,

@@ -70,8 +70,8 @@ impl LatexReader<'_> {
         }
     }
 
-    /// Reads the definitions before the document. A macro that consists of a number may well be a result; everything
-    /// else is layout.
+    /// Reads the definitions before the document. A macro whose text is a number may stand for a result, so the number
+    /// is judged like a number in a caption. All other numbers are layout and are kept.
     fn preamble(&mut self, end: usize) {
         let mut at = 0;
         let next = |at: usize| {
@@ -80,12 +80,12 @@ impl LatexReader<'_> {
         };
         while let Some((start, length)) = next(at) {
             let mut body = start + length;
-            // The new command is in braces, or follows directly, as in `\def\acc{93.4}`.
+            // The name of the new command is in braces, or follows directly, as in `\def\acc{93.4}`.
             if self.text[body..].starts_with('\\') {
                 let name = self.text[body + 1..].find(|letter: char| !letter.is_ascii_alphabetic());
                 body = name.map_or(end, |length| body + 1 + length);
             } else if self.text[start..].starts_with("\\def") {
-                // Another command, such as `\definecolor`.
+                // Not `\def`, but a command whose name begins with it, such as `\definecolor`.
                 at = body;
                 continue;
             }

@@ -79,7 +79,8 @@ impl DrawPool {
         let values = self.values();
         let mut columns: Vec<Vec<f64>> = values.iter().map(|value| standard_units(value, furthest)).collect();
         if self.first > 1 {
-            // Twice as far, because few distances far from the usual ones are what a wrong spread looks like.
+            // Limit distances from the median less strictly than values: if the first group's spread is wrong, some of
+            // its draws may be much further away than usual, and these must count.
             columns.extend(values.iter().map(|value| standard_units(&sizes(&centred(value)), 2.0 * furthest)));
         }
         columns

@@ -65,8 +65,8 @@ fn faults(paper: &Paper) -> Vec<ManifestFault> {
     faults
 }
 
-/// Whether a text can be an id in a manifest. Characters other than these could have a meaning there, in a path or in a
-/// command.
+/// Whether a text can be an id in a manifest: it consists of ASCII letters, digits, `-`, `_` and `.`. Other characters
+/// could have a special meaning in a manifest, a path or a shell command.
 pub(crate) fn is_manifest_id(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }

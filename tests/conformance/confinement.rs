@@ -49,7 +49,7 @@ crate::cases! {
 
     a_process_has_no_capabilities_and_no_new_privileges(fixture) {
         let mut inside = fixture.start().await?;
-        // Without a pid namespace, /proc may be unreadable; then only the call below is checked.
+        // Without a pid namespace, `/proc` may be unreadable. The case then checks only that `setuid` is denied.
         let said = inside.say("cat /proc/self/status || echo closed").await?;
         if !said.contains("closed") {
             for line in ["CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000",
@@ -105,7 +105,8 @@ crate::cases! {
         let users = [killed, alive].map(|done| done.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()));
         let [Ok(killer), Ok(alive)] = users else { return Err(format!("{users:?}")) };
         ensure!(alive.ends_with("alive\n"), "{alive}");
-        // Landlock before version 6 lets a user's processes signal each other.
+        // Landlock before version 6 lets processes of the same user signal each other. So each sandbox must have its
+        // own user, if the harness can choose users.
         if fixture.backend.name() == "landlock" && fixture.backend.owner().is_some() {
             ensure!(killer.lines().next() != alive.lines().next(), "both have the user {killer}");
         }

@@ -229,8 +229,8 @@ crate::cases! {
         let crowd = if fixture.backend.layers() == LayersKind::Image { 105_000 } else { 15_000 };
         let mut inside = fixture.start().await?;
         let written = inside.written.clone();
-        // In the order of names, `crowd` comes before the changed file `hello.txt`, which must be read all the same.
-        // Three more files have paths that are too long for any system call.
+        // In the order of names, the folder `crowd` with too many files comes before the changed file `hello.txt`,
+        // whose change must still be read. Three more files have paths that are too long for any system call.
         let script = format!("bash -ec 'echo kept > hello.txt; mkdir crowd; cd crowd; seq 1 {crowd} | xargs touch; cd ..
             name=$(printf a%.0s $(seq 250)); for i in $(seq 90); do mkdir $name; cd -P $name; done; touch 1 2 3'");
         // Creating this many files takes more than the usual 20 s on a busy machine.

@@ -63,7 +63,8 @@ crate::cases! {
 }
 
 impl Inside {
-    /// Checks that more than the memory limit cannot be held for long. The kernel may also refuse some of the memory.
+    /// Checks that a program cannot hold more than the memory limit for long: either the program is killed, or the
+    /// kernel refuses it the memory.
     async fn cannot_hoard(&mut self, way: &str) -> Outcome {
         let done = self.hostile(&["hoard", way, "300"], limits(60.0)).await?;
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
@@ -203,7 +204,7 @@ fn given_page(files: &mut Vec<OwnedFd>) -> io::Result<usize> {
             let huge = memory.byte_add(memory.align_offset(HUGE));
             libc::madvise(huge, HUGE, libc::MADV_HUGEPAGE);
             std::ptr::write_bytes(huge.cast::<u8>(), 1, HUGE);
-            // Without an error, the memory is one huge page now, if it was not before.
+            // If this call succeeds, the memory is one huge page, even if it was not one before.
             if libc::madvise(huge, HUGE, libc::MADV_COLLAPSE) < 0 {
                 return Err(io::Error::last_os_error());
             }

@@ -451,9 +451,8 @@ fn tamper(path: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Sends to a socket file from one socket of a pair.
-/// Sends a datagram to a socket file from a socket of a connected pair. The kernel makes a datagram socket of `SOCK_RAW`,
-/// too.
+/// Sends a datagram to a socket file from one socket of a connected pair. If the kernel refuses to make the pair with
+/// `SOCK_DGRAM`, tries `SOCK_RAW`, for which the kernel makes a datagram socket, too.
 fn paired_datagram(path: &str) -> Result<(), io::Error> {
     let send = |kind| {
         let mut pair = [0; 2];

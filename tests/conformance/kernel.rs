@@ -12,7 +12,7 @@ use nix::libc;
 use super::fixture::limits;
 use crate::ensure;
 
-/// Attempts that must be refused, for whatever reason.
+/// Attempts that must be refused; with which error does not matter.
 const REFUSED: &[&str] = &[
     "io_uring",
     "userfaultfd",
@@ -102,8 +102,8 @@ fn any(results: impl IntoIterator<Item = io::Result<()>>) -> io::Result<()> {
     results.into_iter().find(Result::is_ok).unwrap_or_else(|| Err(refused()))
 }
 
-/// Asks for a pair of sockets. Fails only if the call itself is denied: for any family, the kernel makes a socket before
-/// it refuses to make a pair.
+/// Asks for a pair of sockets. Fails only if the call itself is denied. Other errors count as success, because by then
+/// the kernel has made a socket of this family: it makes the socket before it refuses to make a pair.
 fn socket_pair(family: i32, kind: i32, protocol: i32) -> io::Result<()> {
     let mut pair = [0; 2];
     // SAFETY: the array has room for two descriptors.
@@ -141,7 +141,8 @@ fn attempt(name: &str) -> io::Result<()> {
             "keyring" => any([-1, -3, -4, -5].map(|ring| check(libc::syscall(libc::SYS_keyctl, 0, ring, 1)))),
             "key" => check(libc::syscall(libc::SYS_add_key, c"user".as_ptr(), c"k".as_ptr(), c"v".as_ptr(), 1, -4)),
             "perf-event" => {
-                // A software clock for this process, not counting time in the kernel.
+                // A performance event that counts this process's CPU time by a software clock, without the time in the
+                // kernel.
                 let mut event = [0_u32; 32];
                 (event[0], event[1], event[10]) = (1, 128, 0x60);
                 check(libc::syscall(libc::SYS_perf_event_open, event.as_ptr(), 0, -1, -1, 0))

@@ -88,7 +88,7 @@ async fn leave(fixture: &mut Fixture<'_>, left: &[(&str, &str)]) -> Outcome {
         let mut inside = fixture.start().await?;
         let written = inside.written.clone();
         let place = inside.sandbox.workdir().display().to_string();
-        // Make the honest change first if none is possible afterwards.
+        // If the script makes later changes impossible, make the honest change before the script, otherwise after it.
         let (first, last) = match *name {
             "the closed workspace" => ("echo honest > honest.txt", ""),
             _ => ("", "cd \"$PLACE\"; echo honest > honest.txt"),

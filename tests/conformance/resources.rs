@@ -47,7 +47,7 @@ crate::cases! {
     memory_of_all_processes_together_is_limited(fixture) {
         fixture.limits.memory = 256 * MIB;
         let mut inside = fixture.start().await?;
-        // Each process stays below the limit, but not all together.
+        // Each process stays below the memory limit, but all four together exceed it.
         let done = inside.hostile(&["memories", "4", "150"], limits(20.0)).await?;
         let lived: u32 = String::from_utf8_lossy(&done.stdout).trim().parse().map_err(|_| format!("{done:?}"))?;
         ensure!((1..4).contains(&lived), "{lived} of 4 lived");
@@ -180,7 +180,8 @@ crate::cases! {
         let mut inside = fixture.start().await?;
         let script = "i=0; while :; do i=$((i+1)); mkdir d$i; head -c 4000000 /dev/zero > d$i/f; chmod 0 d$i; sleep 0.1; done";
         let done = inside.exec(Command::shell(script), limits(20.0)).await?;
-        // Without namespaces, `chmod` cannot close the folders. The files count in both cases.
+        // Without namespaces, the sandbox refuses to take permissions away from a folder's owner, so the folders stay
+        // open. The files must count in both cases.
         ensure!(done.exit == Exit::DiskFull, "{done:?}");
         inside.works().await?;
         inside.end().await?;

@@ -21,7 +21,7 @@ use super::{
 };
 
 const ENOUGH: Duration = Duration::from_mins(5);
-/// Maximum number of cases that run at once; most of them mostly wait for a time limit.
+/// Maximum number of cases that run at once; most cases spend most of their time waiting for a time limit.
 const AT_ONCE: usize = 3;
 /// Environment variable that is set for the copy of this program that runs as an ordinary user.
 const ORDINARY: &str = "CONFORMANCE_EXE";
@@ -215,7 +215,7 @@ pub fn run(words: &[&str]) -> ExitCode {
                     let backend = Arc::new(LocalBackend::with_mode(mode));
                     failures.extend(run_backend(backend, &label, &words, &own).await);
                 }
-                // A machine that cannot mount overlays fails this test, unless this variable is set.
+                // A machine that cannot mount overlays fails this test, unless the variable [`WITHOUT_OVERLAY`] is set.
                 Err(reason) if mode == ConfinementMode::Overlay && std::env::var_os(WITHOUT_OVERLAY).is_some() => {
                     println!("{label}: ignored, {WITHOUT_OVERLAY} is set: {reason}");
                 }

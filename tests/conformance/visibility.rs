@@ -76,7 +76,7 @@ crate::cases! {
 
     nothing_is_inherited_from_the_harness(fixture) {
         use std::os::fd::AsRawFd;
-        // A descriptor without close-on-exec, as a careless library might leave one.
+        // Leave a file open without close-on-exec, as a careless library might.
         let secret = std::fs::File::open(fixture.host.path().join("gold.json")).unwrap();
         let leaked = unsafe { nix::libc::dup(secret.as_raw_fd()) };
         let mut inside = fixture.start().await?;

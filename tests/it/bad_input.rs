@@ -108,13 +108,13 @@ fn a_run_that_does_not_exist_is_a_usage_error_that_names_the_newest_run() {
     let names: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, ["a", "b"], "{listed}");
     assert!(listed.contains("2/2") && listed.contains("complete"), "{listed}");
-    // A lost try of an attempt that was made is not a lost attempt.
+    // If one try of an attempt was lost and another try was not, the attempt does not count as lost.
     let mut lost = lab.records("b").remove(0);
     (lost["end"], lost["pass"]) = ("sandbox_lost".into(), false.into());
     lab.write("runs/b/attempts.jsonl", &format!("{}{lost}\n", lab.read("runs/b/attempts.jsonl")));
     let rows: serde_json::Value = serde_json::from_str(&lab.ok(&["runs", "--json"]).stdout).unwrap();
     assert_eq!((&rows[1]["run"], &rows[1]["finished"], &rows[1]["lost"]), (&"b".into(), &1.into(), &0.into()));
-    // An older run does not take the place of the newest one if that one cannot be read.
+    // If the newest run cannot be read, `latest` is an error and does not mean an older run.
     let mut newest: serde_json::Value = serde_json::from_str(&lab.read("runs/a/run.json")).unwrap();
     newest["format"] = 99.into();
     lab.write("runs/a/run.json", &newest.to_string());
@@ -150,7 +150,7 @@ fn a_dry_run_describes_the_run_and_creates_nothing() {
     {
         assert!(said.contains(line), "{line} is not in\n{said}");
     }
-    // Without a limit of the run, attempts that are lost and made again cost more.
+    // Without `--max-cost`, the dry run also shows the highest cost if attempts are lost and made again.
     let unlimited = ["run", "tiny", "-n", "1", "--limit", "1", "-k", "2", "--agent", "react", "--dry-run"];
     let mut command = lab.command(&[&unlimited[..], &model[..2]].concat());
     let said = String::from_utf8(command.env("OPENAI_API_KEY", "none").output().unwrap().stdout).unwrap();

@@ -403,14 +403,15 @@ fn rates_are_split_where_a_models_knowledge_ends() {
             "{shown:#}"
         );
     }
-    // A model that is shown under another name has its own cutoff, which may also be given for the new name.
+    // A model that `--label` renames keeps the cutoff that is given for its original name. The cutoff may also be given
+    // for its new name.
     let label = format!("{model}=gpt-4o");
     for (named, cutoff) in [(model.as_str(), "2025-03-30"), ("gpt-4o", "2025-03-30"), ("another", "2025-01")] {
         let given = format!("{named}={cutoff}");
         let arguments = ["report", "dates", "r", "--json", "--label", &label, "--cutoff", &given];
         let shown: Value = serde_json::from_str(&lab.ok(&arguments).stdout).unwrap();
         let row = &shown["rows"][0];
-        // Without a cutoff of its own, the model does not get that of the real `gpt-4o`.
+        // If no cutoff is given for the model, its new name does not give it the cutoff of the real `gpt-4o`.
         let public = if named == "another" { "unknown" } else { "after" };
         assert_eq!((&row["model"], &row["public"]), (&json!("gpt-4o"), &json!(public)), "{shown:#}");
     }
@@ -454,8 +455,8 @@ fn gold_passes_every_bundled_instruction_and_the_forger_passes_none() {
     lab.ok(&[&run[..], &agents[..]].concat());
     let report: Value = serde_json::from_str(&lab.ok(&["report", "r", "--json"]).stdout).unwrap();
     for row in report["rows"].as_array().unwrap() {
-        // The published rule looks for `.py ` or `.sh ` in the command. Gold commands that run a package instead of a
-        // script contain neither.
+        // The published rule looks for `.py ` or `.sh ` in the command. Some gold commands contain neither, because
+        // they run a package instead of a script, so they fail by this rule.
         let (passed, shipped) = match row["agent"].as_str().unwrap() {
             "gold" => (json!(104), 83.0 / 104.0),
             "forger" => (json!(0), 1.0),

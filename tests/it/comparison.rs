@@ -24,7 +24,7 @@ fn runs_are_compared_on_the_samples_that_both_have() {
     let said = lab.fails(2, &["compare", "all", "other-budget"]);
     assert!(said.contains("differ in the budget of an attempt"), "{said}");
     lab.ok(&["compare", "all", "other-budget", "--force"]);
-    // The leaderboard ranks such runs, with a warning.
+    // The leaderboard also ranks runs with different budgets, but shows a warning.
     let notes =
         |other: &str| json(&lab.ok(&["report", "leaderboard", "all", other, "--json"]).stdout)["notes"].to_string();
     let warned = notes("other-budget");
@@ -49,7 +49,7 @@ fn runs_of_one_name_are_distinguished_by_folder_and_counted_once() {
     assert_eq!((passed("runs/r1/gold"), passed("other/r1/noop")), (Some(4.into()), Some(0.into())));
     let how = json(&lab.ok(&["report", "behaviour", "runs/r1", "other/r1", "--json"]).stdout);
     assert!(how["rows"].as_array().unwrap().iter().all(|row| row["trajectories"] == 4), "{how:#}");
-    // Names that are the same in both runs are distinguished by the runs' folders.
+    // Both runs have the same name, so labels begin with the runs' folders.
     let compared = json(&lab.ok(&["compare", "runs/r1", "other/r1", "--json"]).stdout);
     assert_eq!((&compared[0]["first"], &compared[0]["second"]), (&"runs/r1/gold".into(), &"other/r1/noop".into()));
     lab.ok(&["report", "runs/r1", "other/r1", "--html", "report.html"]);

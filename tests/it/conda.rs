@@ -198,12 +198,12 @@ fn an_env_is_locked_built_found_again_and_removed() {
     let listed = conda.ok(&["env", "list"]).stdout;
     assert!(listed.contains("tiny") && listed.contains("conda"), "{listed}");
 
-    // The same channel by another address gives the same env.
+    // The same channel under another address gives the same env.
     conda.alias = file(channels);
     assert_eq!(conda.build(), prefix);
     conda.ok(&["env", "prune", "tiny"]);
     assert!(!prefix.exists());
-    // The env is gone, but its packages are still in the cache.
+    // The env was removed, but its packages are still in the cache, so building it again is fast.
     let begun = Instant::now();
     assert_eq!(conda.build(), prefix);
     println!("a prefix from cached packages: {:?}", begun.elapsed());
@@ -306,7 +306,8 @@ fn two_builds_of_a_lock_are_identical_and_contain_neither_channel_address_nor_pa
     }
     let lock = conda.lab.read("envs/tiny/conda.lock");
     assert!(!lock.contains("secret-word"), "{lock}");
-    // Build again from nothing, with the same channel by another address, at the same place.
+    // Build the env from nothing again, at the same place, from the same channel under another address. All files must
+    // be the same as before.
     conda.ok(&["env", "prune", "tiny"]);
     conda.ok(&["env", "prune", "--downloads"]);
     conda.alias = file(channels);
@@ -452,7 +453,7 @@ fn a_corrupt_package_is_named_in_the_error_and_is_not_kept_in_the_cache() {
         let stem = package.trim_end_matches(".tar.bz2").trim_end_matches(".conda");
         assert!(said.contains(stem) && said.contains("hash"), "{said}");
         assert!(conda.has_no_env(), "{said}");
-        // With the package repaired, the env is built: the broken package is not kept.
+        // After the package is repaired, the env can be built, because the broken package was not cached.
         fs::remove_file(&broken).unwrap();
         fs::copy(channels.join("conda-forge/noarch").join(package), &broken).unwrap();
         assert_eq!(python(&conda.build(), "import demo_library; print(demo_library.VERSION)"), "1.1");
@@ -557,12 +558,12 @@ fn a_killed_build_is_restarted() {
         child.kill().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9), "it was finished before it was killed");
     };
-    // Killed in the middle of a download.
+    // Kill the build in the middle of a download.
     let server = Server::holding(channels, Some("/python-3"));
     conda.alias = server.url();
     kill(&conda, &|| server.wait_for("/python-3"));
     assert!(conda.has_no_env());
-    // Killed while packages are put into the prefix.
+    // Kill the build while packages are put into the prefix.
     conda.alias = file(channels);
     let linking = || {
         let begun = Instant::now();

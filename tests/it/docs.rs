@@ -65,7 +65,7 @@ fn every_page_is_in_the_site() {
     let there = pages().into_iter().filter(|page| page.parent().unwrap().ends_with("docs"));
     let mut there: BTreeSet<String> =
         there.map(|page| page.file_name().unwrap().to_string_lossy().into_owned()).collect();
-    // This page is made when the site is built.
+    // The page `options.md` is not in the repository, because it is made when the site is built.
     there.insert("options.md".to_owned());
     assert_eq!(listed, there);
 }

@@ -388,14 +388,15 @@ fn an_env_in_use_is_not_pruned_and_an_attempt_whose_env_vanishes_is_lost_and_not
          {\"tool\": \"final_answer\", \"arguments\": {\"answer\": \"{}\"}}\n",
     );
     let agent = format!("scripted:{}", lab.path("steps").display());
-    // The other tests share an env, so this one has a cache of its own.
+    // This test removes the mark of a complete env, so it must not use the cache that other tests share.
     let cache = lab.path("own-cache");
     let command = |arguments: &[&str]| {
         let mut command = lab.command(arguments);
         command.env("AUTOEXPERIMENT_CACHE", &cache);
         command
     };
-    // Verification would notice the loss itself.
+    // Leave out verification, because it would notice that the env is missing. Here, the loss must be noticed without
+    // it.
     let run = ["run", "-n", "1", "--limit", "1", "--agent", &agent, "--name", "r", "--no-baseline", "--no-verify"];
     let child = command(&run).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();

@@ -315,12 +315,13 @@ fn a_program_that_is_killed_while_memory_is_left_has_failed() {
 fn a_program_that_exceeds_its_memory_limit_fails_but_a_kill_from_outside_loses_the_attempt() {
     let too_much = "held = bytearray(1500 << 20)";
     let fair = "held = bytearray(450 << 20)";
-    // The program outlives a child process that is killed.
+    // Here, the kernel kills only a child process, and the agent's program continues.
     let childs = "subprocess.run([sys.executable, '-c', 'held = bytearray(450 << 20)'])";
     let all = [("300", false, too_much), ("2000", false, too_much), ("2000", true, fair), ("2000", true, childs)];
     for (memory, is_lost, held) in all {
         let outer = (memory == "2000").then(|| OuterGroup::new(1000 << 20));
-        // Another program in the group, which the kernel may not kill, uses most of the memory.
+        // Another program in the outer group uses most of the group's memory, and the kernel must not kill this
+        // program. So the group's limit ends the agent, although the agent keeps to its own limit.
         let mut other = outer.as_ref().filter(|_| is_lost).map(|outer| {
             let hold = "open('/proc/self/oom_score_adj', 'w').write('-1000'); held = bytearray(600 << 20)";
             let mut other = Command::new("/usr/bin/python3");
@@ -381,7 +382,7 @@ impl OuterGroup {
         fs::create_dir_all(folder.join("inner")).expect("a writable memory cgroup, as root");
         let outer = Self(folder);
         for (place, file) in limits.iter().enumerate() {
-            // Without swap accounting, the second file does not exist.
+            // On a kernel without swap accounting, the second file of `limits` does not exist.
             let bytes = if *file == "memory.swap.max" { 0 } else { bytes };
             assert!(fs::write(outer.0.join(file), bytes.to_string()).is_ok() || place > 0, "`{file}` can be written");
         }
@@ -399,7 +400,7 @@ impl OuterGroup {
 impl Drop for OuterGroup {
     fn drop(&mut self) {
         for folder in [self.0.join("inner"), self.0.clone()] {
-            // Remove the remains of the program's own groups, too.
+            // Also remove the control groups that the program has made in this group and left behind.
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let _ = fs::remove_dir(entry.path());
             }

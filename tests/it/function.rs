@@ -82,7 +82,7 @@ fn an_agent_function_that_exhausts_memory_fails_its_attempt_and_the_run_continue
         let told = said.starts_with("it raised MemoryError") && said.ends_with("at most 256 MiB (`--memory`)");
         assert!(told && record["end"] == "gave_up" && record["pass"] == false, "{agent}: {record:#}");
     }
-    // A child process has the same limit, and the function decides what to do when the child fails.
+    // A child process has the same memory limit, and the function decides what to do when the child fails.
     let record = &records["has_a_child_that_eats"];
     assert_eq!((&record["end"], &record["answer"]), (&json!("answered"), &json!("{\"child\": \"MemoryError\"}")));
     assert_eq!(records["waits_for_nothing"]["end"], "answered");

@@ -110,7 +110,8 @@ fn images_hold_no_secrets(engine: &Engine, lab: &Lab) {
         grep.args(["-aoF"]).args(texts.iter().flat_map(|text| ["-e", text])).arg(&saved);
         String::from_utf8_lossy(&grep.output().unwrap().stdout).into_owned()
     };
-    // If layers were compressed, nothing would be found; these texts show that they are not.
+    // The search would find nothing in compressed layers. It finds these texts, which shows that the layers are not
+    // compressed.
     let control = ["def geometric(values)", "raise NotImplementedError"];
     let seen = found(&control);
     assert!(control.iter().all(|text| seen.contains(text)), "{seen}");

@@ -338,7 +338,7 @@ fn right_code_passes_each_hidden_test_and_fails_the_altered_copy_of_each_test() 
     }
 }
 
-/// Code that uses parts of the standard library which look at their callers themselves.
+/// Right code that uses parts of the standard library which inspect the code that calls them.
 const ORDINARY: &str = r"
 import collections, dataclasses, enum, inspect, logging, traceback, typing, warnings
 Pair = collections.namedtuple('Pair', 'a b')
@@ -365,7 +365,8 @@ fn right_code_may_log_warn_and_print_tracebacks() {
     assert_eq!(result(&output), Some(gold), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A reference that is called back by the repo's code and by a decorator without a file, as those of libraries.
+/// A reference that the repo's code calls back, and that has a decorator whose code is in no file of the repo, like a
+/// library's decorator.
 const INTERTWINED: &str = r"
 from model import Base, apply
 space = {}
@@ -481,7 +482,7 @@ fn no_forger_gets_the_tests_to_pass() {
 
 #[test]
 fn libraries_may_print_while_they_are_imported() {
-    // The module `this` prints a poem.
+    // When it is imported, the module `this` prints a poem.
     let output = run_tests(RIGHT, &format!("import this\n{TESTS}"));
     assert!(result(&output).is_some(), "{output:?}");
 }

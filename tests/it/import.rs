@@ -152,8 +152,8 @@ fn functions_of_one_name_are_distinguished_by_class_description_or_exact_lines()
         &[
             // Outdated line numbers, but only one candidate's code mentions energy.
             function("0", "__call__", [5, 6, 8], "Energy inside of the bounding box, over all energy."),
-            // The published range begins at the class, so masking it would remove `def`, too. The class is published as
-            // well.
+            // The published range of lines begins at the class, so masking this range would remove `def`, too. The
+            // published data also contain the name of the class.
             with_class(function("1", "__call__", [26, 27, 34], ""), "RRRLoss"),
             // Only line numbers are given, and the range is one line too long, as usual in the published data.
             function("2", "__call__", [38, 39, 40], "Loss."),

@@ -1,4 +1,5 @@
-//! Every reply that was paid for is on record, whatever dies, and `--max-cost` holds over any number of kills.
+//! Every reply that was paid for is on record, whichever process is killed, and `--max-cost` holds over any number of
+//! kills.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};

@@ -70,7 +70,7 @@ async fn a_run_made_from_rust_returns_its_records() {
     let finished = run.execute(&watch, &CancellationToken::new()).await.unwrap();
     assert_eq!(finished.outcome, RunOutcome::Complete);
     assert_eq!((&finished.folder, finished.unverified.is_none(), finished.any_failed()), (&folder, true, true));
-    // 4 samples, 2 attempts, 2 agents.
+    // Each of 2 agents makes 2 attempts at each of 4 samples.
     assert_eq!(finished.records.len(), 16);
     assert!(finished.records.iter().all(|record| record.pass == (record.agent == "gold")));
     assert_eq!(finished.choices.len(), 8);

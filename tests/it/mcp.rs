@@ -40,7 +40,7 @@ impl Assistant {
     fn start_with(lab: &Lab, is_modern: bool, options: &[&str]) -> Self {
         let own = ["mcp", "--name", "s", "--no-baseline", "-n", "1,2", "--client", "helper"];
         let mut command = lab.command(&[&own[..], options].concat());
-        // The variable is meant for `serve` and must not matter here.
+        // This variable is meant for servers over HTTP, so its value, which is too short, must not matter here.
         command.env("AUTOEXPERIMENT_TOKEN", "short");
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let stdin = process.stdin.take();

@@ -112,7 +112,8 @@ impl Sources {
             let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
             for it in uses(text).into_iter().filter(|it| !it.is_export) {
                 match self.absolute(file, &it.path).and_then(|path| self.defining(&path, 0)) {
-                    // The path names a file, so look at which of its items are used.
+                    // The path names a whole file. Which of its items are used follows from the paths below that begin
+                    // with the file's name.
                     Some((_, true)) => _ = folders.insert(it.name, it.path),
                     _ => paths.push(it.path),
                 }

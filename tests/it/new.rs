@@ -347,7 +347,7 @@ fn a_title_that_states_a_result_is_written_without_it_and_check_finds_no_result_
 fn a_stop_during_verification_leaves_the_paper_and_says_how_to_continue() {
     use nix::sys::signal::{Signal, kill};
     let lab = found();
-    // Verification takes several seconds.
+    // Slow the experiment down, so that verification takes several seconds and can be interrupted.
     lab.edit(
         "found/repo/walk/__main__.py",
         "    options = parse_args()\n",

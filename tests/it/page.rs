@@ -1,5 +1,5 @@
-//! The pages for readers and assistive programs: rules of accessibility, print, time to the first paint, and hostile
-//! names in every table.
+//! The report's pages as people and assistive programs read them: they follow the rules of accessibility, print well,
+//! appear fast, and show hostile names without harm.
 
 use std::fs;
 use std::path::Path;

@@ -182,8 +182,8 @@ fn attempts_are_reported_without_their_run_file() {
     lab.ok(&["run", "-n", "1", "--agent", "noop", "--name", "other"]);
     assert!(lab.fails(2, &["compare", "r", "other"]).contains("so it is not known how its attempts were measured"));
     lab.ok(&["compare", "r", "other", "--force"]);
-    // Without `run.json`, a run cannot be exported, because its settings are lost. A verifier must be told where the
-    // suite is.
+    // Without `run.json`, a run's settings are lost. So the run cannot be exported, and `pick` does not know where the
+    // suite is unless `--suite` says so.
     assert!(lab.fails(7, &["export", "r", "--format", "csv", "-o", "out"]).contains("is not a run"));
     assert!(lab.fails(2, &["pick", "r", "--verifier", "oracle"]).contains("--suite DIR"));
     lab.ok(&["pick", "r", "--verifier", "oracle", "--suite", "."]);

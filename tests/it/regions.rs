@@ -52,8 +52,8 @@ struct Writer {
     unit: &'static str,
     lines: Vec<String>,
     number: usize,
-    /// The block whose statements are masked, by its number in the order in which blocks begin. `chosen` are the first
-    /// and the last masked statement.
+    /// Number of the block whose statements are masked. Blocks are numbered in the order in which they begin. `chosen`
+    /// are the first and the last masked statement of the block.
     block: usize,
     chosen: (Index, Index),
     blocks: usize,

@@ -197,9 +197,9 @@ struct Pool {
 struct Entry {
     sample: String,
     shows: String,
-    /// The whole program.
+    /// The whole program; absent if `change` makes the program from the right one.
     code: Option<String>,
-    /// A text of the right program, and its replacement.
+    /// A piece of the right program's text, and its replacement.
     change: Option<(String, String)>,
 }
 

@@ -23,7 +23,8 @@ fn gold_passes_and_noop_fails_every_sample_verified() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "0..3", "--agent", "gold", "--agent", "noop", "--name", "r"]);
     let records = lab.records("r");
-    // 1 + 4 + 5 + 2 samples: a function and the one nested in it are never masked together.
+    // There are 1, 4, 5 and 2 samples with n from 0 to 3, because a function and the one nested in it are never masked
+    // together. Each of the two agents attempts these 12 samples.
     assert_eq!(records.len(), 24);
     for record in &records {
         let gold = record["agent"] == "gold";

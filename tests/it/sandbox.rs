@@ -216,9 +216,10 @@ async fn on_a_busy_machine_fast_commands_finish_and_endless_ones_are_stopped() {
         done
     };
     let crowd = Crowd::of(12);
-    // Work that takes 30% of its time limit if it has a processor to itself, however fast the processor is. On a crowded
-    // processor the same work takes more CPU time, because others use its caches; therefore measured beside the crowd.
-    // The limit and its extension on a busy machine (`patience`) together suffice with a twentieth of a processor.
+    // Work that takes 30% of its time limit if it has a processor to itself, however fast the processor is. On a
+    // crowded processor the same work takes more CPU time, because other processes use its caches, so it is measured
+    // while the crowd runs. The time limit and its extension on a busy machine (`patience`) together are enough even if
+    // the work gets only a twentieth of a processor.
     let sample = one(work(1e5)).await.cpu;
     let work = work(1e5 * 0.3 * wall.as_secs_f64() / sample.as_secs_f64());
     let (mut longest, mut crowded_out) = (Duration::ZERO, 0);

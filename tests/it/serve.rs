@@ -251,7 +251,7 @@ fn a_resumed_run_hands_out_the_interrupted_sample_again_also_after_refused_reque
     let served = Served::run(lab.command(&["serve", "--resume", "s", "--no-baseline", "--port", "0"]));
     let again = served.client().reset(&json!({}))["metadata"]["sample"].clone();
     assert_eq!(again, samples[3], "{samples:?}");
-    // The same samples are drawn if nothing is refused.
+    // A server that refused no request draws the same samples, so refused requests do not use up samples.
     let other = Lab::new();
     let served = Served::start(&other, &["-n", "1..3"]);
     let mut client = served.client();
@@ -292,7 +292,7 @@ fn a_right_answer_still_counts_after_the_tool_time_is_used_up() {
     use_up_time(&mut client);
     let last = client.submit(&answers(&lab));
     assert_eq!((&last["reward"], &last["metadata"]["end"]), (&json!(1.0), &json!("answered")), "{last:#}");
-    // Any other call then ends the episode.
+    // Once the tool time is used up, any call other than submitting an answer ends the episode.
     client.reset(&json!({ "sample": "tiny_0" }));
     use_up_time(&mut client);
     let last = client.step("command_line", &json!({ "command": "echo late" }));
@@ -577,7 +577,8 @@ fn a_curriculum_draws_harder_samples_for_a_learner_that_succeeds() {
     assert!(lab.read("page.html").contains("Curriculum of run s"));
 }
 
-/// Clients that are killed at random moments: no process, file or session stays, and the server serves on.
+/// Clients that are killed at random moments: no process, file or session is left behind, and the server continues to
+/// serve.
 #[test]
 #[ignore = "takes a minute"]
 fn clients_killed_at_random_leave_no_processes_files_or_sessions() {

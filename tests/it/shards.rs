@@ -169,7 +169,8 @@ fn shards_join_a_planned_run_only_with_the_settings_of_its_plan() {
     assert_eq!(names(".jsonl"), 4, "two files of records, two ledgers");
     let refused = lab.fails(2, &[settings.as_slice(), &["--shard", "1/2", "--seed", "3"]].concat());
     assert!(refused.contains("was planned with other"), "{refused}");
-    // So are settings that are not stored because they had their defaults when the run was planned.
+    // A setting that had its default when the run was planned is not stored. A process with another value of this
+    // setting is refused, too.
     let several = ["run", "-n", "1", "-k", "2", "--agent", "noop", "--no-baseline", "--name", "q"];
     lab.ok(&[several.as_slice(), &["--plan-only"]].concat());
     let refused = lab.fails(2, &[several.as_slice(), &["--shard", "1/2", "--verifier", "majority"]].concat());

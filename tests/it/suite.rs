@@ -92,7 +92,7 @@ fn missing_and_outdated_measurements_are_shown_as_a_dash() {
     assert_eq!((&row(&lab)["containment"], &row(&lab)["mutation_score"]), (&0.125.into(), &0.75.into()));
     let dependencies = serde_json::json!({"format": 1, "repo": digest, "needs": {"means": []}});
     lab.write("papers/tiny/dependencies.json", &dependencies.to_string());
-    // The matrix lacks two experiments, which are then tests of every sample.
+    // The dependency matrix lacks two experiments. Such experiments count as tests of every sample.
     assert_eq!(row(&lab)["tests"][0], 2.0);
     lab.write("repos/tiny/new.txt", "changed");
     assert_eq!((&row(&lab)["containment"], &row(&lab)["tests"]), (&serde_json::Value::Null, &serde_json::Value::Null));

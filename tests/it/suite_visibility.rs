@@ -86,7 +86,7 @@ fn a_cache_that_the_user_of_sandboxes_cannot_enter_is_refused_before_a_run_begin
     open("", 0o755);
     open("open", 0o755);
     open("home", 0o700);
-    // Without this capability, root cannot make namespaces, as in a container that is not privileged.
+    // Without the capability CAP_SYS_ADMIN, root cannot make namespaces, as in a container that is not privileged.
     let without_namespaces = |arguments: &[&str], home: &str| {
         let own = lab.command(arguments);
         let mut command = std::process::Command::new("setpriv");

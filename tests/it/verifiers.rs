@@ -80,7 +80,7 @@ fn another_shard_completes_the_choices_of_a_shard_that_was_killed_while_choosing
     lab.ok(&run);
     let choices = lab.read("runs/r/choices.jsonl");
     assert_eq!(choices.lines().count(), 4);
-    // The shard's files as if it had been killed after two choices.
+    // Change the shard's files so that they look as if the shard had been killed after two choices.
     let half: String = choices.split_inclusive('\n').take(2).collect();
     lab.write("runs/r/choices.jsonl", &half);
     let beats: Vec<_> = walkdir::WalkDir::new(lab.path("runs/r")).into_iter().flatten().collect();

@@ -10,7 +10,7 @@ pub(super) fn may_begin(byte: u8) -> bool {
     matches!(byte, 0x1f | 0x78 | 0x28 | 0xfd | b'B' | b'P')
 }
 
-/// Whether packed text begins here, judging by its first bytes.
+/// Whether `bytes` begin like packed text, judging by the first few of them.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     match bytes {
         // In a zlib header, the first two bytes form a multiple of 31.
@@ -22,7 +22,7 @@ pub(super) fn begins(bytes: &[u8]) -> bool {
     }
 }
 
-/// Unpacks the text that begins here, up to the first error and to at most `most` bytes.
+/// Unpacks the packed text with which `bytes` begin, up to the first error and to at most `most` bytes.
 pub(super) fn unpacked(bytes: &[u8], most: u64) -> Vec<u8> {
     match bytes {
         [0x1f, ..] => all(flate2::read::GzDecoder::new(bytes), most),

@@ -91,7 +91,7 @@ impl Mutants {
     }
 }
 
-/// Derives a number between 0 and 1 from the attempt's seed and these names. The seed depends on the run's seed, the
+/// Derives a number between 0 and 1 from the attempt's seed, `what` and `name`. The seed depends on the run's seed, the
 /// sample and the attempt.
 pub fn share(seed: u64, what: &str, name: &str) -> f64 {
     let digest = Sha256::new()

@@ -43,7 +43,7 @@ const SEARCH: usize = 8 << 20;
 const FUNCTION: (&str, &str) = ("<function=", "</function>");
 const PARAMETER: (&str, &str) = ("<parameter=", "</parameter>");
 
-/// Tags around a call, of which the first pair contains JSON or the second pair.
+/// Pairs of tags around a call. Between the tags of the first pair is JSON or a call with the tags of the second pair.
 const CALL_TAGS: [(&str, &str); 2] = [("<tool_call>", "</tool_call>"), FUNCTION];
 
 const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];

@@ -108,13 +108,13 @@ async fn an_attempt_whose_conversation_the_server_cuts_silently_is_not_scored() 
         let attempt = AttemptFixture::new(replies.chain([submit()]).collect()).await.react().await;
         (attempt.end, attempt.asked.len(), attempt.detail)
     };
-    // The server keeps what fits into its context.
+    // This server silently cuts conversations to its context, so its token counts do not grow.
     let (ended, calls, detail) = end([2051; 8]).await;
     assert_eq!((ended, calls), (End::ModelDenied, 6), "{detail:?}");
     assert!(detail.is_some_and(|detail| detail.contains("OLLAMA_CONTEXT_LENGTH") && detail.contains("2051 tokens")));
     assert_eq!(end([2051, 3900, 3000, 3100, 2500, 2400, 2300, 2200]).await.0, End::ModelDenied);
     for honest in [
-        // All tokens are counted, of text that takes few tokens.
+        // All tokens are counted, but the text takes few tokens per byte.
         [2500, 2600, 2700, 2800, 2830, 2860, 2890, 2920],
         // Only the tokens that are missing from the server's cache are counted.
         [2500, 3000, 3000, 3000, 25, 25, 25, 25],

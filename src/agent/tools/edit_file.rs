@@ -64,7 +64,8 @@ impl TypedTool for EditFile {
             return Err(ToolFailure::Refused("the model gave no new content; nothing was written".to_owned()));
         };
         let shown = save_as.as_deref().unwrap_or(&path);
-        // Without a fence, the reply may be a refusal or a question instead of the file.
+        // A reply without a fence counts as the file. If it breaks the syntax of a Python file, it is probably a
+        // refusal or a question instead.
         if !reply.text.lines().any(|line| line.starts_with(FENCE)) && syntax::broken(shown, &before, &after).is_some() {
             let said = cut_middle(reply.text.trim(), SHOWN);
             return Err(ToolFailure::Refused(format!(

@@ -170,7 +170,8 @@ impl<T: TypedTool> AnyTool for T {
         let mut arguments = arguments;
         let mut parsed = <T::Arguments as Deserialize<'_>>::deserialize(&arguments);
         if parsed.is_err() {
-            // Building the schema takes time, so look at the types only now.
+            // The arguments may be texts instead of numbers or other types. Convert them only now, after parsing has
+            // failed, because building the schema takes time.
             convert_texts(&mut arguments, &self.parameters());
             parsed = <T::Arguments as Deserialize<'_>>::deserialize(&arguments);
         }

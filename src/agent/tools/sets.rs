@@ -48,7 +48,7 @@ pub struct ToolSet {
     python: Option<&'static str>,
     /// An example call as JSON. It is harmless and even useful if a small model copies it.
     first: &'static str,
-    /// An example call, written as a code fence that contains the longest argument, such as a script, unchanged.
+    /// An example call in the form of a code fence. A long argument, such as a script, is in it without any escapes.
     example: &'static str,
 }
 
@@ -207,7 +207,7 @@ impl ToolSet {
         self.first
     }
 
-    /// An example call, written as a code fence that contains the longest argument, such as a script, unchanged.
+    /// An example call in the form of a code fence. A long argument, such as a script, is in it without any escapes.
     #[must_use]
     pub const fn example(&self) -> &'static str {
         self.example

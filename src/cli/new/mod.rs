@@ -304,7 +304,8 @@ impl Arguments {
         )?;
         gold.save(&draft.suite().paper_dir(id).join("gold.json"))?;
         let scrubbed = source.map(|source| source.scrubbed(&gold));
-        // Agents read the title, wherever it comes from.
+        // Remove gold values from the title, because agents see it, whether it comes from the paper's text or from the
+        // repository.
         let title = scrubbed.as_ref().and_then(text::ScrubbedPaper::title).or_else(|| facts.title.clone());
         let title = title.map(|title| GoldValues::of(Some(&gold)).hide(&title));
         let titled = PackageFacts { title, ..facts.clone() };

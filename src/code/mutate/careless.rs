@@ -26,7 +26,8 @@ impl<'source> MutationWalk<'source> {
         let positional: Vec<Node<'_>> = arguments.iter().copied().filter(|it| !is_keyword(*it)).collect();
         let keywords: Vec<(&str, &str)> =
             arguments.iter().filter(|it| is_keyword(**it)).filter_map(|it| self.named(*it)).collect();
-        // Functions of the same names in other libraries have other parameters. Their mutants would only crash.
+        // Some changes are only made to calls of NumPy: in other libraries, functions of these names have other
+        // parameters, so the mutants would only crash.
         let object = callee.child_by_field_name("object");
         let library = object.map(|object| self.text(object)).unwrap_or_default();
         let numpy = Some(library).filter(|library| matches!(*library, "np" | "numpy"));
@@ -46,8 +47,9 @@ impl<'source> MutationWalk<'source> {
             ("searchsorted", [last]) if numpy.is_none() && !has("side") => {
                 self.push(MutantKind::Side, last.end_byte()..last.end_byte(), ", side=\"right\"");
             }
-            // `std` and `var` of other libraries are left alone, because they may have no `ddof`. They are recognised by an
-            // argument with the values; methods of arrays have at most the number of an axis.
+            // Change `np.std(x)` and the array method `x.std(axis)`, but not functions of other libraries, such as
+            // `other.std(x)`: they may have no parameter `ddof`. Functions of other libraries get the values as an
+            // argument, while a method gets at most the number of an axis.
             ("std" | "var", axis) if !has("ddof") && (numpy.is_some() || axis.iter().all(|it| is_number(*it))) => {
                 self.sample_deviation(node, arguments);
             }
@@ -59,7 +61,8 @@ impl<'source> MutationWalk<'source> {
             ("abs" | "absolute" | "fabs", [value]) => self.becomes(MutantKind::Guard, node, *value),
             ("clip", [value, ..]) if is_plain => self.becomes(MutantKind::Guard, node, *value),
             ("clip", [value, ..]) => {
-                // Other libraries have the values as the first argument, methods a limit.
+                // If the first argument is a number, it is a limit, and `clip` is a method of the values: `x.clip(0,
+                // 1)`. Otherwise, the first argument contains the values: `library.clip(x, 0, 1)`.
                 let values = object.filter(|_| is_number(*value)).unwrap_or(*value);
                 self.becomes(MutantKind::Guard, node, values);
             }

@@ -360,7 +360,8 @@ impl<'a> Finder<'a> {
         ends_block: bool,
         in_function: bool,
     ) -> Range<usize> {
-        // Comments that mark another region stay. Comments that only look like such a mark may describe the statements.
+        // Keep comments that mark another region. A comment that looks like such a mark but has no counterpart is
+        // treated as a description of the statements, so it is removed.
         let pairs = LazyCell::new(|| tags::pairs(self.tree, self.source).unwrap_or_default());
         let marks = |at: usize| pairs.iter().any(|pair| pair.open.start == at || pair.close.start == at);
         let comment = |at: usize| {

@@ -17,7 +17,8 @@ use crate::code::walk;
 pub(super) struct NeededNames {
     /// All names that the new code needs.
     pub all: BTreeSet<String>,
-    /// Names that the new code uses in the function alone. They may get another meaning inside of the function.
+    /// Names of `all` that lines in the function's body may bind to something else than the rest of the file does,
+    /// because only new code in the body uses them.
     pub rebindable: BTreeSet<String>,
     /// Parameters and variables of the function.
     pub variables: BTreeSet<String>,
@@ -46,8 +47,9 @@ struct Helper {
 }
 
 impl Helper {
-    /// Returns a key that orders helpers as in the reply. Candidates are listed from last to first. The text with the
-    /// function comes last, because it may need the other texts.
+    /// Returns a key that sorts helpers in the order of the reply. A larger `source` comes earlier in the reply,
+    /// because the reply's texts are numbered from its end. The text with the function comes last, because its code may
+    /// need the other texts.
     fn key(&self) -> (bool, Reverse<usize>, usize) {
         (self.source == 0, Reverse(self.source), self.range.start)
     }
@@ -140,7 +142,8 @@ impl Module {
         let helper_place = statement_place(&tree, self.source(), before);
         if !imports.is_empty() {
             let (at, is_before) = import_place(&tree, self.source());
-            // If the first statement is the function's, helpers are put above its comments, and need the imports.
+            // If the first statement contains the function, helpers are put above the comments before it. The helpers
+            // need the imports, so put the imports at least as high.
             let at = if is_before { at.min(helper_place) } else { at };
             let text = imports.join(ending);
             let text = if is_before { format!("{text}{ending}") } else { format!("{ending}{text}") };
@@ -222,15 +225,16 @@ impl Module {
     }
 }
 
-/// Libraries of which models know the modules.
+/// Well-known libraries. Models know in which module of these libraries a function is.
 const LIBRARIES: [&str; 9] =
     ["jax", "networkx", "numpy", "pandas", "scipy", "sklearn", "statsmodels", "tensorflow", "torch"];
 
-/// Whether an import in a reply takes precedence over the file's bindings of the same `name`: these are imports of
-/// something else, and the file has an import from the same package. An import from another package may be a guess,
-/// such as `from utils import f` for `from .utils import f`. So may be another place in the same package, such as
-/// `from utils import f` for `from utils.math import f`. But names of modules beside each other in a well-known library
-/// are not guessed: `norm` of `scipy.stats` is another function than that of `scipy.linalg`.
+/// Whether an import in a reply takes precedence over the file's bindings of the same `name`. This is so if all of
+/// these bindings import something else, and if the file has an import from the same package. If the file has no such
+/// import, the reply's import may be a wrong guess, such as `from utils import f` for `from .utils import f`. An import
+/// from another module of the same package may be a wrong guess, too, such as `from utils import f` for `from
+/// utils.math import f`. In a well-known library, however, it is no guess if neither module contains the other: `norm`
+/// of `scipy.stats` is another function than `norm` of `scipy.linalg`.
 fn takes_precedence(line: &str, name: &str, in_file: &[Binding]) -> bool {
     let is_known = package(line).is_some_and(|package| LIBRARIES.contains(&package));
     let is_guess = |own: &str| match (source_module(own), source_module(line)) {

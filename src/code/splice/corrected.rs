@@ -12,10 +12,11 @@ use crate::code::function::{Function, last_part};
 use crate::code::module::Module;
 
 impl Module {
-    /// Removes helpers that an earlier reply has added and that this reply defines again. `added` are the qualified names
-    /// of the functions that the earlier reply has added to the file; `function` is the function that the replies are
-    /// about. Returns the file without the helpers, and their names. Returns `None` if no helper is removed, which is
-    /// also so if a corrected helper has other parameters and other code uses it.
+    /// Removes helpers that an earlier reply has added and that this reply defines again. `added` contains the
+    /// qualified names of the functions that the earlier reply has added to the file; `function` is the function that
+    /// the replies are about. Returns the file without the helpers, and their names. Returns `None` if this reply
+    /// defines no helper again. Also returns `None` if a helper's new definition has other parameters, but code other
+    /// than `function` and these helpers uses the helper: that code would no longer work.
     #[must_use]
     pub fn without_corrected(
         &self,

@@ -64,7 +64,7 @@ impl Module {
         let header = function.map_or_else(|| ANY.to_owned(), |index| self.header(index));
         let of_function = function.and_then(|index| {
             let taken = self.take(&self.functions()[index], index, reply);
-            // A function of another name is part of what is missing.
+            // Ignore a function of another name: it is not the whole function, but a part of the missing statements.
             taken.ok().filter(|taken| taken.defines(&self.functions()[index])).map(|taken| (index, taken))
         });
         if let Some((index, taken)) = of_function {
@@ -166,8 +166,8 @@ impl Module {
     }
 
     /// Returns the names that `lines` of the reply's function and its new `siblings` need, without the names that the
-    /// file's function `old` binds outside of the region. Names that `old` uses outside of the region cannot get
-    /// another meaning, and neither can names outside of functions.
+    /// file's function `old` binds outside of the region. `rebindable` leaves out names that `old` uses outside of the
+    /// region, because that code needs their old meaning. It is empty for a region outside of functions.
     fn needed_by_lines(
         &self,
         old: Option<&Function>,
@@ -318,7 +318,8 @@ mod tests {
         let body = "    total = 0\n    for x in xs:\n        data = x * x\n        total += data\n    return total\n";
         let function = format!("import numpy as np\ndata = np.loadtxt(\"x.csv\")\n\n@np.vectorize\ndef f(xs):\n{body}");
         assert_eq!(text(&function).unwrap(), with("        data = x * x\n        total += data\n"));
-        // Other blocks may have an import, but not a variable of the function or a piece of its body.
+        // From the reply's other block, only the import is added. Left out are the assignments to `x`, a variable of
+        // the function, and to `y`, which is computed from `x`.
         let statements = "```python\ntotal += np.square(x) + y\n```";
         for other in ["import numpy as np", "import numpy as np\nx = [1, 2]", "import numpy as np\ny = x * x"] {
             let reply = format!("```python\n{other}\n```\n{statements}");
@@ -364,7 +365,7 @@ mod tests {
         let expected = source.replace("raise NotImplementedError", "from time import time\n        xs[0] = time()");
         let (first, now) = splice(source, &range(source));
         assert_eq!(first, expected);
-        // A repair replaces the region with its import.
+        // A second reply replaces both the statements and the import that the first reply put into the region.
         assert_eq!(splice(&first, &now).0, expected);
         let other = source.replace("return xs", "return xs, time.time()");
         let expected = other.replace("raise NotImplementedError", "xs[0] = time()");

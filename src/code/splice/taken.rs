@@ -52,8 +52,8 @@ impl FunctionFromReply {
         Self { code, function, bare, others: Vec::new() }
     }
 
-    /// Adds the code in the reply's `candidates` beside the text `own`, from which the function was taken: other blocks
-    /// and, of texts that do not parse, the imports.
+    /// Adds the reply's other code: all `candidates` except the text `own`, from which the function was taken. Of a
+    /// candidate that does not parse, only the imports are added.
     pub fn with_other_code(self, candidates: &[String], own: &str) -> Self {
         let code = |text: &String| {
             if let Ok(code) = ReplyCode::parse(text) {

@@ -387,7 +387,7 @@ fn strings_over_several_lines_keep_their_text() {
     assert_eq!(text("mean", &format!("```python\n{body}```")), expected);
     let listed = body.replace('\n', "\n   ");
     assert_eq!(text("mean", &format!("1. This:\n   ```python\n   {listed}```\n")), expected);
-    // A method that is indented as in its class, with a string that is not.
+    // The method is indented as in its class, but a string in it has lines that are not indented.
     let method = "    def mean(self, x):\n        text = \"\"\"\n    a\nb\"\"\"\n        return text";
     let expected = FILE.replacen(
         "        raise NotImplementedError",

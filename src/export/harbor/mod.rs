@@ -89,7 +89,7 @@ struct ExportedPaper {
     /// Version of Python, such as `3.12`: the one with which gold was recorded, if the lock file has it.
     python: String,
     requirements: String,
-    /// Variables of the env, with which gold was recorded.
+    /// Environment variables that the env sets. Gold was recorded with the same variables.
     variables: BTreeMap<String, String>,
 }
 
@@ -264,11 +264,11 @@ fn write_task(
     Ok(folder.to_owned())
 }
 
-/// Converts globs to regular expressions. If Python matches them against the bytes of a path, the result is that of the
-/// globs.
+/// Converts globs to regular expressions for Python. Matched against the bytes of a path, an expression gives the same
+/// result as its glob.
 fn expressions(globs: &[String]) -> Vec<String> {
     let globs = globs.iter().filter_map(|glob| globset::Glob::new(glob).ok());
-    // Python's byte patterns neither need nor accept this flag.
+    // Remove Rust's flag for matching bytes instead of Unicode: Python's byte patterns neither need nor accept it.
     globs.map(|glob| glob.regex().trim_start_matches("(?-u)").to_owned()).collect()
 }
 
@@ -631,7 +631,7 @@ mod tests {
         let left = format!("/tmp/left-by-harbor-test-{}", std::process::id());
         let forge = format!("touch {left}; echo '{{\"x\": 2}}' | tee data.json > out.json");
         let read = "cat data.json > out.json; cat new.json > two.json";
-        // The verifier recognises leftovers by their owner, so it needs root.
+        // The verifier finds files that an experiment left by their owner. It can do so only if this test runs as root.
         let finds = if nix::unistd::geteuid().is_root() { format!("test ! -e {left} && ") } else { String::new() };
         let read = format!("{finds}{read}");
         let task = json!({ "protected": ["data\\.json"], "left_out": { "names": [], "endings": [] },
@@ -647,7 +647,8 @@ mod tests {
     #[test]
     fn experiments_of_harbor_tasks_have_an_empty_home_and_the_variables_of_the_env() {
         let folder = tempfile::tempdir().unwrap();
-        // Python runs such a line at its start, if the folder is that of the user's own packages.
+        // If this folder were the user's home, Python would run these `.pth` lines when it starts, and so forge the
+        // result.
         for minor in 8..20 {
             let packages = folder.path().join(format!(".local/lib/python3.{minor}/site-packages"));
             std::fs::create_dir_all(&packages).unwrap();

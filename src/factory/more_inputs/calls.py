@@ -56,7 +56,8 @@ class RaisedError:
 
 
 def is_vague(kind):
-    """Whether a class of exceptions is too general, or too local, to be expected in a test."""
+    """Whether a test should not expect this class of exceptions: it is in `VAGUE_ERRORS`, or is defined inside a
+    function, so that tests cannot name it."""
     return kind.__name__ in VAGUE_ERRORS or "<" in kind.__qualname__
 
 
@@ -81,8 +82,9 @@ def traced_lines(code, lines):
 
 
 def share_options(functions):
-    """Gives each function, for the options that its tests hardly vary, the values that options of the same name have in calls
-    of other functions."""
+    """Finds further values to try for parameters with a default (options). If recorded calls of a function pass few
+    different values for such a parameter, adds the values that calls of other functions pass for parameters of the same
+    name."""
     pools = {}
     for inputs in functions:
         for place, name in inputs.options.items():
@@ -103,12 +105,14 @@ FreeChange = collections.namedtuple("FreeChange", "place is_foreign")
 
 
 def blamed(free):
-    """The free changes of a call that failed, if they are in one place: they are limited then, see `is_limited`."""
+    """Returns the free changes of a call that raised an exception, if all of them are in one place; otherwise nothing,
+    because it is unclear which of them is the cause. The result is added to `limited`, see `is_limited`."""
     return free if len({change.place for change in free}) == 1 else ()
 
 
 def is_limited(change, limited):
-    """Whether changes of this kind are limited in this place; `limited` are the free changes that made calls fail."""
+    """Whether the function does not accept any value in the place of this change. `limited` contains the free changes
+    that made calls fail (see `blamed`): this change or, in the same place, one that was not foreign is among them."""
     return change in limited or FreeChange(change.place, False) in limited
 
 
@@ -144,11 +148,12 @@ class Inputs:
         return mutants_of(self.called, random.Random(0))
 
     def pool_key(self, place):
-        """The key of a place's pool; all of any number of positional arguments share one."""
+        """Returns the key of the recorded values of a place in `pools`. All arguments that belong to `*args` have the
+        same key."""
         return self.rest if self.rest is not None and isinstance(place, int) and place >= self.rest else place
 
     def add_defaults(self):
-        """Adds the values that parameters have if nothing is passed."""
+        """Adds the default values of parameters to `pools` and `defaults`."""
         code, defaults = self.called.__code__, self.called.__defaults__ or ()
         found = dict(enumerate(defaults, code.co_argcount - len(defaults)))
         found.update(self.called.__kwdefaults__ or {})
@@ -162,40 +167,40 @@ class Inputs:
                     pass
 
     def types(self, arguments):
-        """The types of a call's arguments, without those of default values. Different numbers count as one type, and so do
-        the places of any number of arguments."""
+        """Returns the places and types of a call's arguments, except for arguments that equal their defaults. All types
+        of numbers count as one type, and all places in `*args` as one place."""
         return frozenset(
             (self.pool_key(place), type_of(source)) for place, source in arguments.items() if source != self.defaults.get(place)
         )
 
     def are_usual(self, types):
-        """Whether recorded calls have arguments of these types: one call those without default, perhaps with further options, and
-        any calls the options."""
+        """Whether recorded calls have arguments of these types. A single recorded call must have the types of all
+        arguments without a default; it may have further arguments with a default, or in `*args`. The types of the other
+        arguments may be from several recorded calls."""
         is_optional = lambda place: place in self.options or place == self.rest
         needed = {one for one in types if one[0] not in self.options}
         has_needed = lambda known: needed <= known and all(is_optional(place) for place, _ in known - types)
         return types <= set().union(*self.known_types) and any(map(has_needed, self.known_types))
 
     def arguments(self, call):
-        """The arguments of a call: positional ones, and named ones by their name."""
+        """Returns the values of a call's positional arguments, and those of its named arguments by name."""
         positional, named = call
         return [value_of(source) for source in positional], {name: value_of(source) for name, source in named}
 
     def recorded(self):
-        """Outcomes of some recorded calls."""
+        """Repeats some recorded calls, and returns their outcomes as text."""
         return [repr((self.run(call) or [None])[0]) for call in self.calls[:MOST_COMPARED]]
 
     def come_out(self, calls):
-        """Whether selected calls have their expected outcomes, one after the other."""
+        """Whether all these calls have their expected outcomes if they are made one after the other in this process."""
         outcomes = (self.run(call["call"]) for call in calls)
         return all(found and repr(found[0]) == call["expected"] for found, call in zip(outcomes, calls))
 
     def kept(self):
-        """Calls that give the same outcome twice, each with the lines of the function that it runs.
+        """Returns calls that give the same outcome twice, each with the lines of the function that it runs.
 
-        For freely changed arguments, a return value may mean nothing. Such a call becomes a test only if it raises an exception,
-        or if only texts were changed and no other text in that place makes the function fail. Other calls may become
-        examples."""
+        If arguments were changed freely, they may be values that the function is not made for, so that its return value
+        means nothing (see `is_arbitrary`). Calls with such an outcome never become tests, but may become examples."""
         found, places, seen, limited, usual = [], {}, set(), set(), set()
         recorded, is_over = ((call, ()) for call in self.calls), time_limit(CALLS_SECONDS)
         for number, (call, free) in enumerate(itertools.chain(recorded, self.changed_calls())):
@@ -243,14 +248,17 @@ class Inputs:
         ]
 
     def new_attributes(self, expected):
-        """The attributes that an `__init__` makes, which other methods need; `None` for other functions."""
+        """Returns the names of the attributes that a call of `__init__` sets, because other methods need them; `None`
+        for other functions."""
         is_new = self.called.__name__ == "__init__" and type(expected) is list and expected and type(expected[0]) is dict
         return sorted(expected[0]) if is_new else None
 
     def is_arbitrary(self, free, call, expected, limited):
-        """Whether the outcome may mean nothing. For an exception: more than one argument was changed freely, so that the order of
-        checks decides which one is raised. Otherwise: a freely changed argument is not a text, or changes of this kind are
-        limited in its place, or no recorded call has these types."""
+        """Whether the outcome of a call with freely changed arguments may be meaningless, so that a right function may
+        have another one. An exception is meaningless if several arguments were changed freely: which exception is
+        raised may then depend on the order in which the function checks them. Any other outcome is meaningless if a
+        freely changed argument is not a text, if such a change is limited in its place (see `is_limited`), or if no
+        recorded call has these types."""
         if type(expected) is RaisedError:
             return len({one.place for one in free}) > 1
         sources = by_place(*call)
@@ -258,7 +266,7 @@ class Inputs:
         return any(is_limited(one, limited) or not is_text(one.place) for one in free)
 
     def selected(self):
-        """The calls that are selected for tests, and further ones that are good examples."""
+        """Returns the calls that are selected for tests, and further calls that are good examples."""
         kept, recorded, able = self.kept(), set(self.calls), {}
         for call in sorted(kept, key=lambda call: call["is_free"]):
             if call["call"] not in recorded:
@@ -271,8 +279,8 @@ class Inputs:
         return tests + [call for call in examples if call not in tests]
 
     def add_examples(self, calls):
-        """Adds to each call a line that shows it to agents as an example, and the words of the function's source that the
-        outcome in this line has."""
+        """Adds to each call an example: a line that shows the call and its outcome to agents. Also adds the words that
+        this outcome has in common with the function's source."""
         source = words_in(inspect.getsource(self.called))
         shown = [self.example(call["call"]) for call in calls]
         outcomes = {}
@@ -305,7 +313,7 @@ class Inputs:
                     call["mutants"].append(number)
 
     def gives(self, called, call, expected, ignores_objects):
-        """Whether a call of another function has the expected outcome."""
+        """Whether a call of the function `called`, such as a mutant, has the expected outcome."""
         try:
             positional, named = self.arguments(call)
             with one_call():
@@ -315,8 +323,9 @@ class Inputs:
         return type(expected) is not RaisedError and equal(got, expected)
 
     def changed_calls(self):
-        """Recorded calls with some arguments of other calls, and some changed arguments; and the free changes, with
-        `UNUSUAL_TYPES` if no recorded call has arguments of these types."""
+        """Yields calls that are made from recorded calls: some arguments are taken from other calls, and some are
+        changed. Each call comes with its free changes. They include one in the place `UNUSUAL_TYPES` if no recorded
+        call has arguments of these types."""
         chance = self.chance
         while self.calls:
             positional, named = chance.choice(self.calls)
@@ -354,7 +363,8 @@ class Inputs:
             yield (call, tuple((name, arguments[name]) for name, _ in named)), free
 
     def with_other_rest(self, positional):
-        """Adds or removes one of any number of positional arguments; there are never fewer than in the shortest recorded call."""
+        """Adds an argument to `*args`, or removes one. Keeps at least as many positional arguments as the shortest
+        recorded call has."""
         least = min(len(call) for call, _ in self.calls)
         most = max(len(call) for call, _ in self.calls)
         place = self.chance.randint(self.rest, max(self.rest, len(positional) - 1))
@@ -365,8 +375,8 @@ class Inputs:
         return positional
 
     def run(self, call, seed=0):
-        """The outcome of a call, the lines that it runs, and whether it changes objects; `None` if a right function may have
-        another outcome."""
+        """Makes a call. Returns its outcome, the lines that it runs, and whether it changes objects; `None` if a right
+        function may have another outcome."""
         lines, code = set(), self.called.__code__
         self.failed, self.mixed = False, set()
         try:

@@ -1,10 +1,11 @@
-"""Changes of values.
+"""Changes the values of arguments, to make new inputs from recorded ones.
 
-A changed value looks like those of the recorded calls: numbers lie between theirs (or near them), texts differ in digits
-only, members come from theirs, and lists are of the same length, sorted, or without repetition if all of theirs are. Numbers
-at the bounds that the function itself has are tried more often than others. Only free changes make other numbers and other
-texts: lines and words of the recorded texts in other combinations, pieces of the function's source, and texts as long as its
-numbers say. Nothing is empty and nothing is negative unless a recorded value is.
+A changed value looks like the values of the recorded calls. A number is between the recorded numbers, or near them. A
+text differs from a recorded text only in digits. Members of collections are recorded members. If all recorded lists
+have the same length, are sorted, or have no repetitions, so has the changed list. Numbers at or beside the constants in
+the function's source are tried more often than others. Only free changes make other numbers and other texts: they
+recombine lines and words of the recorded texts, insert pieces of text from the function's source, and make texts whose
+length is a number in this source. A changed value is empty or negative only if a recorded value is.
 """
 
 import ast
@@ -40,7 +41,8 @@ SPECIAL_YEARS = (1900, 1996, 2000, 2023, 2024, 2100)
 
 
 def constants_of(called):
-    """The whole numbers and the texts in the source of a function, and those in the constants of its module that it uses."""
+    """Returns two sets: the whole numbers and the texts in the source of a function and in those constants of its
+    module that the function uses."""
     constants = [node.value for node in ast.walk(tree_of(called)) if isinstance(node, ast.Constant)]
     of_module = []
     for name in called.__code__.co_names:
@@ -55,7 +57,8 @@ def kind_of_sign(sign):
 
 
 def in_same_order(value, alike):
-    """A list, sorted if all others are, and without repetition if none has any."""
+    """Returns a list as it is or, if all lists in `alike` are sorted, sorted in the same order. Also removes repeated
+    members if no list in `alike` has any."""
     with contextlib.suppress(Exception):
         others = [one for one in alike if len(one) > 1]
         if others and not any(part in one[:place] for one in others for place, part in enumerate(one)):
@@ -79,16 +82,16 @@ class Changes:
         self.lengths = [number for number in self.numbers if 0 < number <= LONGEST_TEXT]
 
     def changed(self, value, pool, is_free, times=1):
-        """A value that is changed `times`, and whether it is foreign: whether a text has what recorded texts do not have, such as
-        other letters, letters of another case, pieces of the function's source, or another length. `pool` are the values in its
-        place in recorded calls."""
+        """Changes a value `times` times. Returns the result and whether it is foreign: a text with something that no
+        recorded text has, such as other letters, letters of another case, pieces of the function's source, or another
+        length. `pool` contains the values that recorded calls have in this place."""
         self.is_foreign = False
         for _ in range(times):
             value = self.changed_once(value, pool, is_free)
         return value, self.is_foreign
 
     def changed_once(self, value, pool, is_free):
-        """A changed value. Dates and times change freely in any case."""
+        """Returns a changed value. Dates and times are changed freely even if `is_free` is false."""
         kind = type(value)
         alike = [one for one in pool if type(one) is kind] or [value]
         if kind is bool:
@@ -168,7 +171,8 @@ class Changes:
         return value if low >= 0 and found < 0 else found
 
     def changed_exact(self, value, alike, is_free):
-        """A changed decimal number or fraction; it lies between the recorded ones unless it changes freely."""
+        """Returns a changed decimal number or fraction. Unless `is_free`, the result is between the smallest and the
+        largest recorded one."""
         low, high, other = min(alike), max(alike), self.chance.choice(alike)
         near = [type(value)(number) for number in self.numbers if low <= number <= high]
         if near and self.chance.random() < 0.3:
@@ -219,7 +223,8 @@ class Changes:
         return found if found or "" in alike else value
 
     def recombined(self, value, other):
-        """Texts with other combinations of the lines, or words, of a text and another one; none if it has only one."""
+        """Returns texts that combine the lines or words of two texts in other ways. Returns none if the text `value`
+        has only one line or word."""
         is_by_line = "\n" in value and self.chance.random() < 0.5
         parts_of = (lambda text: text.splitlines(keepends=True)) if is_by_line else WORDS.findall
         parts, others = parts_of(value), parts_of(other)
@@ -241,7 +246,8 @@ class Changes:
         return ["".join(one) for one in found]
 
     def foreign_texts(self, value, place, signs):
-        """Changes of a text to what recorded texts do not have; `signs` are those that they have."""
+        """Returns changed versions of a text that have something which no recorded text has. `signs` contains all
+        characters of the recorded texts."""
         changes = []
         if not any(sign.isupper() for sign in signs) and any(sign.isalpha() for sign in signs):
             changes += [value.upper(), value.swapcase(), value.title()]
@@ -280,7 +286,8 @@ class Changes:
         return found if found or [] in alike else value
 
     def changed_at_one_place(self, value, alike):
-        """The parts of a value of a fixed length, one of which is changed to be like those at the same place."""
+        """Returns the members of a value of fixed length, such as a tuple. One member is changed to look like the
+        recorded members at the same place."""
         place = self.chance.randrange(len(value))
         part = self.changed_once(value[place], [one[place] for one in alike], False)
         return [*value[:place], part, *value[place + 1 :]]
@@ -298,7 +305,7 @@ class Changes:
         return found if found or {} in alike else value
 
     def changed_subclass(self, value, alike):
-        """A copy of an object that is also a dict or list, with one changed member."""
+        """Returns a copy of an object whose class is derived from dict or list, with one changed member."""
         value = copy.deepcopy(value)
         if isinstance(value, dict):
             keys = list(dict.keys(value))

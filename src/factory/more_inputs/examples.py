@@ -13,7 +13,8 @@ LONGEST_OBJECT = 200
 
 
 def readable(value, depth=0):
-    """How an example shows a value: as its source, as the value's own text, or as its class and attributes."""
+    """Returns the text with which an example shows a value: its source text, its own `repr`, or its class and
+    attributes."""
     kind = type(value)
     if depth < 4 and kind in (list, tuple, set, frozenset, dict):
         return written_container(value, kind, lambda part: readable(part, depth + 1))
@@ -34,12 +35,13 @@ def with_attributes(value, depth=0):
 
 
 def words_in(text):
-    """Words of at least two letters, and numbers."""
+    """Returns the words of at least two letters, and the numbers, in a text."""
     return set(re.findall(r"[^\W\d_]{2,}|\d+(?:\.\d+)?", text))
 
 
 def example(called, positional, named):
-    """How a call of a function with these values is written, and what it does; empty texts if that is not known."""
+    """Returns two texts for an example: how a call of the function with these arguments is written, and what the call
+    does. Both are empty if this cannot be shown."""
     code, name = called.__code__, called.__qualname__
     try:
         owner, _, last = name.rpartition(".")

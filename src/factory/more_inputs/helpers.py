@@ -27,10 +27,11 @@ CACHED_PROPERTY = re.compile(r"cached_?property|lazy|reify|memoize", re.IGNORECA
 
 
 def function(module, name):
-    """The function itself, without the decorators of a class; or a class."""
+    """Returns a function or class of a module by its qualified name. Of a property, returns its getter; of a static or
+    class method, the function inside."""
     found = importlib.import_module(module)
     for part in name.split("."):
-        # Python stores private names of a class under other names.
+        # Python stores an attribute `__x` of a class `A` as `_A__x`.
         is_private = isinstance(found, type) and part.startswith("__") and not part.endswith("__")
         found = vars(found)[f"_{found.__name__.lstrip('_')}{part}" if is_private else part]
     found = found.fget if isinstance(found, property) else found
@@ -42,7 +43,8 @@ def loaded(text):
 
 
 def attributes(value):
-    """The attributes of an object, also those in slots, but no cached properties; none of a class."""
+    """Returns the attributes that an object stores, also those in slots, but without the results of cached properties.
+    Returns none for a class."""
     found = {}
     if isinstance(value, type):
         return found
@@ -66,7 +68,8 @@ def is_computed(name, kind):
 
 
 def properties(value):
-    """The values of the public properties that classes of the package define. Leaves out those that raise an exception."""
+    """Returns the values of an object's public properties that classes of the package define. Leaves out those that
+    raise an exception."""
     found = {}
     for kind in type(value).__mro__:
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
@@ -80,8 +83,8 @@ def properties(value):
 
 
 def plain(value, depth=0):
-    """A literal that stands for a value: members of collections, and public attributes and properties of other objects, without
-    their classes."""
+    """Converts a value to plain data that a literal can express: collections with their members, and other objects as a
+    dict of their public attributes and properties, without the class."""
     kind = type(value)
     if value is None or kind in (bool, int, str, bytes):
         return value
@@ -136,7 +139,8 @@ def plain(value, depth=0):
 
 
 def state(value, known):
-    """The attributes of an object, and the members of containers. Of attributes, only those in `known`, unless it is `None`."""
+    """Returns the state of a value as plain data: the members of a container, or the attributes of an object. If
+    `known` is given, only these attributes are included."""
     found = attributes(value)
     if found and not is_container(value):
         names = sorted(name for name in found if known is None or name in known)
@@ -145,8 +149,9 @@ def state(value, known):
 
 
 def observed(called, positional, named, new_attributes=None):
-    """What a call returns, and the states of its arguments before and after it. Of the object that an `__init__` fills, the
-    state are its `new_attributes`, or all of them."""
+    """Makes a call. Returns its result, and the states of its arguments before and after it. For a call of `__init__`,
+    the state of the new object consists of the attributes in `new_attributes`, or of all attributes if this is
+    `None`."""
     given = [*positional, *named.values()]
     known = [list(attributes(value)) for value in given]
     if called.__name__ == "__init__":
@@ -157,23 +162,25 @@ def observed(called, positional, named, new_attributes=None):
 
 
 def listed(result, called):
-    """The first members of an iterator that a function returns, and any other value itself. A comparison that returns
-    `NotImplemented` says that the values are different."""
+    """Returns the result of a call in a form that can be compared. An iterator becomes a list of its first members.
+    `NotImplemented` from `__eq__` or `__ne__` becomes the bool that says that the values are different. Other results
+    stay as they are."""
     if result is NotImplemented and called.__name__ in ("__eq__", "__ne__"):
         return called.__name__ == "__ne__"
     return list(itertools.islice(result, MOST_ITERATED)) if hasattr(type(result), "__next__") else result
 
 
 def returned(called, positional, named=None, ignores_objects=False, new_attributes=None):
-    """What a call returns; if arguments changed, a pair of it and their new states. With `ignores_objects`, only lists, dicts
-    and sets count. For a call that returns nothing: the states of all arguments."""
+    """Makes a call, and returns its outcome: its result or, if it changes arguments, the result and the new states of
+    these arguments. With `ignores_objects`, only changes of lists, dicts and sets count. If the call returns nothing,
+    the outcome is the states of all arguments after the call."""
     named = named or {}
     found = observed(called, positional, named, new_attributes)
     return outcome([*positional, *named.values()], *found, ignores_objects)
 
 
 def outcome(given, result, before, after, ignores_objects):
-    """A literal for what `observed` found."""
+    """Returns the outcome of a call, as described at `returned`, from the results of `observed`."""
     if result is None:
         return after
     counts = [is_container(value) or not ignores_objects for value in given]
@@ -182,7 +189,8 @@ def outcome(given, result, before, after, ignores_objects):
 
 
 class Made:
-    """Makes calls in turn. The arguments of each may be what earlier ones made, as in `made[0]`."""
+    """Makes a sequence of calls. The arguments of a call may contain results of earlier calls: `made[0]` is the result
+    of the first call."""
 
     def __init__(self):
         self.made = []
@@ -191,8 +199,8 @@ class Made:
         return self.made[place]
 
     def call(self, module, name, positional, named=None):
-        """What a call returns and the containers that it changes; for a call that returns nothing, all its arguments
-        afterwards. A class makes an object."""
+        """Makes a call, and returns its outcome: its result, with the containers that it changes; if it returns
+        nothing, the states of all its arguments after the call. A call of a class makes an object."""
         self.made.append(None)
         named = named or {}
         given = [*positional, *named.values()]
@@ -203,14 +211,14 @@ class Made:
 
 
 def ordered(value):
-    """A literal in which the items of dicts are sorted, since their order does not count."""
+    """Returns plain data in which the items of dicts are sorted, because their order does not count."""
     if type(value) in (list, tuple):
         return type(value)(map(ordered, value))
     return ("dict", sorted((key, ordered(part)) for key, part in value.items())) if type(value) is dict else value
 
 
 def digest_of(literal):
-    """A digest of a literal without floats; those that are `equal` have the same."""
+    """Returns a digest of plain data without floats. Data that are `equal` have the same digest."""
     return hashlib.sha256(repr(ordered(literal)).encode()).hexdigest()[:32]
 
 

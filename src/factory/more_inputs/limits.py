@@ -1,4 +1,5 @@
-"""Time limits, and processes for calls that may end or change the process they run in."""
+"""Limits the time of calls, and runs calls in copies of this process, because they may end or change the process in
+which they run."""
 
 import contextlib
 import io
@@ -19,7 +20,7 @@ FORK_SECONDS = 45
 
 
 class Failed(Exception):
-    """Code in another process has raised an exception."""
+    """Raised if code that runs in a copy of this process raises an exception."""
 
 
 def in_fork(work):
@@ -59,13 +60,15 @@ def in_fork(work):
 
 
 def time_limit(seconds):
-    """Returns a function that tells whether the processor time, or `SLOWER` times as much wall time, is used up."""
+    """Returns a function that says whether the time is over: whether this process has used this much processor time
+    since now, or `SLOWER` times as much wall time has passed."""
     computed, passed = time.process_time() + seconds, time.monotonic() + SLOWER * seconds
     return lambda: time.process_time() > computed or time.monotonic() > passed
 
 
 class TookTooLong(BaseException):
-    """A call has passed its time limit. Code that catches `Exception` does not catch it."""
+    """Raised in a call that has passed its time limit. It is not derived from `Exception`, so that code which catches
+    `Exception` does not catch it."""
 
 
 @contextlib.contextmanager

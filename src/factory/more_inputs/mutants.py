@@ -1,4 +1,4 @@
-"""Mutants of functions: each has one small change."""
+"""Makes mutants of functions: copies with one small change each."""
 
 import ast
 import copy
@@ -12,7 +12,8 @@ MOST_MUTANTS = 150
 
 
 def tree_of(called):
-    """The syntax tree of a function's source; an empty one if the source is not known or cannot be parsed alone."""
+    """Returns the syntax tree of a function's source; an empty tree if the source is unknown or cannot be parsed by
+    itself."""
     try:
         return ast.parse(textwrap.dedent(inspect.getsource(called)))
     except (SyntaxError, OSError, TypeError, IndexError, AttributeError):
@@ -20,7 +21,7 @@ def tree_of(called):
 
 
 def mutants_of(called, chance):
-    """Mutants of a function; none if its source makes another function when it is compiled alone."""
+    """Returns mutants of a function; none if its source, compiled by itself, gives another function."""
     tree = tree_of(called)
     # `__class__` is a free variable of each function that calls `super()`. Other free variables are not supported.
     if set(called.__code__.co_freevars) - {"__class__"} or not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
@@ -45,7 +46,8 @@ def mutants_of(called, chance):
 
 
 def nodes_of(tree):
-    """The nodes of a function that change what it does: itself, and those of its body without the docstring."""
+    """Returns the nodes of a function's syntax tree that determine what it does: the function itself, and the nodes of
+    its body without the docstring."""
     definition = tree.body[0]
     has_docstring = ast.get_docstring(definition, clean=False) is not None
     yield definition
@@ -54,8 +56,9 @@ def nodes_of(tree):
 
 
 def compiled(definition, called):
-    """The code of a function's changed definition, compiled in a class of the same name if it is in one, because private
-    names depend on that; `None` if it is not compiled."""
+    """Compiles a function's changed definition, and returns its code; `None` if that is not possible. A method is
+    compiled inside a class of the same name as its own, because private names (`__x`) depend on the name of the
+    class."""
     owner = called.__qualname__.rpartition(".")[0].rpartition(".")[2]
     tree = ast.parse(f"class {owner}: pass" if owner.isidentifier() else "")
     (tree.body[0] if tree.body else tree).body = [definition]
@@ -105,7 +108,7 @@ def put_all(node, **fields):
 
 
 def changes_of(node):
-    """Functions that each change a node in one way."""
+    """Returns functions, each of which makes one change of this node."""
     found = []
     put = lambda name, value: found.append(lambda: setattr(node, name, value))
     if isinstance(node, ast.Constant) and type(node.value) in (int, float, bool, str):

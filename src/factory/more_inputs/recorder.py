@@ -33,12 +33,14 @@ NOTHING = "functions whose outcomes cannot be compared"
 class Recorder:
     """Records the calls of the wanted functions, as sources, while tests run, and the sequences of calls that tests make.
 
-    `until` is the time, as `time.monotonic` gives it, after which no more calls are made for further functions."""
+    Calls are made for the functions in the order of `wanted`, a list of files and qualified names. `until` is the time, as
+    `time.monotonic` gives it, after which no more calls are made for further functions."""
 
     def __init__(self, wanted, folder, test_files, until):
         SURROUNDINGS.surround(folder, test_files)
         self.by_file, self.folder, self.until = {}, folder + os.sep, until
-        for file, name in wanted:
+        self.order = {(file, name): place for place, (file, name) in enumerate(wanted)}
+        for file, name in self.order:
             self.by_file.setdefault(os.path.join(folder, file), []).append((file, name))
         # `codes` has, by the address of each code object, the object and the wanted function (a function that needs
         # tests) that it belongs to, or `None`. The object is kept so that no other object gets its address. `modules`
@@ -85,7 +87,7 @@ class Recorder:
                     calls.setdefault(arguments_of(frame, source_of))
 
     def has_new_types(self, wanted, frame, code):
-        """Whether no earlier call of the function had arguments of these types."""
+        """Whether no recorded call of the function has arguments of these types."""
         known = self.types.setdefault(wanted, set())
         if len(known) >= MOST_COMBINATIONS:
             return False
@@ -107,7 +109,7 @@ class Recorder:
                 except Exception:
                     # The function cannot be found while its module is still being imported. Later calls try again.
                     return None
-                # What coroutines return is not compared.
+                # Skip coroutines and asynchronous generators, because their results cannot be compared.
                 if getattr(found, "__code__", None) is code and not code.co_flags & ASYNCHRONOUS:
                     self.codes[id(code)], self.modules[wanted] = (code, wanted), module
                     return wanted
@@ -115,14 +117,14 @@ class Recorder:
         return None
 
     def made(self):
-        """Yields what is made for each wanted function: the function, its module, its calls and sequences of calls, and
-        digests of its recorded calls. If a function has no calls, the reason takes their place. Yields `None` before
-        anything that may take long, so that others see that this process lives.
+        """Makes calls for each wanted function, and yields: the function, its module, its new calls, its new sequences
+        of calls, and digests of its recorded calls. If no calls can be made for a function, the reason takes the place
+        of the calls. Yields `None` before anything that may take long, so that others see that this process lives.
 
         Calls may change what all functions share, such as a cache. So each function's calls are made in a process of its
         own, and are dropped if they come out differently in another process, or change the outcomes of recorded calls."""
         functions = {}
-        for wanted in sorted({*self.calls, *self.sequences}):
+        for wanted in sorted({*self.calls, *self.sequences}, key=self.order.get):
             calls, sequences = list(self.calls.get(wanted, ())), list(self.sequences.get(wanted, ()))
             if not calls and not sequences:
                 yield self.without(wanted, UNWRITTEN)
@@ -157,7 +159,8 @@ class Recorder:
                 yield self.without(wanted, FAILED)
 
     def made_for(self, wanted, inputs, sequences, outcomes):
-        """Yields what is made for one function, and `None` before anything that may take long."""
+        """Makes calls for one function, and yields the same for it as `made`. Also yields `None` before anything that
+        may take long."""
         yield None
         calls = in_fork(inputs.selected)
         yield None
@@ -187,7 +190,8 @@ class Recorder:
 
 
 class RecordedOutcomes:
-    """Outcomes of recorded calls of all functions, which the calls of no function may change."""
+    """Outcomes of some recorded calls of all functions. They show whether the new calls of a function change something
+    that other calls depend on, such as a cache."""
 
     def __init__(self, inputs):
         # `inputs` has the inputs of each function, and `usual` the outcomes as first measured. `steady` has the indices
@@ -198,7 +202,7 @@ class RecordedOutcomes:
         return [outcome for inputs in self.inputs.values() for outcome in inputs.recorded()]
 
     def measure(self):
-        """Measures the outcomes in the beginning. Returns whether the calls leave their process alive."""
+        """Measures the outcomes before any new calls are made. Returns `False` if the calls end their process."""
         found = tried(self.now)
         self.usual = found or []
         self.steady = list(range(len(self.usual)))
@@ -211,14 +215,15 @@ class RecordedOutcomes:
         return any(outcomes[place] != self.usual[place] for place in self.steady)
 
     def leave_out_unsteady(self):
-        """Measures the outcomes again, and compares those no longer that have changed."""
+        """Measures the outcomes again without new calls. Outcomes that have changed vary by themselves, so they are no
+        longer compared."""
         again = tried(self.now) or []
         self.steady = [place for place in self.steady if self.usual[place : place + 1] == again[place : place + 1]]
 
 
 class Checker:
-    """Tells which calls have their expected outcomes in this process, too. The file at `path` has, for each function, its name
-    as the recorder has it, its module, calls, and sequences of calls."""
+    """Checks which calls have their expected outcomes in this process, too. The file at `path` contains for each
+    function: its file and name, its module, its calls, and its sequences of calls."""
 
     def __init__(self, path, folder, test_files):
         SURROUNDINGS.surround(folder, test_files)
@@ -241,7 +246,7 @@ class Checker:
 
 
 def tried(work):
-    """What `work` returns in a copy of this process; `None` if it fails in any way."""
+    """Returns what `work` returns in a copy of this process; `None` if it fails in any way."""
     try:
         return in_fork(work)
     except Failed as error:

@@ -15,11 +15,12 @@ LONGEST_EXAMPLES, CALLS_PER_EXAMPLE = 2500, 2
 
 
 def noticing(calls, mutants, notices, chance, most, seconds):
-    """Counts, for each call, the mutants for which the call was selected as first and as second.
+    """Selects up to two calls for each mutant that notice it. Returns two counts for each selected call: for how many
+    mutants it was selected first, and for how many second.
 
-    The first prefers calls that are already selected, so that few calls notice all mutants. The second is a new call, so that
-    two calls notice each mutant. Asks `notices`, whether a mutant is noticed by a call, at most `most` times and for
-    `seconds`."""
+    The first call is, if possible, one that was already selected for other mutants, so that few calls notice all
+    mutants. The second call is one that was not selected as first before, so that two calls notice each mutant.
+    `notices` says whether a call notices a mutant; it is called at most `most` times, and for at most `seconds`."""
     found, order, is_over, left = {}, list(calls), time_limit(seconds), most
     for mutant in mutants:
         chance.shuffle(order)
@@ -42,8 +43,9 @@ def noticing(calls, mutants, notices, chance, most, seconds):
 
 
 def chosen(calls, most=MOST_KEPT, most_others=MOST_KEPT):
-    """At most `most` calls that may become tests: first those that notice mutants, then at most `most_others` from each set of
-    lines in turn, those with different outcomes first."""
+    """Chooses at most `most` of the calls for tests, none of them arbitrary. Calls that notice mutants come first. Then
+    at most `most_others` further calls are taken in turn from the groups of calls that run the same lines; within a
+    group, calls with different outcomes come first."""
     sets, calls = {}, [call for call in calls if not call["is_arbitrary"]]
     sure = sorted((call for call in calls if any(call["notices"])), key=lambda call: call["notices"], reverse=True)
     sure = sure[:most]
@@ -61,15 +63,18 @@ def chosen(calls, most=MOST_KEPT, most_others=MOST_KEPT):
 
 
 def shape(line):
-    """A line without its words and numbers, and with each repetition once."""
+    """Returns the shape of an example's line: each word is replaced by `a`, each number by `0`, and repeated parts are
+    reduced to one. Examples of the same shape look alike."""
     line = re.sub(r"[^\W\d_]+", "a", re.sub(r"-?\d+(\.\d+)?", "0", line))
     return re.sub(r"(.{1,40}?)(, \1)+", r"\1", line)
 
 
 def apart(calls, recorded, most):
-    """Separates the examples of a function, at most `most`, from the calls that tests make. Each example runs lines of the
-    function that no earlier one runs, notices mutants or shows words of its source that no earlier one does, or looks
-    different. Calls with `recorded` digests are no examples, because the package's own tests make them."""
+    """Chooses at most `most` of a function's calls as examples. Returns the examples, and the calls that are not shown
+    in examples. After the first three, each example must add something: it runs lines of the function that no earlier
+    example runs, notices mutants that none notices, shows words of the function's source that none shows, or has
+    another shape. Calls whose digests are in `recorded` do not become examples, because the package's own tests make
+    them."""
     examples, shapes, left = [], set(), LONGEST_EXAMPLES
     known = {"lines": set(), "words": set(), "mutants": set()}
 

@@ -1,4 +1,5 @@
-"""Sequences of calls: what tests call in turn, with changed arguments, other calls and other objects in between."""
+"""Records the sequences of calls that tests make, and makes new sequences from them: with changed arguments, with
+additional calls, and with other objects."""
 
 import ast
 import functools
@@ -45,8 +46,9 @@ MADE = re.compile(r"\bmade\[(\d+)\]")
 
 
 class Recording:
-    """The calls that one test makes itself, as steps: each the module and name of what is called, its arguments' sources, and
-    the name of the type that it makes. An argument that an earlier step has made is written `made[0]`."""
+    """Records the calls that one test itself makes, each as a step: the module and name of what is called, the source
+    texts of its positional and of its named arguments, and the name of the result's type. `made[0]` in an argument is
+    the object that the first step has made."""
 
     def __init__(self, folder, names):
         # `names` is a cache of the results of the method `name`, which the recordings of all tests share.
@@ -63,7 +65,8 @@ class Recording:
         self.entered = {}
 
     def found(self):
-        """Pairs of a wanted function and its sequences. A single call of the function is not a sequence."""
+        """Ends the recording. Returns each wanted function with the sequences in which it is entered. A single call of
+        the function is not a sequence."""
         self.end()
         found = {}
         for entered, steps in self.done:
@@ -80,15 +83,16 @@ class Recording:
         self.begin()
 
     def trace(self, frame, known):
-        """Notes a call of the wanted function `known`, or of another one if it is `None`. Returns a function that traces its
-        return, if it is a step."""
+        """Records a call of the wanted function `known` or, if it is `None`, of any other function. If the call is a
+        step, returns a function that traces the call's return."""
         traced = self.begun_step(frame)
         if known is not None and self.steps:
             self.entered.setdefault(known, set()).add(len(self.steps) - 1)
         return traced
 
     def begun_step(self, frame):
-        """Notes a call, if a test makes it itself. Returns a function that traces its return."""
+        """Records a call as a step if a test itself makes it. Then returns a function that traces the call's return;
+        otherwise `None`."""
         back = frame.f_back
         if back is None or back.f_code.co_filename not in SURROUNDINGS.test_files or len(self.done) >= MOST_OF_TEST:
             return None
@@ -168,7 +172,8 @@ class Recording:
         return source
 
     def name(self, frame, code, first):
-        """The module and name by which a function of the package is found; `None` if it is not found."""
+        """Returns the module and name by which a function of the package can be looked up; `None` if that is not
+        possible."""
         if id(code) not in self.names:
             module = frame.f_globals.get("__name__", "")
             kinds = (first if isinstance(first, type) else type(first)).__mro__
@@ -181,7 +186,7 @@ class Recording:
 
 
 def is_code(code, module, name):
-    """Whether a function that is found by this name has this code."""
+    """Whether looking up this name in this module gives a function with this code."""
     try:
         return function(module, name).__code__ is code
     except Exception:
@@ -216,10 +221,10 @@ class Steps:
 
 
 class Sequences:
-    """Makes sequences of calls that enter one function, from recorded ones.
+    """Makes sequences of calls that enter one function, from recorded sequences.
 
-    `inputs` makes single calls of the function, `recorded` are the sequences that enter it, and `steps` those of all
-    sequences."""
+    `inputs` makes single calls of the function, `recorded` contains the recorded sequences that enter the function, and
+    `steps` the steps of all recorded sequences."""
 
     def __init__(self, inputs, recorded, steps):
         # `failed` says whether a call raised an exception in the sequence that was executed last. `mixed` has the types
@@ -230,7 +235,8 @@ class Sequences:
         self.recorded, self.steps = self.of_all_kinds(recorded), steps
 
     def of_all_kinds(self, recorded):
-        """At most `MOST_SEQUENCES_RECORDED` sequences, in turn from those that call the same functions."""
+        """Returns at most `MOST_SEQUENCES_RECORDED` of the recorded sequences. They are taken in turn from groups of
+        sequences that call the same functions in the same order, so that all groups are represented."""
         kinds = {}
         for steps in self.chance.sample(recorded, len(recorded)):
             kinds.setdefault(tuple(step[:2] for step in steps), []).append(steps)
@@ -238,7 +244,8 @@ class Sequences:
         return list(itertools.islice((steps for steps in turns if steps), MOST_SEQUENCES_RECORDED))
 
     def come_out(self, sequences):
-        """Whether selected sequences have their expected outcomes, one after the other."""
+        """Whether all these sequences have their expected outcomes if they are executed one after the other in this
+        process."""
         for one in sequences:
             outcomes = self.replayed(one["steps"])
             if outcomes is None or list(map(repr, outcomes)) != one["expected"]:
@@ -246,9 +253,10 @@ class Sequences:
         return True
 
     def selected(self):
-        """The sequences that are selected for tests.
+        """Returns the sequences that are selected for tests.
 
-        Texts are changed freely. Such a sequence becomes a test only if no other text in that place makes a call fail."""
+        Among arguments, only texts are changed freely. A sequence with such a text becomes a test only if the change is
+        not limited (see `is_limited`)."""
         found, seen, limited, usual, is_over = [], set(), set(), set(), time_limit(REPLAY_SECONDS)
         recorded = ((steps, ()) for steps in self.recorded)
         for number, (steps, free) in enumerate(itertools.chain(recorded, self.changed_sequences())):
@@ -290,8 +298,8 @@ class Sequences:
         return chosen(kept, MOST_SEQUENCES, MOST_SEQUENCES_WITHOUT)
 
     def replayed(self, steps, lines=None, seed=0):
-        """The outcomes of a sequence's calls; `None` if a right function may have others. Adds the executed lines of the
-        function to `lines`."""
+        """Executes a sequence. Returns the outcomes of its calls; `None` if a right function may have other outcomes.
+        Adds the executed lines of the function to `lines`."""
         made, outcomes, code = Made(), [], self.called.__code__
         self.failed, self.mixed = False, set()
         try:
@@ -299,8 +307,8 @@ class Sequences:
                 if lines is not None:
                     sys.settrace(traced_lines(code, lines))
                 for step in steps:
-                    # If an earlier step was changed, it may make an object of another type than in the recording. Such
-                    # a sequence is not used.
+                    # If an earlier step was changed, it may make an object of another type than in the recording. Do
+                    # not use such a sequence.
                     if any(type_name(made[place]) != steps[place][4] for place in needed(step)):
                         return None
                     try:
@@ -326,12 +334,12 @@ class Sequences:
         return outcomes
 
     def code_of(self, step):
-        """The code of the function that a step calls."""
+        """Returns the code object of the function that a step calls."""
         called = function(*step[:2])
         return getattr(called.__init__ if isinstance(called, type) else called, "__code__", None)
 
     def notices(self, mutant, steps, expected, compared):
-        """Whether a sequence has another outcome if the function is a mutant."""
+        """Whether a sequence has another outcome if the function is replaced by this mutant."""
         own, made = self.called.__code__, Made()
         self.called.__code__ = mutant.__code__
         try:
@@ -352,8 +360,8 @@ class Sequences:
         return False
 
     def changed_sequences(self):
-        """Recorded sequences with changed arguments and objects, and with further, repeated and dropped calls; and the free
-        changes."""
+        """Yields changed versions of recorded sequences: with changed arguments or objects, or with added, repeated or
+        dropped calls. Each comes with its free changes."""
         changes = [self.with_other_object] * 2 + [self.with_further_call] * 3
         changes += [self.with_empty_argument, self.with_repeated_call, self.with_dropped_call]
         while True:
@@ -366,7 +374,8 @@ class Sequences:
             yield steps, free
 
     def with_argument(self, steps, change):
-        """Replaces one argument by `change(number of the step, key of its pool, source)`."""
+        """Replaces a random argument of a random step by the source text that `change` returns. `change` gets the
+        number of the step, the key of the argument's recorded values, and the argument's source text."""
         places = [
             (number, place)
             for number, step in enumerate(steps)
@@ -387,7 +396,8 @@ class Sequences:
         return (*steps[:number], (module, name, positional, named, made), *steps[number + 1 :])
 
     def with_changed_argument(self, steps, free):
-        """The steps with a changed argument. Texts change freely in half of the cases, which are added to `free`."""
+        """Returns the steps with a changed argument. A text is changed freely in half of the cases; these changes are
+        added to `free`."""
 
         def change(number, key, source):
             if "made[" in source:
@@ -419,7 +429,8 @@ class Sequences:
         return self.with_argument(steps, change)
 
     def with_other_object(self, steps):
-        """The steps with another made object of the same type in the place of one."""
+        """Returns the steps with one object in an argument replaced by another object of the same type that an earlier
+        step has made."""
 
         def change(number, key, source):
             found = list(MADE.finditer(source))
@@ -434,7 +445,8 @@ class Sequences:
         return self.with_argument(steps, change)
 
     def with_further_call(self, steps):
-        """The steps with a call from any sequence, of objects that these steps have made."""
+        """Returns the steps with a call that is taken from any recorded sequence. The call's objects are replaced by
+        objects that earlier steps have made."""
         at = self.chance.randint(1, len(steps))
         types = {step[4] for step in steps[:at]}
         able = [step for step, kinds in self.steps.further.items() if kinds and types.issuperset(kinds)]
@@ -456,7 +468,8 @@ class Sequences:
         return (*steps[:at], step, *(renumbered(one, places) for one in steps[at:]))
 
     def with_dropped_call(self, steps):
-        """The steps without one of them, and without those that need it."""
+        """Returns the steps without a random one of them, and without the steps that need its result, directly or
+        through others."""
         dropped = {self.chance.randrange(len(steps))}
         for number, step in enumerate(steps):
             if dropped.intersection(needed(step)):
@@ -465,12 +478,13 @@ class Sequences:
 
 
 def needed(step):
-    """The places of the steps that make arguments of a step."""
+    """Returns the indices of the steps whose results are in the arguments of this step."""
     return [int(place) for place in MADE.findall(repr(step[2:4]))]
 
 
 def connected(steps):
-    """The sets of steps that depend on each other by what they make."""
+    """Returns sets of indices of steps. Two steps are in the same set if one uses the other's result, directly or
+    through others."""
     parts = []
     for number, step in enumerate(steps):
         part = {number, *needed(step)}
@@ -480,7 +494,7 @@ def connected(steps):
 
 
 def only(steps, numbers):
-    """The steps at `numbers`, with references renumbered."""
+    """Returns the steps with the indices in `numbers`. References such as `made[2]` are changed to the new indices."""
     places, left = {}, []
     for number in sorted(numbers):
         places[number] = len(left)
@@ -489,14 +503,15 @@ def only(steps, numbers):
 
 
 def renumbered(step, places):
-    """A step with other places of made objects."""
+    """Returns a step in which the index of each reference such as `made[2]` is replaced by the one that `places` has
+    for it."""
     module, name, positional, named, made = step
     new = lambda source: MADE.sub(lambda found: f"made[{places[int(found[1])]}]", source)
     return module, name, tuple(map(new, positional)), tuple((key, new(source)) for key, source in named), made
 
 
 def arguments_in(made, step):
-    """The arguments of a step: positional ones, and named ones by their name."""
+    """Returns the values of a step's positional arguments, and those of its named arguments by name."""
     value = lambda source: value_of(source, {"made": made})
     return [value(source) for source in step[2]], {key: value(source) for key, source in step[3]}
 
@@ -522,5 +537,5 @@ def returns_values(module, name):
 
 
 def fits(mutant, called):
-    """Whether a function can have a mutant's code."""
+    """Whether a mutant's code can replace the code of this function: both must have the same free variables."""
     return mutant.__code__.co_freevars == called.__code__.co_freevars

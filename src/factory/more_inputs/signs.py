@@ -1,4 +1,5 @@
-"""Numbers of both signs in one call or object. What they mean together may be stated nowhere if no recorded call has them."""
+"""Detects positive and negative numbers in one call or object. If no recorded call has both, nothing may state what the
+function does with them, so such calls do not become tests."""
 
 import contextlib
 import datetime
@@ -11,7 +12,7 @@ NUMBERS = (int, float, decimal.Decimal, fractions.Fraction, datetime.timedelta)
 
 
 def has_both_signs(values):
-    """Whether one of these values is a number or duration below zero, and another one is above."""
+    """Whether one of these values is a number or duration below zero, and another one is above zero."""
     signs = set()
     for value in values:
         if type(value) in NUMBERS:
@@ -23,10 +24,11 @@ def has_both_signs(values):
 
 
 def mixed_signs(called, given):
-    """The types of those of a call's arguments whose attributes have both signs; and `called` if the arguments have."""
+    """Returns the types of the arguments in `given` that have both positive and negative numbers as attributes. If
+    there are both among the arguments themselves, also returns `called`."""
     return types_with_both_signs(given) | ({called} if has_both_signs(given) else set())
 
 
 def types_with_both_signs(values):
-    """The types of those of these values whose attributes have both signs."""
+    """Returns the types of the values that have both positive and negative numbers as attributes."""
     return {type(value) for value in values if has_both_signs(attributes(value).values())}

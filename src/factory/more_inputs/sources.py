@@ -1,4 +1,4 @@
-"""Values as the sources of expressions that make equal ones."""
+"""Converts values to source texts: expressions that make equal values."""
 
 import ast
 import base64
@@ -32,11 +32,12 @@ ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class NoSource(Exception):
-    """A value that cannot be written down."""
+    """Raised for a value for which there is no source text."""
 
 
 def source_of(value, depth=0):
-    """An expression that makes an equal value: a literal, or a call of `loaded` or of a constructor of the standard library."""
+    """Returns an expression that makes an equal value: a literal, a lambda, or a call of a constructor of the standard
+    library or of `loaded` (for a pickled value)."""
     kind = type(value)
     if value is None or kind in (bool, int, str, bytes, complex, range):
         return repr(value)
@@ -60,7 +61,7 @@ def source_of(value, depth=0):
 
 
 def written_container(value, kind, written):
-    """An expression for a built-in container, whose members `written` writes."""
+    """Returns an expression for a built-in container. `written` converts a member to its expression."""
     if kind is dict:
         parts = (f"{written(key)}: {written(part)}" for key, part in value.items())
         return "{" + ", ".join(parts) + "}"
@@ -87,7 +88,8 @@ def pickled(value):
 
 
 class Surroundings:
-    """The files of the tests that are run, and the temporary folder they are run in, which has another name next time."""
+    """The files of the tests that are being run, and the temporary folder in which they run. Each run has another
+    folder, so its path must not be in a test."""
 
     def __init__(self):
         self.test_files, self.folder = frozenset(), ""
@@ -101,7 +103,7 @@ SURROUNDINGS = Surroundings()
 
 
 class WithoutTests(pickle.Unpickler):
-    """Unpickler that refuses classes from test files, which are empty while other files run."""
+    """Unpickler that refuses classes from test files: a test file may be emptied while tests of other files run."""
 
     def find_class(self, module, name):
         found = super().find_class(module, name)
@@ -111,8 +113,8 @@ class WithoutTests(pickle.Unpickler):
 
 
 def lambda_of(value):
-    """The source of a function of a test file that only returns an expression of its arguments and of built-in names; `None`
-    for everything else."""
+    """Returns the source of a function as a lambda. The function must be in a test file, and only return an expression
+    that uses nothing but its arguments and built-in names. Returns `None` for all other values."""
     if type(value) is not types.FunctionType:
         return None
     code = value.__code__
@@ -143,7 +145,7 @@ LAMBDAS = {}
 
 
 def essence_of(code):
-    """What a function's code does, without its name and place."""
+    """Returns the parts of a code object that determine what it does, without its name and its position in the file."""
     constants = [repr(one) for one in code.co_consts if one is not None]
     # Ignore the flag of functions that are defined inside other functions: it does not change what they do.
     counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & ~inspect.CO_NESTED
@@ -158,14 +160,14 @@ def without_annotations(arguments):
 
 
 def is_built_in(code):
-    """Whether a function uses no names of its module but built-in ones, and no functions of its own."""
+    """Whether a function uses no global names except built-in ones, and contains no inner functions."""
     is_inner = any(isinstance(one, types.CodeType) for one in code.co_consts)
     return not is_inner and all(hasattr(builtins, name) or hasattr(str, name) or hasattr(list, name) for name in code.co_names)
 
 
 @functools.cache
 def functions_of(file):
-    """The syntax trees of the functions in a file."""
+    """Returns the syntax trees of the functions and lambdas in a file."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
@@ -174,7 +176,8 @@ def functions_of(file):
 
 
 def arguments_of(frame, source):
-    """The sources of a call's arguments, which `source` writes: positional ones, and pairs of a name and a source.
+    """Returns the source texts of a call's positional arguments, and pairs of name and source text for its named
+    arguments. `source` converts a value to its source text.
 
     Raises `NoSource` if one of them cannot be in a test: if it is too long, or names the temporary folder."""
     code, values = frame.f_code, frame.f_locals
@@ -192,13 +195,14 @@ def arguments_of(frame, source):
 
 
 def is_short(source):
-    """Whether the source of an argument may be in a test."""
+    """Whether the source text of an argument is short enough to be in a test."""
     return len(source) <= (LONGEST_PICKLE if "loaded(" in source else LONGEST_ARGUMENT)
 
 
 def is_lasting(shown, sources):
-    """Whether an outcome may be in a test: it is short, or has no float, which a digest could not compare with a tolerance; and it
-    has no address, no temporary folder and no year of today, unless the sources of the arguments have this year."""
+    """Whether an outcome may be in a test. It must not be too long. An outcome with floats must be shorter than others,
+    because it needs a literal: a digest cannot be compared with a tolerance. It must not contain a memory address, the
+    temporary folder, or the current year, unless the year is also in the sources of the arguments."""
     year = str(datetime.date.today().year)
     is_today = re.search(rf"(?<!\d){year}(?!\d)", shown) and not any(year in source for source in sources)
     has_float = re.search(r"\d\.\d|\de[+-]?\d", shown)
@@ -207,13 +211,14 @@ def is_lasting(shown, sources):
 
 
 def value_of(source, names=None):
-    """The value of a source, in which `names` may occur beside those of a test file."""
+    """Evaluates a source text, which may use the names in `names` and those that test files import or define."""
     return eval(source, vars(helpers), names or {})
 
 
 @functools.cache
 def type_of(source):
-    """The type of a source's value, with that of an array's members; "number" for all numbers; `None` if it cannot be made."""
+    """Returns the type of a source text's value, for an array with the type of its members. Returns "number" for int,
+    float and complex, and `None` if the source text cannot be evaluated."""
     try:
         kind = kind_of(value_of(source))
     # Evaluating the source of a changed value may raise any exception.
@@ -223,16 +228,16 @@ def type_of(source):
 
 
 def kind_of(value):
-    """The type of a value, and that of an array's members."""
+    """Returns the type of a value, for an array together with the type of its members."""
     kind = type(value)
     return (kind, value.dtype.char) if kind.__module__ == "numpy" and kind.__name__ == "ndarray" else kind
 
 
 def by_place(positional, named):
-    """The sources of a call's arguments by their index or name."""
+    """Returns the source texts of a call's arguments by their index or name."""
     return dict([*enumerate(positional), *named])
 
 
 def digest(positional, named):
-    """A digest of a call's arguments."""
+    """Returns a digest of a call's arguments."""
     return hashlib.sha256(repr((tuple(positional), tuple(map(tuple, named)))).encode()).hexdigest()[:16]

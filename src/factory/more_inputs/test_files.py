@@ -12,13 +12,14 @@ PICKLE = re.compile(r"loaded\(('[A-Za-z0-9+/=]*')\)")
 
 
 def test_name(number, name):
-    """The common beginning of the names of a function's tests; `number` is that of the function in the test file."""
+    """Returns the common beginning of the names of a function's tests. `number` is the function's number in the test
+    file."""
     return f"test_{number}_{name.rpartition('.')[2].strip('_')}"
 
 
 def written(functions):
-    """The source of a test file. `functions` are the module and the name of a function, its chosen calls, and its chosen
-    sequences of calls."""
+    """Returns the source of a test file. `functions` contains for each function: its module, its name, its chosen
+    calls, and its chosen sequences of calls."""
     parts, objects = [], {}
 
     def given(positional, named):
@@ -57,7 +58,8 @@ def divided(calls, size):
 
 
 def asserted(made, expected, raises):
-    """The lines of a test that compare what a call makes, or raises, with what is expected, or with its digest if it is long."""
+    """Returns the lines of a test that check a call: they compare its outcome with the expected one or, if that is
+    long, with its digest; or they expect an exception."""
     if len(expected) > LONGEST_LITERAL:
         return [f"assert digest_of({made}) == {helpers.digest_of(ast.literal_eval(expected))!r}"]
     return [f"with pytest.raises({expected}):", f"    {made}"] if raises else [f"assert equal({made}, {expected})"]

@@ -1,8 +1,9 @@
 //! A disk cache of embedding vectors, by text, so that no text is embedded twice.
 //!
 //! Each model has one file of appended records: the text's SHA-256, the number of dimensions and the vector,
-//! little-endian. Several processes may append to it, each while it holds the file's lock. A killed process can leave a
-//! torn last record, which the next one cuts off: otherwise, the bytes of later records would complete its vector.
+//! little-endian. Several processes may append to it, each while it holds the file's lock. A killed process can leave
+//! an incomplete last record. The next process that appends records cuts it off, because otherwise the bytes of later
+//! records would be read as the missing part of its vector.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};

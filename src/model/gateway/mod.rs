@@ -173,8 +173,8 @@ enum Finish {
 }
 
 impl Finish {
-    /// Ends a reply at the first stop text, as a provider does, and returns why the reply ended. The tool calls of such a
-    /// reply come after its text, so they are dropped.
+    /// Ends a reply at the first stop text, as a provider does, and returns why the reply ended. If a stop text was
+    /// found, the reply's tool calls are dropped, because they come after its text.
     fn apply(AnsweredCall { reply, most, refusal }: &mut AnsweredCall, stops: &[String]) -> Self {
         if let Some(refusal) = refusal {
             Self::Refused(refusal.clone())

@@ -115,7 +115,8 @@ async fn failed_tries_that_the_provider_charged_are_counted() {
     let reply = reply.unwrap();
     assert_eq!((reply.usage.input, reply.usage.output), (2000, 107));
     assert!((reply.cost - 0.00307).abs() < 1e-12, "{}", reply.cost);
-    // The reply itself has 100 tokens. They say whether it was cut only if the server does not.
+    // The reply itself has 100 tokens. This number decides whether the reply was cut only if the server does not say
+    // why the reply ended.
     assert!(!reply.reaches(Some(90)), "the server says that the reply is complete");
     let unexplained = Reply { finish: None, ..reply };
     assert!(unexplained.reaches(Some(100)) && !unexplained.reaches(Some(101)) && !unexplained.reaches(None));
@@ -140,7 +141,8 @@ async fn a_refused_conversation_does_not_deny_the_model_if_another_one_is_answer
         assert_eq!((failed.usage.input, failed.usage.output), (1000, 100), "the question is charged");
         let asked = &server.requests()[1].body;
         assert_eq!((asked["messages"].as_array().unwrap().len(), &asked["tools"][0]["type"]), (2, &json!("function")));
-        // An earlier answer does not tell, because the key may be used up by now.
+        // After the next refusal, the short question is asked again, because the account may have run out of money
+        // since the last answer.
         assert!(matches!(model.query(&first).await.unwrap_err().error, ModelError::Rejected(_)));
         assert_eq!(server.requests().len(), 4);
         // The model cannot be used if the short question is refused, too.
@@ -148,7 +150,7 @@ async fn a_refused_conversation_does_not_deny_the_model_if_another_one_is_answer
         let asked = if matches!(refused, CannedAnswer::Raw(_)) { &later } else { &first };
         let failed = open_here("m", &options(&server.url)).query(asked).await.unwrap_err();
         assert!(matches!(failed.error, ModelError::Denied(_)), "{failed}");
-        // The doubt remains if the question cannot be asked.
+        // If the server fails to answer the short question, it remains unclear whether the model can be used.
         let server = TestServer::start(vec![refused, CannedAnswer::status(503, json!({}))]).await;
         let failed = open_here("m", &options(&server.url)).query(&first).await.unwrap_err();
         assert!(matches!(failed.error, ModelError::Unavailable(_)), "{failed}");

@@ -174,7 +174,8 @@ async fn the_test_call_of_a_probe_asks_the_named_model_the_question() {
         let server = TestServer::start(vec![list]).await;
         let description = format!("api={api}").parse().unwrap();
         let options = ModelAccess { description, ..options(&format!("{}/v1", server.url)) };
-        // The list lacks the model, so a test call is made. Its answer, the list again, does not matter here.
+        // Ignore the outcome: the list of models lacks the model's name, so `probe` makes a test call, which this
+        // server also answers with the list.
         let _ = open_here("qwen-max", &options).probe().await;
         let asked = server.requests().into_iter().find(|asked| asked.head.starts_with("post")).unwrap().body;
         assert_eq!(asked["model"], "qwen-max", "{asked:#}");

@@ -294,7 +294,8 @@ async fn each_provider_is_asked_for_the_whole_name_and_for_no_effort_that_the_us
             };
             let mut asked = request();
             asked.sampling.effort = effort;
-            // The answer does not fit each protocol. Only the request matters here.
+            // Ignore the outcome, because the server's answer fits only some of the protocols. The test checks the
+            // request.
             let _ = Provider::new(settings).unwrap().query(&asked).await;
             let sent = server.requests()[0].clone();
             if kind == AdapterKind::Gemini {
@@ -488,7 +489,7 @@ async fn a_model_that_may_not_be_streamed_is_asked_for_the_whole_reply() {
     let message = "Your organization must be verified to stream this model.";
     let refused = CannedAnswer::status(400, json!({"error": {"message": message, "param": "stream"}}));
     let whole = || CannedAnswer::ok(openai_text("yes"));
-    // A refusal that only contains the letters of the word is final.
+    // A refusal that contains `stream` only as a part of another word is final.
     let upstream = CannedAnswer::status(400, json!({"error": {"message": "the upstream refused it"}}));
     let server = TestServer::start(vec![upstream, whole()]).await;
     let free = ModelAccess { price: Some((0.0, 0.0)), ..options(&server.url) };

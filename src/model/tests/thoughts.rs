@@ -179,7 +179,7 @@ async fn a_server_that_refuses_reasoning_is_asked_again_without_it_and_gets_none
         let sent: Vec<bool> =
             server.requests().iter().map(|asked| asked.body["messages"][4].get(field).is_some()).collect();
         assert_eq!(sent, [false, true, false, false], "{field}");
-        // If the server refuses the request without reasoning, too, nothing is concluded.
+        // If the server refuses the request without reasoning, too, reasoning is still sent in later requests.
         let server = TestServer::start(vec![ok(), strict.clone(), strict, ok()]).await;
         let model = open_here("m", &options(&server.url));
         model.query(&super::request()).await.unwrap();

@@ -107,7 +107,8 @@ impl Scaling {
             found.keys().map(|(base, _, model)| (base.clone(), model.clone())).collect();
         for ((base, other, model), mut rows) in found {
             rows.sort_by_key(|(limit, _)| *limit);
-            // Agents that differ in the other limit, too, are different curves.
+            // If several curves have the same agent and model, they differ in the other limit, so add that limit to
+            // their names.
             let is_unique = names.iter().filter(|(one, of)| *one == base && *of == model).count() == 1;
             let mut name = full_name(&base, model.as_deref());
             if !is_unique {

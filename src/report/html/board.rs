@@ -37,7 +37,7 @@ impl LinkedTable {
 
 /// Returns the leaderboard, with one row for each agent and model.
 pub(super) fn board(places: &[LeaderboardRow]) -> NumberTable {
-    // A column is removed if none of its cells has a rate, so its k does not matter then.
+    // If no agent has such a rate, any k will do for the heading, because empty columns are removed.
     let any = largest_k(places, |place| place.any).unwrap_or(1);
     let all = largest_k(places, |place| place.all).unwrap_or(1);
     let mut columns = vec!["agent".to_owned(), "model".to_owned(), "rank".to_owned(), "pass@1 %".to_owned()];
@@ -156,7 +156,7 @@ pub(super) fn by_paper(material: &Material, places: &[LeaderboardRow]) -> Linked
         cells.extend(shown.iter().map(rate));
         rows.push(cells);
         let name = percent_encoding::utf8_percent_encode(paper, percent_encoding::NON_ALPHANUMERIC);
-        // The filter by paper is the sixth one in the list of samples.
+        // In the address of the list of samples, the paper is the sixth filter. The five filters before it are empty.
         hrefs.push(format!("#/samples//////{name}"));
     }
     LinkedTable { table: NumberTable { columns, rows }, hrefs, left_out: places.len() - shown.len() }

@@ -121,8 +121,8 @@ fn came_out(pairs: &[ContenderComparison], rows: &[&SummaryRow]) -> String {
     }
 }
 
-/// Lists reasons to distrust the results, one sentence each. `notes` are those about the runs; reasons in them and in
-/// the summary's notes begin with `WARNING`.
+/// Lists reasons to distrust the results, one sentence each. Some reasons come from notes that begin with `WARNING`:
+/// from `notes`, which are about the runs, and from the summary's notes.
 fn distrust(rows: &[&SummaryRow], summary: &Summary, notes: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let (lost, all) = rows.iter().fold((0, 0), |(lost, all), row| (lost + row.lost, all + row.lost + row.attempts));

@@ -199,7 +199,7 @@ pub struct Index {
     contenders: Vec<Value>,
     samples: Vec<IndexedSample>,
     papers: serde_json::Map<String, Value>,
-    /// The key of a page that is read from a file. Its details contain the same key.
+    /// The key of a page that is read from a file. The page's script uses only details that contain the same key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Identifies the state that the server shows. The page's script requests this text again and again, to notice

@@ -209,7 +209,7 @@ fn ends(rows: &[&SummaryRow]) -> NumberTable {
 ///
 /// The contenders come in the order of the leaderboard, so that the first of each pair is the one that passes more
 /// often. `pairs` has all comparisons of two contenders. The table may have fewer rows, but shows the adjusted p-values
-/// of `pairs`, from which the ranks and the first lines follow.
+/// of `pairs`, from which the ranks and the first lines of the page follow.
 pub(super) fn comparisons(
     material: &Material,
     places: &[LeaderboardRow],

@@ -201,8 +201,8 @@ pub trait Item: Send + Sync {
     fn question(&self, sample: &Sample) -> Result<Question>;
     /// Parses an answer into values by the keys of [`Question::answers`]; unreadable values are left out.
     fn answered(&self, sample: &Sample, answer: Option<&str>) -> Map<String, Value>;
-    /// Whether an attempt's code gave results when the harness ran it, whether they are right or wrong. `results` are
-    /// those of verification, not empty.
+    /// Whether an attempt's code produced results, right or wrong, when the harness ran it. `results` are the results
+    /// of verification and are not empty. By default, every check must have a result.
     fn gave_results(&self, results: &Map<String, Value>) -> bool {
         results.values().all(|outcome| outcome.get("result").is_some())
     }

@@ -206,13 +206,15 @@ async fn a_run_stops_if_its_attempts_cannot_be_started_for_the_same_reason() {
     let error = ran.outcome.unwrap_err();
     assert!(error.kind == FailureKind::Machine && error.message.contains("mine-agnet"), "{error}");
     assert!(ran.kept.len() <= LEAST_NOT_STARTED + TERMS.jobs, "{}", ran.kept.len());
-    // Failures that differ, or are followed by a success, may pass.
+    // The run continues if an attempt's next try starts, or if the reasons differ, because such failures may be
+    // temporary.
     let answered = PlannedTry::new(1, 0.0, End::Answered);
     let others = [vec![broken.clone(), answered.clone()], vec![PlannedTry::not_started("EAGAIN"), answered.clone()]];
     let attempts = ScriptedTries::new(0.0, others.iter().cycle().take(20).cloned().collect());
     let ran = run(&attempts, TERMS, &CancellationToken::new()).await;
     assert_eq!(ran.outcome.unwrap(), RunOutcome::Complete);
-    // With many attempts at once, a short failure of the machine ends that many.
+    // A short failure of the machine may end all attempts that run at once. So a run with 20 parallel attempts does not
+    // stop after 19 failed starts.
     let terms = SchedulingLimits { jobs: 20, ..TERMS };
     let attempts = ScriptedTries::new(0.0, vec![vec![broken, answered]; 19]);
     let ran = run(&attempts, terms, &CancellationToken::new()).await;
@@ -371,7 +373,8 @@ proptest! {
         prop_assert!(seen.most_spent == 0.0 || spent + seen.most_spent <= max_cost + 1e-9, "{}", seen.most_spent);
         prop_assert!(seen.most_running <= jobs);
         let outcome = ran.outcome.unwrap();
-        // The run ends by its cost limit exactly if attempts remain and the budget of one more would exceed the limit.
+        // The run ends by its cost limit if and only if attempts remain and the budget of one more would exceed the
+        // limit.
         prop_assert_eq!(outcome == RunOutcome::CostLimit, spent + seen.spent + 1.0 > max_cost + 1e-9 && {
             let finished = ran.events.finished();
             finished < attempts.len()

@@ -141,7 +141,7 @@ struct PeerBeat {
     /// Time for which the file's text has not changed. At most `timeout / LOOKS` is counted for the time between two
     /// reads.
     unchanged: Duration,
-    /// Whether the file's text has ever changed. It never changes if the process died before the first look.
+    /// Whether the file's text has ever changed. It never changes if the process died before the first read.
     has_changed: bool,
 }
 
@@ -158,8 +158,8 @@ impl PeerWatch {
             Ok(text) => self.looked(name, text, Instant::now()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.looked(name, Vec::new(), Instant::now()),
             Err(_) => {
-                // This process could not look, for example because it has too many open files. The time since its last
-                // look does not show that the other process is dead.
+                // This process could not read the file, for example because it has too many open files. So the time
+                // since its last read does not count towards the timeout.
                 if let Some(seen) = self.seen.get_mut(name) {
                     seen.looked = Instant::now();
                 }
@@ -168,8 +168,8 @@ impl PeerWatch {
         }
     }
 
-    /// Whether a process's counter has changed since the first look, and its last change is less than half the timeout
-    /// ago.
+    /// Whether a process's counter has changed since it was first read, and its last change is less than half the
+    /// timeout ago.
     #[must_use]
     pub fn is_well(&self, name: &str) -> bool {
         self.seen.get(name).is_some_and(|seen| seen.has_changed && seen.unchanged < self.timeout / 2)
@@ -202,7 +202,8 @@ pub fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.beat"))
 }
 
-/// Whether any process seems alive, judged by the files' modification times; for readers that look only once.
+/// Whether any process seems alive, judged by the files' modification times; used by processes that read these files
+/// only once.
 #[must_use]
 pub fn any_recent(folder: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else { return false };
@@ -256,7 +257,8 @@ mod tests {
     fn a_heartbeat_file_that_cannot_be_read_does_not_show_that_its_process_is_dead() {
         let folder = tempfile::tempdir().unwrap();
         let mut watch = PeerWatch::new(folder.path(), Duration::from_millis(8));
-        // A folder cannot be read as a file. A missing file, in contrast, shows that its process is dead.
+        // Put a folder in place of the heartbeat file of `a`, so that reading it fails, and no file for `b`. A missing
+        // file, unlike an unreadable one, shows in the end that its process is dead.
         std::fs::create_dir(file(folder.path(), "a")).unwrap();
         let mut lives = |name: &str| -> Vec<Liveness> {
             let look = |_| {

@@ -31,7 +31,7 @@ impl Claims {
         Self { folder: folder.to_owned(), holder: holder.to_owned() }
     }
 
-    /// Name of the claim on cleaning up after the dead process `name`. Only the holder of this claim does it.
+    /// Name of the claim on cleaning up after the dead process `name`. Only the holder of this claim cleans up.
     #[must_use]
     pub fn after(name: &str) -> String {
         format!("of-{name}")

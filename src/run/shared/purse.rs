@@ -82,8 +82,8 @@ impl Purse {
         }
     }
 
-    /// Lowers the total of a shard that no longer runs anything to the amount that it has spent, so that others may use
-    /// the rest.
+    /// Sets the total of a shard to the dollars that it has spent, so that others may use the rest. Called for a shard
+    /// that runs nothing at the moment or is dead.
     ///
     /// # Errors
     /// If the folder cannot be read or written.
@@ -164,7 +164,8 @@ mod tests {
             .collect();
         let sum: f64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
         assert!((sum - 10.0).abs() < 1e-9, "{sum}");
-        // Other shards can use the money that an idle shard has not spent, but never the money that it has spent.
+        // Other shards can use the part of an idle shard's total that it has not spent, but not the part that it has
+        // spent.
         let mut purse = Purse::new(folder.path(), "new", 10.0);
         assert!(!purse.raise(0.25).unwrap());
         let busy = purse.busy().count();

@@ -143,9 +143,9 @@ impl<'a> SharedQueue<'a> {
         (self.plan.len(), self.done.iter().filter(|done| **done).count())
     }
 
-    /// Whether this process may run the verifiers, which only one live process may do. Called once all attempts are
-    /// made. If another process has claimed the verifiers, waits until it is known to be alive or dead, at most for the
-    /// run's claim timeout.
+    /// Claims the verifiers for this process, and returns whether this process may run them. Only one live process may
+    /// do so. Called once all attempts are made. If another process has claimed the verifiers, waits until that process
+    /// is known to be alive or dead: about for the run's claim timeout, if its heartbeat file can be read.
     ///
     /// # Errors
     /// Kind `Store` if the run's folder cannot be read or written.
@@ -156,14 +156,16 @@ impl<'a> SharedQueue<'a> {
                 None => 0,
                 Some(claim) => match self.watch.look(&claim.holder) {
                     Liveness::Alive if self.watch.is_well(&claim.holder) => return Ok(false),
-                    // One look does not tell a process that was killed from one that is alive.
+                    // A single read of the process's counter does not show whether the process is alive or was killed.
+                    // Read the counter again after a pause.
                     Liveness::Alive => {
                         tokio::time::sleep(self.pause).await;
                         continue;
                     }
                     life => {
                         if life == Liveness::Dead {
-                            // If the other process only stood still, this ends it before it chooses, too.
+                            // If the other process was only suspended, it notices that others have cleaned up after it,
+                            // and ends before it runs the verifiers, too.
                             self.clear_up(&claim.holder)?;
                         }
                         claim.generation + 1
@@ -282,8 +284,8 @@ impl<'a> SharedQueue<'a> {
     }
 
     /// Whether this process may end and leave the remaining attempts to the processes that have claimed them. One idle
-    /// process must stay to take over the attempts of processes that die. If it dies itself, another one takes its
-    /// place.
+    /// process must stay to take over the attempts of processes that die. If the idle process dies, another one stays
+    /// in its place.
     fn may_leave(&mut self) -> Result<bool> {
         let last = self.claims.last(KEEPER, 0).map_err(|error| self.failed(error))?;
         let generation = match last {

@@ -280,8 +280,8 @@ impl Container {
 }
 
 impl Container {
-    /// Returns `result`. If it says that the container was lost, and not why, first looks for evidence that the engine,
-    /// or one of its other users, ended the container, and adds the evidence.
+    /// Returns `result`. If the container was lost and the cause is not known yet, first looks for evidence that the
+    /// engine, or another user of the engine, ended the container, and adds the evidence.
     async fn checked<T>(&mut self, result: Result<T, Fault>) -> Result<T, Fault> {
         let Err(Fault::Lost(loss)) = result else { return result };
         if loss.evidence().is_some() || !self.conversation.is_lost() || self.is_explained {

@@ -107,15 +107,33 @@ impl EngineStore {
         })
     }
 
-    /// Removes all images and volumes that no container uses, top layers first. Returns the removed objects.
+    /// Removes all images and volumes that no container uses. Returns the removed objects.
     ///
     /// # Errors
     /// Returns an error of kind `Infrastructure` if the engine fails.
     pub async fn prune(&self) -> Result<Vec<EngineObject>> {
         let mut objects = self.list().await?;
+        // An image can be removed only after the images that are built on it. So begin with the kinds that are built on
+        // others and, because images of one kind may be built on each other, try again until no more can be removed.
         let rank = |object: &EngineObject| ["repo", "env", "init", "base"].iter().position(|kind| object.kind == *kind);
         objects.sort_by_key(rank);
         let mut removed = Vec::new();
+        loop {
+            let before = objects.len();
+            objects = self.remove_unused(objects, &mut removed).await?;
+            if objects.is_empty() || objects.len() == before {
+                return Ok(removed);
+            }
+        }
+    }
+
+    /// Removes those of the objects that nothing uses, and adds them to `removed`. Returns the others.
+    async fn remove_unused(
+        &self,
+        objects: Vec<EngineObject>,
+        removed: &mut Vec<EngineObject>,
+    ) -> Result<Vec<EngineObject>> {
+        let mut in_use = Vec::new();
         for object in objects {
             let result = if object.kind == "init" {
                 let options = RemoveVolumeOptionsBuilder::default().build();
@@ -126,12 +144,12 @@ impl EngineStore {
             };
             match result {
                 Ok(()) => removed.push(object),
-                // The object is in use or already gone.
-                Err(error) if is_missing(&error) || is_conflict(&error) || is_in_use(&error) => {}
+                Err(error) if is_missing(&error) => {}
+                Err(error) if is_conflict(&error) || is_in_use(&error) => in_use.push(object),
                 Err(error) => return Err(self.engine.failed("remove an image", &error)),
             }
         }
-        Ok(removed)
+        Ok(in_use)
     }
 }
 
@@ -160,8 +178,8 @@ pub(super) async fn sweep(engine: &Engine) -> Result<SweepResult> {
     Ok(swept)
 }
 
-/// Lists the containers of this program. Podman fails to list any if it was killed while it removed one of them, until
-/// that removal is asked for once more, which this does.
+/// Lists the containers of this program. If podman was killed while it removed a container, it fails to list any
+/// containers until that removal is requested again. This function requests it.
 async fn labelled_containers(engine: &Engine) -> Result<Vec<ContainerSummary>> {
     const LISTINGS: usize = 20;
     for _ in 0..LISTINGS {
@@ -177,8 +195,8 @@ async fn labelled_containers(engine: &Engine) -> Result<Vec<ContainerSummary>> {
     Err(Error::new(FailureKind::Infrastructure, message))
 }
 
-/// Returns the id of the container whose files are removed already, if podman failed to list containers because of it.
-/// The container has the labels that were asked for, because podman checks these first.
+/// If podman failed to list containers because the files of one container are already removed, returns the id of this
+/// container. It has the labels in the request, because podman checks the labels first.
 fn half_removed(error: &bollard::errors::Error) -> Option<String> {
     let bollard::errors::Error::DockerResponseServerError { message, .. } = error else { return None };
     let (_, rest) = message.split_once("getting container from store \"")?;

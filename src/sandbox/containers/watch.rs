@@ -19,8 +19,8 @@ const ACTIONS: [&str; 3] = ["kill", "pause", "stop"];
 /// Minimum duration of a stream of events for its end to mean that the engine broke. If a stream ends sooner, the
 /// engine has refused it.
 const ESTABLISHED: Duration = Duration::from_secs(1);
-/// Maximum time between a break of the stream of events and a later end of the connection to a container, for which a
-/// failure of the engine counts as the cause of both.
+/// If the stream of events broke at most this long before the connection to a container ended, or after it, a failure
+/// of the engine counts as the cause of both.
 const AT_ONCE: Duration = Duration::from_secs(3);
 /// Time to wait for an event of the engine that explains why the connection to a container ended.
 const LATER: Duration = Duration::from_secs(1);

@@ -152,9 +152,10 @@ impl Cgroup {
     }
 
     /// Returns which limit made the kernel kill a process of the group for lack of memory, according to the group's own
-    /// counters. A group that has used its fair share of an outer limit counts as having exceeded its own: otherwise,
-    /// attempts could have their failures counted as lost. Returns `None` if there was no such kill, or if there is no memory group: then the attempt itself may
-    /// have used up the machine's memory, and nothing shows which limit was exceeded.
+    /// counters. A group that has used its [fair share](fair_share) of an outer limit counts as having exceeded its own
+    /// limit: otherwise, attempts could provoke kills so that their failures count as lost. Returns `None` if there was
+    /// no such kill, or if there is no memory group: then the attempt itself may have used up the machine's memory, and
+    /// nothing shows which limit was exceeded.
     pub(super) fn oom_kill(&self) -> Option<OutOfMemory> {
         let (folder, version) = self.memory.as_ref()?;
         let file = folder.join(if *version == CgroupVersion::One { "memory.oom_control" } else { "memory.events" });
@@ -165,7 +166,8 @@ impl Cgroup {
         }
         let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
         let (most, limit) = match version {
-            // The limit applies to memory alone, and to memory and swap together.
+            // The same limit is set for memory alone and for memory and swap together, so take the larger of the two
+            // maxima.
             CgroupVersion::One => (
                 number("memory.max_usage_in_bytes").max(number("memory.memsw.max_usage_in_bytes")),
                 number("memory.limit_in_bytes"),
@@ -409,10 +411,10 @@ mod tests {
         };
         assert_eq!(one("under_oom 0\noom_kill 0\n", "100000000\n", "0\n"), None);
         assert!(is_outer(one("oom_kill 2\n", "50000000\n", "50000000\n")));
-        // One of four sandboxes within a limit of 800 has used half of its share.
+        // With four sandboxes and an outer limit of 800, an equal share is 200, and half of it is 100.
         assert_eq!((fair_share(800, 4), fair_share(800, 0)), (100, 400));
         assert_eq!(one("oom_kill 2\n", "100000000\n", "100000000\n"), Some(OutOfMemory::Own));
-        // A part of the memory was swapped out, but both together reached the limit.
+        // Part of the sandbox's memory was swapped out, but memory and swap together reached the limit.
         assert_eq!(one("oom_kill 2\n", "50000000\n", "99999999\n"), Some(OutOfMemory::Own));
         let two = |events| kill(CgroupVersion::Two, &[("memory.events", events), ("memory.max", "1000\n")]);
         assert_eq!(two("oom 0\noom_kill 0\n"), None);

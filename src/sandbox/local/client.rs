@@ -171,9 +171,9 @@ fn signal_name(signal: i32) -> String {
     format!("signal {name}")
 }
 
-/// Returns the result of a command, unless a memory limit outside the sandbox has made the kernel kill a process of the
-/// sandbox: then what its commands do shows nothing about them. Their exit codes do not matter, because a command may
-/// outlive its child processes.
+/// Returns the result of a command or, if a memory limit outside the sandbox has made the kernel kill a process of the
+/// sandbox, a loss: the results of the sandbox's commands then show nothing about the code. The exit code does not
+/// matter, because a command may continue after one of its child processes was killed.
 fn unless_killed_for_others(exec: Exec, out_of_memory: Option<OutOfMemory>) -> Result<Exec, Fault> {
     match out_of_memory {
         Some(OutOfMemory::Outer(evidence)) => Err(Fault::Lost(Loss::new(evidence.detail.clone()).proven(evidence))),

@@ -42,8 +42,8 @@ enum Template {
 }
 
 impl DiskImages {
-    /// Makes a new disk of `bytes` bytes, stored in `folder`. Returns `None` if this machine cannot make disks, or has no
-    /// loop device left for this one.
+    /// Makes a new disk of `bytes` bytes, stored in `folder`. Returns `None` if this machine cannot make disks, or has
+    /// no loop device left for this one.
     ///
     /// # Errors
     /// If the disk's file cannot be written although this machine has made disks before.

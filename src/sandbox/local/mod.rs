@@ -32,8 +32,8 @@ use client::{Leftovers, LocalSandbox, lost, spawn};
 pub use probe::MachineReport;
 pub use unconfined::Unconfined;
 
-/// User id of a sandbox's processes when the harness is root: a number that no user of the machine has. Sandboxes with a
-/// copy of the repo have one of the [`OWN_USERS`] ids that follow.
+/// User id of a sandbox's processes when the harness is root: a number that no user of the machine has. Sandboxes with
+/// a copy of the repo have one of the [`OWN_USERS`] ids that follow.
 const NOBODY_ELSE: u32 = 1_978_000_000;
 
 /// Number of user ids from which that of a sandbox with a copy of the repo is drawn.
@@ -277,9 +277,9 @@ impl LocalBackend {
         }
     }
 
-    /// Draws the user and group of a new sandbox, and gives them its copy of the repo. If sandboxes had the same user, and
-    /// no namespaces, commands of one could kill those of another, as `pkill python` does. Returns `None` if the harness
-    /// is not root: then sandboxes have its own user.
+    /// Draws the user and group of a new sandbox, and gives them its copy of the repo. If sandboxes without namespaces
+    /// had the same user, a command in one of them, such as `pkill python`, could kill processes of another. Returns
+    /// `None` if the harness is not root, because sandboxes then have the harness's user.
     fn own_user(&self, copy: &Path) -> Result<Option<(u32, u32)>> {
         if self.owner.is_none() {
             return Ok(None);

@@ -60,7 +60,7 @@ impl Served {
         (self.process.wait().unwrap().code().unwrap_or(-1), said)
     }
 
-    /// Kills the server, which has no time to end anything.
+    /// Kills the server, so that it cannot end its episodes.
     pub fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

@@ -17,7 +17,7 @@ pub struct Server {
 
 struct Shared {
     root: PathBuf,
-    /// Of files whose name contains this text, only half is sent.
+    /// Text in the paths of files of which only the first half is sent.
     held: Option<&'static str>,
     requests: Mutex<Vec<String>>,
     down: AtomicBool,

@@ -1,4 +1,4 @@
-//! Model servers for tests, which ignore connections that are not questions.
+//! A helper for tests' model servers, which answer only requests to the model and ignore all other connections.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};

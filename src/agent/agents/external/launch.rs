@@ -143,7 +143,7 @@ pub(super) async fn run(
     }
     let killed = stopped.is_none() && matches!(exec.exit, Exit::Signal(9) | Exit::Code(137));
     let is_over_memory = killed && context.sandbox.out_of_memory() == Some(OutOfMemory::Own);
-    // The check above found no evidence that the machine failed. So if the program fails before its first model call,
+    // Up to here, no evidence was found that the machine failed. So if the program fails before its first model call,
     // the failure counts against the agent, because nothing but the agent has run until then. If all attempts of the
     // agent fail like this, the run stops.
     let unasked = asked == 0 && refused.is_none() && stopped.is_none() && exec.exit != Exit::DiskFull;

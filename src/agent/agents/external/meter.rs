@@ -74,9 +74,10 @@ pub(super) struct Meter<'a> {
     queue: VecDeque<AgentCall>,
     /// Descriptions of the parts of requests, such as options, that were not passed on to the model.
     not_passed: HashSet<String>,
-    /// Reasoning of earlier replies with tool calls. If the program leaves the reasoning out of a later request, it is
-    /// put back from here. Each reply is stored twice, under the id of its first tool call and under the contents of
-    /// that call, because some programs change ids. The stored value is the call's original id and the reasoning.
+    /// Reasoning of earlier replies with tool calls. If the program leaves the reasoning out of a later request, the
+    /// reasoning is taken from this map and put back. Each reply is stored twice, under the id of its first tool call
+    /// and under the contents of that call, because some programs change ids. The stored value is the call's original
+    /// id and the reasoning.
     thoughts: HashMap<String, (String, Vec<Thought>)>,
     record: RequestRecord,
     refusals: u32,
@@ -298,9 +299,9 @@ impl<'a> Meter<'a> {
         self.begun.elapsed().saturating_sub(self.waited).saturating_sub(waiting)
     }
 
-    /// Takes the sandbox's last report of how long other processes have held up the program. Since the report before,
-    /// the program may also have waited for the model. That wait is not part of the tool time, so at most the rest of
-    /// the time between the reports is subtracted.
+    /// Takes the sandbox's last report of how long other processes have held up the program. Since the previous report,
+    /// the program may also have waited for the model. This wait is not part of the tool time, so at most the remaining
+    /// time between the two reports is subtracted.
     fn note_starved(&mut self) {
         let (before, time_before) = self.reported;
         let starved = before.max(*self.starved.borrow_and_update());

@@ -197,7 +197,8 @@ impl Fixed {
         context: &mut Context<'_>,
     ) -> Result<(), NoReply> {
         let function = &work.task.functions[place];
-        // A replaced region is already written. If its function needs a repair, the model is asked for the whole function.
+        // A replaced region is already written. If its function needs a repair, the model is asked for the whole
+        // function.
         if work.is_replaced(place) && (repair.is_none() || work.is_replaced_before(place)) {
             return Ok(());
         }
@@ -292,7 +293,8 @@ impl Fixed {
         }
     }
 
-    /// Asks the model to name the relevant files, if the repo has more files than the model may name.
+    /// Asks the model to name the relevant files. Returns `None`, which means all files, if code is not retrieved by
+    /// BM25 or embeddings, if the repo has no more files than the model may name, or if the reply names no known path.
     async fn localise(
         &self,
         function: &TaskFunction,
@@ -311,7 +313,7 @@ impl Fixed {
             let mut talk = begin(work.model, context);
             talk.add_message(Role::User, prompts::fixed::files(work.task, function, stub, &paths, MOST_FILES), context);
             let reply = ask(&mut talk, most, self.settings.reasoning_tokens, context).await?;
-            // Ask a model whose thoughts alone took all tokens again, without the limit.
+            // If the model used up all tokens on its thoughts, ask it again without the limit.
             let is_starved = reply.reaches(most) && is_only_thoughts(&reply.text);
             text = reply.text;
             if !is_starved {

@@ -11,7 +11,7 @@ use crate::code::{Function, Module, last_part};
 
 /// Maximum bytes of a file's outline. If the outline is longer, only the part around the function is shown.
 const MOST_SHOWN: usize = 12_000;
-/// Maximum lines of the methods that the outline keeps because they set attributes.
+/// Maximum lines in the body of a method that the outline keeps because the method sets attributes.
 const MOST_LINES: usize = 15;
 
 /// Returns the lines that masking leaves of a function, without the indentation of the function's class.

@@ -178,7 +178,8 @@ impl Action {
         match (first_word(line).as_str(), line.split_once(char::is_whitespace)) {
             ("reject", _) => Self::Reject,
             ("read", Some((_, path))) => Self::Read(file(path)),
-            // A shell command may have options before the path. A sentence of prose begins with a capital letter.
+            // The word must be in lower case, because a sentence of prose, which is not a command, begins with a
+            // capital letter. The path is the last word, because a shell command may have options before it.
             (word @ ("cat" | "less" | "head" | "tail"), Some((first, rest))) if first == word && is_reading(line) => {
                 Self::Read(file(rest.split_whitespace().next_back().unwrap_or_default()))
             }

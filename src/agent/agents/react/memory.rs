@@ -29,8 +29,9 @@ const DOWN_TO: f64 = 0.75;
 const CUT_BYTES: usize = 8000;
 const CUT_RATIO: f64 = 6.0;
 const CUT_CALLS: u32 = 2;
-/// Maximum tokens of a call beyond one for each counted byte: those of names, of roles and of the conversation's template,
-/// which are not counted as bytes, and those at the end that a cache of whole blocks of tokens does not contain.
+/// Tokens that a server which counts only tokens missing from its cache may count in addition to one for each added
+/// byte: tokens of names, of roles and of the conversation's template, whose bytes are not counted here, and tokens at
+/// the end of the cached part, because a cache that stores whole blocks lacks an incomplete last block.
 const UNCOUNTED_TOKENS: u64 = 512;
 
 /// A conversation's history setting, and measurements of its length.
@@ -141,8 +142,8 @@ impl ConversationMemory {
     /// does not see all of its task. Called once per reply.
     ///
     /// A single low count may have other reasons. A server that counts only the tokens missing from its cache counts
-    /// little more than one token for each byte added. Most servers do not count the thoughts of earlier replies, so
-    /// thoughts are left out here.
+    /// little more than one token for each byte that was added since the last call. Most servers do not count the
+    /// thoughts of earlier replies, so thoughts are left out here.
     ///
     /// # Errors
     /// Returns the signs and what the user can do about them.

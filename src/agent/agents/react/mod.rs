@@ -211,7 +211,8 @@ impl React {
                 Ok(reply) => {
                     refused = None;
                     memory.learn(&reply);
-                    // A verdict on what the model did without seeing its task would be wrong.
+                    // If the server cuts conversations, the model may not have seen its whole task, so the attempt must
+                    // not be scored.
                     if let Err(what) = memory.check_count(&reply) {
                         return End::ModelDenied.because(what);
                     }

@@ -164,7 +164,7 @@ async fn replies_are_streamed_to_the_agent() {
         let given = AnsweredCall { reply: reply(), most: None, refusal: None };
         ask.answer.send(Ok(given)).unwrap();
         let whole = until(last).await;
-        // The call after the stop text is dropped.
+        // The tool call that comes after the stop text is dropped.
         let written = whole.replace("\"stop_sequence\":\"END\"", "");
         assert!(!written.contains("command") && !written.contains("END") && !written.contains("\"E"), "{whole}");
         assert_eq!(whole.matches("Let me").count(), 1, "{whole}");
@@ -373,7 +373,8 @@ async fn a_reply_cut_by_the_runs_limit_is_marked_as_cut() {
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["choices"][0]["finish_reason"], "length");
     let (_, said) = post("/v1/messages", &body, cut).await;
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["stop_reason"], "max_tokens");
-    // The reply is not cut if the server says so, or if the tokens of a failed try make up the number.
+    // The reply does not count as cut if the server says that it is complete, or if it has seven tokens only together
+    // with those of a failed try.
     let failed = Usage { output: 1, ..Usage::default() };
     for whole in [
         Reply { text: "All.".into(), finish: Some("stop".into()), tool_calls: Vec::new(), ..reply() },

@@ -182,13 +182,13 @@ fn time_in_which_other_processes_hold_up_the_program_is_subtracted_once() {
     meter.note_starved();
     assert_eq!(meter.tool_time().as_secs(), 6);
     assert_eq!(meter.deadline() - first_deadline, Duration::from_secs(4));
-    // In the next five seconds, the program waits for the model. Its processes are held up meanwhile, for 3 s, which
-    // are not subtracted again.
+    // During the next five seconds, the program waits for the model, and its processes are held up for 3 s of this
+    // time. These 3 s are not subtracted, because the whole wait for the model is subtracted already.
     (meter.begun, meter.waited) = (earlier(15), Duration::from_secs(5));
     starved.send_replace(Duration::from_secs(7));
     meter.note_starved();
     assert_eq!(meter.tool_time().as_secs(), 6);
-    // Five more seconds, in which the program is held up for all of the time.
+    // During the five seconds after that, other processes hold up the program all the time, so all of it is subtracted.
     meter.begun = earlier(20);
     starved.send_replace(Duration::from_secs(12));
     meter.note_starved();
