@@ -1,7 +1,7 @@
 """AutoExperiment from Python: masking, runs, results, and agents of your own.
 
-A thin layer over the ``autoexperiment`` program, which the same wheel brings along: every function here starts it and reads
-what it prints for machines.
+A thin layer over the program ``autoexperiment``, which is in the same wheel. Every function here starts the program and
+parses its machine-readable output.
 
 >>> import autoexperiment as ae
 >>> print(ae.mask_source("def double(x):\\n    return 2 * x\\n", ["double"]))

@@ -1,8 +1,9 @@
-"""Agents in Python: the decorator, what an agent's function is given, and the process that runs it.
+"""Agents in Python: the decorator, the arguments of an agent's function, and the process that runs the function.
 
-The harness starts this file as a program of its own for every attempt (``python -c TEXT attempt FILE NAME``) and talks with
-it in lines of JSON: this side asks on standard output, the harness answers on standard input. The file therefore needs
-nothing but Python's own library; the text is compiled into the binary, so that both sides always fit each other.
+The harness starts this file as a separate process for every attempt (``python -c TEXT attempt FILE NAME``) and exchanges
+lines of JSON with it: this process writes requests to standard output, and the harness writes the answers to standard
+input. The text of this file is compiled into the harness, so that both sides always use the same version of the protocol.
+The file needs only Python's standard library.
 
 What the function prints goes to standard error, which is kept in the attempt's record.
 """
@@ -46,7 +47,7 @@ _PARAMETERS = ("task", "sandbox", "model")
 
 
 class AgentError(Exception):
-    """Something that an agent asked for was not done."""
+    """A request of the agent failed."""
 
 
 class BudgetExceeded(AgentError):
@@ -54,11 +55,11 @@ class BudgetExceeded(AgentError):
 
 
 class SandboxRefused(AgentError):
-    """The sandbox could not do it: a file that is not there, a path that leads out."""
+    """The sandbox refused a request, for example because a file does not exist or a path leads out of the sandbox."""
 
 
 class ModelRefused(AgentError):
-    """The model did not answer this conversation; another one may be answered."""
+    """The model did not answer this conversation; it may answer a different one."""
 
 
 def agent(function: _Function) -> _Function:
@@ -91,10 +92,10 @@ class TaskFunction:
     """A masked function."""
 
     at: str
-    """``path/file.py::Class.method``."""
+    """Where the function is: ``path/file.py::Class.method``."""
     description: str
     passages: list[str]
-    """Headings of the paper's sections that describe it."""
+    """Headings of the paper's sections that describe the function."""
 
 
 @dataclass(frozen=True)
@@ -103,16 +104,16 @@ class TaskExperiment:
 
     id: str
     key: str
-    """Its key in the answer: ``Experiment 3``."""
+    """Key of the experiment's result in the answer, such as ``Experiment 3``."""
     description: str
     command: str
     time_limit: float
-    """Seconds."""
+    """Time limit of the command, in seconds."""
 
 
 @dataclass
 class Left:
-    """What is left of the attempt's budget."""
+    """The remaining budget of an attempt."""
 
     steps: int = 0
     seconds: float = 0.0
@@ -122,15 +123,15 @@ class Left:
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be done."""
+    """The task of an attempt."""
 
     sample: str
     attempt: int
     """Number of this attempt at the sample, from 0."""
     instructions: str
-    """What is to be done, in words: enough for any kind of task."""
+    """The task in words. For every kind of task, this text suffices."""
     answer: str
-    """What the answer must be, in words."""
+    """The required form of the answer, in words."""
     paper: str | None = None
     """The paper's text without its results; ``None`` for other kinds of tasks."""
     functions: list[TaskFunction] = field(default_factory=list)
@@ -138,17 +139,17 @@ class Task:
     seed: int | None = None
     """A seed that differs from attempt to attempt."""
     left: Left = field(default_factory=Left)
-    """What is left of the budget, as of the last call."""
+    """The remaining budget after the last call."""
 
 
 @dataclass(frozen=True)
 class Exec:
-    """What a command gave."""
+    """The result of a command."""
 
     code: int | None
-    """Its exit code; ``None`` where a signal or a limit ended it."""
+    """The exit code; ``None`` if a signal or a limit ended the command."""
     ended: str
-    """``exit``, ``signal``, ``timeout`` or ``disk``."""
+    """How the command ended: ``exit``, ``signal``, ``timeout`` or ``disk``."""
     stdout: str
     stderr: str
     seconds: float
@@ -171,24 +172,24 @@ class Entry:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model answered."""
+    """A reply of the model."""
 
     text: str
     reasoning: str | None
     tool_calls: list[dict[str, Any]]
-    """Each with ``id``, ``name`` and ``arguments``."""
+    """The tools that the model calls, each call with ``id``, ``name`` and ``arguments``."""
     usage: dict[str, int]
     cost: float
     """Dollars."""
     message: dict[str, Any]
-    """The reply as a message, to go on from: ``messages.append(reply.message)``."""
+    """The reply as a message, to continue the conversation: ``messages.append(reply.message)``."""
 
 
 def _encoded(message: dict[str, Any]) -> str:
-    """A message as a line that the harness can read.
+    """Returns a message as a line that the harness can read.
 
-    Raises ``ValueError`` for a message that it could not read: one with a number like NaN, or with half of a character (a
-    lone surrogate).
+    Raises ``ValueError`` for a message that the harness could not read, because it contains a number like NaN or a lone
+    surrogate (half of a character).
     """
     line = json.dumps(message, ensure_ascii=False, allow_nan=False)
     line.encode()
@@ -196,12 +197,12 @@ def _encoded(message: dict[str, Any]) -> str:
 
 
 def _readable(text: str) -> str:
-    """The text with a question mark for each lone surrogate."""
+    """Returns the text with each lone surrogate replaced by a question mark."""
     return text.encode("utf-8", "replace").decode()
 
 
 class _Channel:
-    """The harness at the other end."""
+    """The connection with the harness."""
 
     def __init__(self, reader: Any, writer: Any) -> None:
         self.reader, self.writer = reader, writer
@@ -218,7 +219,7 @@ class _Channel:
     def receive(self) -> dict[str, Any]:
         line = self.reader.readline()
         if not line:
-            # The harness is gone, and so is the attempt.
+            # The harness has ended, and the attempt with it.
             os._exit(0)
         message: dict[str, Any] = json.loads(line)
         for name, value in message.get("left", {}).items():
@@ -238,12 +239,12 @@ class _Channel:
 
 
 class Sandbox:
-    """The attempt's sandbox. Paths are inside it, relative ones to the repository."""
+    """The attempt's sandbox. Paths are paths in the sandbox; relative paths start at the repository."""
 
     def __init__(self, channel: _Channel, workdir: str) -> None:
         self._channel = channel
         self.workdir = workdir
-        """The repository's path inside."""
+        """The repository's path in the sandbox."""
 
     def exec(
         self, command: str | Sequence[str], *, cwd: str = "", timeout: float | None = None, stdin: str = ""
@@ -254,11 +255,11 @@ class Sandbox:
         return Exec(**done)
 
     def read(self, path: str) -> bytes:
-        """A file's bytes."""
+        """Returns a file's bytes."""
         return base64.b64decode(self._channel.call("read", path=path)["base64"])
 
     def read_text(self, path: str) -> str:
-        """A file's text, in UTF-8."""
+        """Returns a file's text, decoded as UTF-8."""
         return self.read(path).decode("utf-8", errors="replace")
 
     def write(self, path: str, content: str | bytes) -> None:
@@ -267,12 +268,12 @@ class Sandbox:
         self._channel.call("write", path=path, base64=base64.b64encode(data).decode())
 
     def list(self, path: str = ".") -> list[Entry]:
-        """A folder's entries."""
+        """Returns a folder's entries."""
         return [Entry(**entry) for entry in self._channel.call("list", path=path)["entries"]]
 
 
 class Model:
-    """The run's model. What it costs is charged to the attempt, and every call is in its record."""
+    """The run's model. The attempt pays for every call, and its record contains every call."""
 
     def __init__(self, channel: _Channel, name: str) -> None:
         self._channel = channel
@@ -299,7 +300,7 @@ class Model:
 
 
 def _load(file: str, name: str) -> Callable[..., Any]:
-    """The function of this name, or the only agent, of a file."""
+    """Loads the function with this name from a file; without a name, the file's only agent."""
     path = Path(file).resolve()
     sys.path.insert(0, str(path.parent))
     if importlib.util.find_spec("autoexperiment") is None:
@@ -357,7 +358,7 @@ def _attempt(file: str, name: str, channel: _Channel) -> dict[str, Any]:
 
 
 def _die_with_parent() -> None:
-    """Where the harness is killed, so is this process."""
+    """Makes the kernel kill this process if the harness is killed."""
     try:
         import ctypes
 
@@ -368,10 +369,11 @@ def _die_with_parent() -> None:
 
 def _main(arguments: list[str]) -> int:
     verb, file, name = arguments
-    # `from autoexperiment import ...` in the agent's file finds these very classes.
+    # Make `from autoexperiment import ...` in the agent's file find the classes of this module, not copies of them.
     sys.modules["autoexperiment._agents"] = sys.modules["__main__"]
     sys.argv = [file]
-    # Standard output is the harness's; what the function and its children print there goes to standard error.
+    # Standard output is for messages to the harness. Redirect output of the function and its child processes to
+    # standard error.
     writer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     reader = os.fdopen(os.dup(0), encoding="utf-8")
     os.dup2(2, 1)
@@ -390,7 +392,8 @@ def _main(arguments: list[str]) -> int:
         last = _encoded(_attempt(file, name, channel))
     except BaseException as error:
         if isinstance(error, MemoryError):
-            # What fills the memory is in the function's variables, and saying so takes some.
+            # The function's variables probably fill the memory. Free them, because reporting the error needs some
+            # memory.
             traceback.clear_frames(error.__traceback__)
         traceback.print_exc()
         said = _readable(f"{type(error).__name__}: {error}")
@@ -398,7 +401,7 @@ def _main(arguments: list[str]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     channel.write(last)
-    # Threads that the function has left are not waited for.
+    # Do not wait for threads that the function has started.
     os._exit(0)
 
 

@@ -23,9 +23,10 @@ from ._websocket import WebSocket
 
 __all__ = ["Episodes", "EpisodeError", "EpisodeServer", "Step", "begin", "serve"]
 
-# Seconds between two requests for an episode while the server is full: at first, and at most.
+# Seconds between two requests for an episode while the server is full: the first pause, and the longest one.
 _PAUSES = (0.5, 5.0)
-# Maximum characters sent of each end of the text with a call; the server keeps fewer.
+# A text that is sent with a call is cut to this many characters at its beginning and at its end; the server keeps
+# fewer.
 _MOST_TEXT = 20_000
 # Maximum bytes of a message; the server closes the connection of a client that sends a longer one.
 _LONGEST = 4 << 20
@@ -40,13 +41,13 @@ class EpisodeError(Error):
 
     @property
     def refuses_call(self) -> bool:
-        """Whether only the message was refused, as a wrong one, so that the session and its episode go on."""
+        """Whether only one message was refused, because it was invalid, so that the session and its episode continue."""
         return self.kind in ("EXECUTION_ERROR", "VALIDATION_ERROR", "INVALID_JSON", "UNKNOWN_TYPE")
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """What a learner is shown after ``reset`` or a call."""
+    """The observation after ``reset`` or a call."""
 
     text: str
     reward: float | None
@@ -56,7 +57,7 @@ class Step:
 
     @property
     def truncated(self) -> bool:
-        """Whether a limit ended the episode rather than the learner."""
+        """Whether a limit, and not the learner, ended the episode."""
         return bool(self.metadata.get("truncated"))
 
     @property
@@ -71,10 +72,10 @@ class Step:
 
 
 class Episodes:
-    """A session with a server. Calls and verdicts that take long are waited for.
+    """A session with a server. Methods wait until a call or the verdict is finished, even if that takes long.
 
-    Threads take turns. After a request that was interrupted or failed, every further one raises :class:`MachineError`,
-    because an answer that arrives late would be taken for the answer to another request.
+    If several threads use the session, they take turns. After a request was interrupted or failed, all further requests
+    raise :class:`MachineError`, because a late answer to the failed request could be taken for the answer to a later one.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Episodes:
         return self._unusable is None
 
     def reset(self, *, wait: float = 600.0, **asked: Any) -> Step:
-        """Begins an episode: of a ``sample``; or of a ``paper``, ``n``, ``seed``, ``split`` or ``index``.
+        """Begins an episode. The arguments choose the task: ``sample``, or ``paper``, ``n``, ``seed``, ``split`` and ``index``.
 
         While the server is full, asks again for at most ``wait`` seconds.
         """
@@ -158,7 +159,7 @@ class Episodes:
 
     @contextlib.contextmanager
     def _exclusive(self) -> Iterator[None]:
-        """Makes other threads wait. If a request fails or is interrupted, ends the connection: its answer may still come."""
+        """Makes other threads wait. Ends the connection if a request fails or is interrupted: its answer may come later."""
         with self._turn:
             if self._unusable is not None:
                 raise MachineError(self._unusable, "connect again, with a new session", code=5)
@@ -195,11 +196,11 @@ def _message(kind: str, data: Mapping[str, Any]) -> str:
 
 
 def _call(tool: str, arguments: Mapping[str, Any], text: str) -> tuple[str, str | None]:
-    """A call as a message.
+    """Returns a call as a message.
 
-    A call that cannot be sent becomes a malformed one, so that it counts like any other malformed call: a learner must not
-    be able to end its episode without a reward. Also returns what was wrong with it. The text is only for the record, so it
-    is changed until it can be sent: its middle is left out if it is long, and lone surrogates in it are replaced.
+    A call that cannot be sent is replaced by a malformed call, which counts as one step. If it raised an exception instead,
+    a learner could end its episode without a reward. Also returns what is wrong with such a call. The text is only for the
+    record, so it is changed until it can be sent: if it is long, its middle is left out, and lone surrogates are replaced.
     """
     if len(text) > 2 * _MOST_TEXT:
         text = text[:_MOST_TEXT] + text[-_MOST_TEXT:]
@@ -230,7 +231,7 @@ def begin(episodes: Episodes | None, connection: Mapping[str, Any], asked: Mappi
 
 
 class EpisodeServer:
-    """A server that runs until it is closed or this process ends. ``url`` is its address, ``token`` its secret if any."""
+    """A server that runs until it is closed or this process ends. ``url`` is its address, ``token`` its secret, if any."""
 
     def __init__(self, process: subprocess.Popen[str], url: str, token: str | None = None) -> None:
         self._process = process
@@ -239,7 +240,7 @@ class EpisodeServer:
         atexit.register(self.close)
 
     def connect(self, client: str = "client") -> Episodes:
-        """A session with this server."""
+        """Opens a session with this server."""
         return Episodes(self.url, client=client, token=self.token)
 
     def close(self) -> None:
@@ -272,13 +273,13 @@ def serve(
     token: str | None = None,
     options: Sequence[str] = (),
 ) -> EpisodeServer:
-    """Starts ``autoexperiment serve`` on a free port of this machine. ``options`` are further ones of the command line.
+    """Starts ``autoexperiment serve`` on a free port of this machine. ``options`` are further command-line options.
 
     ``papers`` and ``n`` are given as to :func:`samples`.
     Clients must send the ``token``; by default it is ``AUTOEXPERIMENT_TOKEN`` of the environment, if that is set.
     """
     arguments: list[str] = ["serve", *named(papers, "papers"), "-n", numbers(n), "--reward", reward]
-    # Even if this process is killed, the server notices that its standard input ends.
+    # With this option, the server stops when its standard input ends, which happens even if this process is killed.
     arguments.append("--until-eof")
     if not any(option.split("=")[0] in ("--socket", "--listen", "--port") for option in options):
         arguments += ["--port", "0"]
@@ -295,7 +296,7 @@ def serve(
         start_new_session=True,
     )
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    # What the server says must never fill the pipe, not even before it prints its address.
+    # Read the server's messages from the beginning: if they filled the pipe, the server would block.
     said, drained = _drain(process)
     try:
         url = process.stdout.readline().strip()
@@ -311,7 +312,7 @@ def serve(
 
 
 def _option(name: str, options: Sequence[str]) -> str | None:
-    """The value of an option of the command line; the last one counts."""
+    """Returns the value of a command-line option. If the option is given several times, the last value counts."""
     found = None
     for place, option in enumerate(options):
         if option.startswith(f"{name}="):
@@ -322,14 +323,14 @@ def _option(name: str, options: Sequence[str]) -> str | None:
 
 
 def _drain(process: subprocess.Popen[str]) -> tuple[collections.deque[str], threading.Thread]:
-    """Reads the standard error of a process in a thread, which ends with it. Keeps the last lines."""
+    """Reads a process's standard error in a thread, which ends with the process. Keeps the last lines."""
     lines: collections.deque[str] = collections.deque(maxlen=1000)
 
     def read() -> None:
         try:
             lines.extend(process.stderr or ())
         except ValueError:
-            # Closed meanwhile.
+            # The stream was closed meanwhile.
             pass
 
     thread = threading.Thread(target=read, daemon=True)

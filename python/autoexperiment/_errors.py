@@ -21,7 +21,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """Something that the program could not do. ``hint`` says what to do about it."""
+    """An error of the program. ``hint`` says what the user can do about it."""
 
     def __init__(self, message: str, hint: str | None = None, causes: Sequence[str] = (), code: int = 1) -> None:
         lines = [message, *(f"cause: {cause}" for cause in causes), *([f"hint: {hint}"] if hint else [])]
@@ -34,7 +34,7 @@ class Error(Exception):
 
 
 class UsageError(Error):
-    """An option or a name that does not exist."""
+    """An invalid command line: for example, an option or a name does not exist."""
 
 
 class SuiteError(Error):
@@ -62,10 +62,10 @@ class StoreError(Error):
 
 
 class Unfinished(Error):
-    """A run that did not come to its end. What was finished is kept in ``run``."""
+    """A run ended early. ``run`` contains the finished attempts."""
 
     run: Any = None
-    """The :class:`Run`; ``None`` if the run was not begun."""
+    """The :class:`Run`; ``None`` if the run had not begun."""
 
 
 class AttemptsLost(Unfinished):
@@ -91,7 +91,7 @@ _KINDS: dict[int, type[Error]] = {
 
 
 def failure(code: int, stderr: str) -> Error:
-    """The exception for how the program ended."""
+    """Returns the exception for an exit code and the text on standard error."""
     lines = stderr.splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith("error: ")]
     if not starts:

@@ -1,4 +1,4 @@
-"""Masking: of a paper's repository, and of any source."""
+"""Masks functions in a paper's repository or in any Python source."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Masked:
 def mask(
     paper: str, functions: int | Iterable[int] = (), *, suite: StrPath | None = None, to: StrPath | None = None
 ) -> Masked:
-    """Masks functions of a paper, by their numbers. With ``to``, also writes the tree that an agent would get there."""
+    """Masks functions of a paper, by their numbers. Also writes the tree that an agent would get into the folder ``to``, if given."""
     given = [functions] if isinstance(functions, int) else functions
     if isinstance(given, str):
         raise UsageError(
@@ -47,7 +47,7 @@ def mask(
 
 
 def mask_source(text: str, functions: str | Iterable[str], *, descriptions: Mapping[str, str] | None = None) -> str:
-    """Masks functions of any Python source, by their qualified names; everything else stays byte for byte.
+    """Masks functions of any Python source, given by their qualified names. All other bytes stay the same.
 
     A description becomes the docstring of a function that has none.
 

@@ -1,7 +1,7 @@
-"""Agents as files: the harness runs each attempt in a process of its own, which loads the agent from a file.
+"""Agents as files: the harness runs each attempt in a separate process, which loads the agent from a file.
 
-A function of a module is loaded from there. One of a notebook or of a prompt is written to a file first, with the modules,
-plain values, functions and classes that it uses.
+An agent that is defined in a module is loaded from the module's file. An agent that is defined in a notebook or at a prompt
+is first written to a file, together with the modules, plain values, functions and classes that it uses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["agent_file"]
 
 
 def agent_file(function: Callable[..., Any], runs: Path, scratch: Path) -> str:
-    """The agent as the command line names it."""
+    """Returns the name of an agent for the command line, such as ``python:FILE:NAME``. Writes its file if it has none."""
     name = getattr(function, "__name__", "")
     if not getattr(function, _MARK, False):
         raise UsageError(
@@ -35,7 +35,7 @@ def agent_file(function: Callable[..., Any], runs: Path, scratch: Path) -> str:
     if file is not None and function.__qualname__ == name and Path(file).suffix == ".py":
         return f"python:{Path(file).resolve()}:{name}"
     text = _as_file(function)
-    # Kept beside the runs that it makes: `resume` needs it again.
+    # Keep the file next to the runs, because `resume` needs it again.
     folder = runs / ".agents"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.py"
@@ -50,12 +50,13 @@ def _as_file(function: Callable[..., Any]) -> str:
 
 
 class _Definitions:
-    """The definitions of an agent and of all global names that it uses, each behind those that it uses itself."""
+    """The definitions of an agent and of all global names that it uses. Each definition follows those that it needs."""
 
     def __init__(self, module: str) -> None:
         self.texts: list[str] = []
         self._module = module
-        # Entered before the definition is read, because functions may call each other.
+        # The values by their names. A value is added before its definition is read, because functions may call each
+        # other.
         self._values: dict[str, Any] = {}
 
     def add(self, name: str, value: Any, user: str) -> None:
@@ -80,7 +81,7 @@ class _Definitions:
         return text
 
     def _written(self, name: str, thing: Any) -> str:
-        """The definition of a function or class of the agent's own module."""
+        """Returns the definition of a function or class of the agent's own module."""
         try:
             source = textwrap.dedent(inspect.getsource(thing)).rstrip()
         except (OSError, TypeError) as error:
@@ -95,7 +96,8 @@ class _Definitions:
             self.add(own, original if callable(original) and inspect.unwrap(original) is thing else thing, name)
             return f"{name} = {own}"
         try:
-            # Otherwise annotations would be left out of the code, because of the `__future__` import of this module.
+            # Do not inherit the `__future__` import of this module, because it would remove annotations from the
+            # compiled code.
             code = compile(source, "<agent>", "exec", dont_inherit=True)
         except SyntaxError as error:
             raise _refused(f"the source of `{name}` cannot stand alone: {error.msg}") from error
@@ -110,7 +112,7 @@ class _Definitions:
         return source
 
     def _imported(self, name: str, value: Any) -> str | None:
-        """The import of something from another module; ``None`` if that module does not have it."""
+        """Returns code that imports a value from another module; ``None`` if that module does not contain the value."""
         module = getattr(value, "__module__", None) or type(getattr(value, "__self__", None)).__module__
         for path in (getattr(value, "__qualname__", None), getattr(value, "__name__", None), name):
             if module == self._module or not isinstance(path, str):
@@ -130,7 +132,7 @@ def _refused(what: str, hint: str = "make it inside the function") -> UsageError
 
 
 def _space(thing: Any) -> dict[str, Any]:
-    """The names that a function or class can use: global ones, and variables of the function around it."""
+    """Returns the names that a function or class can use, with their values: globals, and variables of enclosing functions."""
     if not isinstance(thing, types.FunctionType):
         return vars(sys.modules[thing.__module__])
     around = {}
@@ -138,13 +140,13 @@ def _space(thing: Any) -> dict[str, Any]:
         try:
             around[name] = cell.cell_contents
         except ValueError:
-            # It has no value yet.
+            # The variable has no value yet.
             pass
     return {**thing.__globals__, **around}
 
 
 def _lambda(name: str, source: str) -> str:
-    """The lambda in the lines that contain it."""
+    """Returns the source of the only lambda in these lines."""
     try:
         pending: list[ast.AST] = [ast.parse(source)]
     except SyntaxError:
@@ -162,7 +164,7 @@ def _lambda(name: str, source: str) -> str:
 
 
 def _names(code: types.CodeType) -> tuple[set[str], set[str]]:
-    """The global names and the attributes that code may use, also in the functions in it."""
+    """Returns the global names and the attributes that code may use, including those in nested functions."""
     names, attributes = set(), set()
     for step in dis.get_instructions(code):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
@@ -177,7 +179,7 @@ def _names(code: types.CodeType) -> tuple[set[str], set[str]]:
 
 
 def _submodules(path: str, module: types.ModuleType, attributes: set[str]) -> Iterator[tuple[str, types.ModuleType]]:
-    """The modules inside a module that are used as its attributes, as ``urllib.request``."""
+    """Finds submodules that are used as attributes of a module, such as ``urllib.request``."""
     for attribute in sorted(attributes):
         inside = f"{path}.{attribute}"
         found = getattr(module, attribute, None)
@@ -187,7 +189,7 @@ def _submodules(path: str, module: types.ModuleType, attributes: set[str]) -> It
 
 
 def _plain(value: Any) -> str | None:
-    """The source of a plain value; ``None`` for any other value, also of a class derived from that of a plain value."""
+    """Returns the source of a value of a plain built-in type; ``None`` for any other value, also of a subclass of such a type."""
     kind = type(value)
     if value is None or kind in (bool, int, str, bytes):
         return repr(value)

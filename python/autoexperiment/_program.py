@@ -1,4 +1,4 @@
-"""The program: where it is and how it is started."""
+"""Finds and starts the program ``autoexperiment``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["call", "call_json", "command", "environment", "lines_of", "program",
 
 
 def program() -> Path:
-    """The program's path: ``AUTOEXPERIMENT_PROGRAM``, else the one beside this Python, else the one on the path."""
+    """Returns the program's path: ``AUTOEXPERIMENT_PROGRAM``, else the one installed with this Python, else the one on ``PATH``."""
     named = os.environ.get("AUTOEXPERIMENT_PROGRAM")
     if named:
         return Path(named)
@@ -39,17 +39,17 @@ def program() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """The environment of the program: agents in Python run in this very Python."""
+    """Returns the program's environment. By default, it makes agents in Python run in the Python that runs this module."""
     return {"AUTOEXPERIMENT_PYTHON": sys.executable, **os.environ}
 
 
 def command(arguments: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """The program with these arguments."""
+    """Returns the command line of the program with these arguments."""
     return [str(program()), *(os.fspath(argument) for argument in arguments)]
 
 
 def call(arguments: Sequence[str | os.PathLike[str]], stdin: str | None = None) -> str:
-    """Runs the program to its end; what it printed."""
+    """Runs the program until it ends, and returns its standard output."""
     done = subprocess.run(
         command(arguments),
         input=stdin if stdin is not None else "",
@@ -65,15 +65,15 @@ def call(arguments: Sequence[str | os.PathLike[str]], stdin: str | None = None) 
 
 
 def call_json(arguments: Sequence[str | os.PathLike[str]], stdin: str | None = None) -> Any:
-    """The same for what it prints as JSON."""
+    """Same as :func:`call`, but parses the output as JSON."""
     return json.loads(call(arguments, stdin))
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of JSON Lines. ``splitlines`` would also split at characters that JSON strings may contain, as U+2028."""
+    """Splits JSON Lines. ``splitlines`` would also split at characters that JSON strings may contain, such as U+2028."""
     return [line for line in text.split("\n") if line]
 
 
 def version() -> str:
-    """The program's version."""
+    """Returns the program's version."""
     return call(["--version"]).split()[-1]

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal and in a notebook, elsewhere a line now and then."""
+"""Shows the progress of a run: a bar on a terminal and in a notebook, elsewhere a line every few seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Progress"]
 
 _WIDTH = 30
 _SECONDS = 10.0
-"""Least time between two lines where there is no terminal."""
+"""Minimum number of seconds between two lines if there is no terminal."""
 
 
 class Progress:
@@ -42,7 +42,7 @@ class Progress:
             sys.stderr.write("\n")
 
     def on(self, event: dict[str, Any]) -> None:
-        """Takes an event of ``--json-events``."""
+        """Handles an event of ``--json-events``."""
         kind = event["event"]
         if kind == "stage":
             self._what = event["what"]
@@ -88,7 +88,7 @@ class Progress:
 
 
 class _Html:
-    """A text for people, and for notebooks."""
+    """A text with an HTML version, which notebooks show."""
 
     def __init__(self, html: str, text: str) -> None:
         self.html, self.text = html, text
@@ -101,7 +101,7 @@ class _Html:
 
 
 def _notebook_display() -> Any:
-    """IPython's ``display`` where this is a notebook's kernel."""
+    """Returns IPython's ``display`` if this process is a notebook's kernel, otherwise ``None``."""
     ipython = sys.modules.get("IPython")
     if ipython is None:
         return None

@@ -1,4 +1,4 @@
-"""Runs: made, read, reported and scored."""
+"""Makes, reads, reports and scores runs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ AgentLike = Union[str, Callable[..., Any]]
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """Pass rates by agent and n; a table in a notebook."""
+    """Pass rates by agent and n. Notebooks show them as a table."""
 
     data: dict[str, Any]
-    """As ``autoexperiment report --json`` prints it."""
+    """The report as printed by ``autoexperiment report --json``."""
     text: str
-    """As it is shown on a terminal."""
+    """The report as shown on a terminal."""
 
     def __str__(self) -> str:
         return self.text
@@ -84,7 +84,7 @@ class Run:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The run's settings, as ``run.json`` keeps them."""
+        """The contents of ``run.json``: the run's settings."""
         about: dict[str, Any] = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
         return about
 
@@ -92,7 +92,8 @@ class Run:
     def records(self) -> list[dict[str, Any]]:
         """The attempts as they are stored, one dictionary each.
 
-        A run made with ``--shard`` has a file for each process. It may hold two records of an attempt; reports count one.
+        A run made with ``--shard`` has a file of records for each process. These files may contain two records of the same
+        attempt, of which reports count only one.
         """
         return [record for file in sorted(self.folder.glob("attempts*.jsonl")) for record in _records(file)]
 
@@ -102,10 +103,9 @@ class Run:
         return self.frame("attempts")
 
     def frame(self, table: str = "attempts", *, library: str = "pandas") -> Any:
-        """A table of the run: ``attempts`` or ``values``; with ``library="polars"`` one of polars.
+        """Returns the table ``attempts`` or ``values`` of the run as a data frame of pandas or, if so chosen, of polars.
 
-        The columns are described in docs/formats.md. They come through Parquet where a reader of it is installed, else
-        through CSV.
+        docs/formats.md describes the columns. The data are passed as Parquet if a reader for it is installed, otherwise as CSV.
         """
         for given, known in ((table, ("attempts", "values")), (library, ("pandas", "polars"))):
             if given not in known:
@@ -134,7 +134,7 @@ class Run:
             return io.BytesIO((Path(folder) / f"{table}.{form}").read_bytes())
 
     def report(self, *, k: Iterable[int] = (), intervals: str = "suite") -> Report:
-        """Pass rates by agent and n."""
+        """Returns the pass rates by agent and n."""
         options = [option for it in k for option in ("-k", str(it))]
         options += ["--intervals", intervals]
         return Report(
@@ -152,7 +152,7 @@ class Run:
         return sorted(Path(folder).iterdir())
 
     def trajectory(self, sample: str, *, attempt: int = 0, agent: str | None = None) -> list[dict[str, Any]]:
-        """The events of one attempt, in the order in which they happened."""
+        """Returns the events of one attempt, in the order in which they happened."""
         named = [] if agent is None else ["--agent", agent]
         text = call(["show", self.folder, f"{sample}.{attempt}", "--json", "--no-pager", *named])
         return [json.loads(line) for line in lines_of(text)]
@@ -162,13 +162,13 @@ class Run:
         return _watch(["resume", self.folder, "--json-events"], progress)
 
     def score(self, *, scoring: str | None = None, suite: StrPath | None = None) -> Report:
-        """Scores the run again, as :func:`score`."""
+        """Same as :func:`score` for this run."""
         return score(self, scoring=scoring, suite=suite)
 
 
 def _records(file: Path) -> Iterator[dict[str, Any]]:
-    """The records of a file, without lines that were written in part or are broken."""
-    # A line is complete only if it has its line break.
+    """Reads the records in a file. Skips broken lines, and a last line that is incomplete."""
+    # The text after the last line break is an incomplete line or empty, so drop it.
     for line in file.read_bytes().split(b"\n")[:-1]:
         try:
             record = json.loads(line)
@@ -179,7 +179,7 @@ def _records(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def load(folder: StrPath) -> Run:
-    """A stored run."""
+    """Opens a stored run."""
     return Run(folder)
 
 
@@ -216,15 +216,15 @@ def run(
     options: Iterable[str] = (),
     progress: bool | None = None,
 ) -> Run:
-    """Makes k attempts at every sample with every agent, and shows how far it is.
+    """Makes k attempts at every sample with every agent, and shows the progress.
 
     An agent is a name as on the command line (``"gold"``, ``"react:history=window:5"``) or a function marked with
     :func:`agent`. Samples are drawn from ``papers`` (by default all) with ``n`` masked functions (by default 1), at most
     ``limit`` for each paper and n, or named one by one with ``samples``. ``model``, ``base_url``, ``price`` (dollars per
     million tokens read and written), ``temperature``, ``steps``, ``jobs`` and ``max_cost`` are the options of
-    ``autoexperiment run`` of these names; ``options`` are further ones, as ``["--max-tokens", "2000"]``. ``progress`` turns
-    the messages on progress off or on; by default there is a bar on a terminal and in a notebook, and a line now and then
-    elsewhere.
+    ``autoexperiment run`` with the same names; ``options`` are further options, such as ``["--max-tokens", "2000"]``.
+    ``progress`` turns progress messages on or off. By default, they are a bar on a terminal and in a notebook, and elsewhere
+    a line every few seconds.
 
     Attempts lost to infrastructure raise :class:`AttemptsLost`, a stopped run (also by Ctrl-C) :class:`Interrupted`; both
     have the :class:`Run` as their ``run``, which :meth:`Run.resume` continues.
@@ -277,7 +277,7 @@ def run(
 
 @contextlib.contextmanager
 def _passing_on_ctrl_c(process: subprocess.Popen[str]) -> Iterator[None]:
-    """Passes Ctrl-C on to the program, which stops its run, unless the caller handles it in a way of its own."""
+    """On Ctrl-C, makes the program stop its run, unless the caller has installed a handler for Ctrl-C."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -290,10 +290,10 @@ def _passing_on_ctrl_c(process: subprocess.Popen[str]) -> Iterator[None]:
 
 
 def _lines(stdout: IO[str]) -> Iterator[str]:
-    """The lines that the program writes.
+    """Iterates over the lines that the program writes.
 
-    Another thread reads them: Python handles a signal only between two steps of the main thread, and one that arrives just
-    before a read would wait for the next line.
+    A separate thread reads the lines. If the main thread read them, a signal that arrives just before a read would be handled
+    only after the next line, because Python handles signals between two steps of the main thread.
     """
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
@@ -317,7 +317,7 @@ def _lines(stdout: IO[str]) -> Iterator[str]:
 
 
 def _watch(arguments: list[StrPath], progress: bool | None) -> Run:
-    """Runs the program, showing its events; the run that it gives."""
+    """Runs the program, shows its events, and returns the run that it has made."""
     folder: str | None = None
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr:
         process = subprocess.Popen(

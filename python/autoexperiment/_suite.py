@@ -1,4 +1,4 @@
-"""What there is to run: papers, functions and samples."""
+"""Lists the papers, functions and samples of a suite."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Function:
     """A function that can be masked."""
 
     number: int
-    """As sample ids and :func:`mask` use it."""
+    """Number of the function in its paper, as used in sample ids and by :func:`mask`."""
     at: str
     lines: int
     calls: int
@@ -42,7 +42,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class Sample:
-    """What attempts are made at: a paper and a set of masked functions."""
+    """A task for agents: a paper and a set of masked functions."""
 
     id: str
     paper: str
@@ -52,7 +52,7 @@ class Sample:
 
 
 class Suite(Sequence[Paper]):
-    """The papers of a suite, by number or by id; a table in a notebook."""
+    """The papers of a suite, which can be indexed by number or by id. Notebooks show them as a table."""
 
     def __init__(self, papers: Iterable[Paper]) -> None:
         self._papers = builtins.list(papers)
@@ -82,12 +82,12 @@ class Suite(Sequence[Paper]):
 
 
 def in_suite(suite: StrPath | None) -> builtins.list[str]:
-    """The option that names a suite."""
+    """Returns the command-line option that names a suite; empty for the default suite."""
     return [] if suite is None else ["--suite", os.fspath(suite)]
 
 
 def named(names: str | Iterable[str], what: str) -> builtins.list[str]:
-    """One name or several as a list. ``what`` says what they are, for the error."""
+    """Returns one or several names as a list. ``what`` is the word for the names in the error message."""
     given = [names] if isinstance(names, str) else builtins.list(names)
     for name in given:
         if not isinstance(name, str):
@@ -96,7 +96,7 @@ def named(names: str | Iterable[str], what: str) -> builtins.list[str]:
 
 
 def numbers(n: int | str | Iterable[int]) -> str:
-    """Numbers of masked functions as the command line takes them."""
+    """Formats numbers of masked functions for the command line."""
     if isinstance(n, (int, str)):
         return str(n)
     if isinstance(n, range) and n.step == 1 and len(n) > 0:
@@ -105,9 +105,9 @@ def numbers(n: int | str | Iterable[int]) -> str:
 
 
 def list(papers: str | Iterable[str] = (), *, suite: StrPath | None = None) -> Suite:
-    """The papers of a suite with their functions and experiments; by default all of them.
+    """Returns papers of a suite with their functions and experiments; by default, all papers.
 
-    Without ``suite`` it is the suite in or above the current folder, else the bundled one.
+    The default suite is the one in or above the current folder or, if there is none, the bundled one.
     """
     ids = named(papers, "papers")
     if not ids:
@@ -133,9 +133,9 @@ def samples(
     seed: int = 0,
     suite: StrPath | None = None,
 ) -> builtins.list[Sample]:
-    """The samples that a run with the same options takes.
+    """Returns the samples that a run with the same options would use.
 
-    ``n`` is a number of masked functions, several, a ``range``, or a string as ``"1..3"`` (both ends included).
+    ``n`` is the number of masked functions: a number, several, a ``range``, or a string like ``"1..3"`` (both ends included).
     """
     arguments = ["sample", "-n", numbers(n), "--limit", str(limit), "--seed", str(seed), *in_suite(suite)]
     for paper in named(papers, "papers"):
@@ -145,5 +145,5 @@ def samples(
 
 
 def init(folder: StrPath, *, bundled: bool = False) -> None:
-    """Writes a suite of your own, with one small example paper; or a copy of the bundled one."""
+    """Creates a new suite with one small example paper or, if ``bundled``, a copy of the bundled suite."""
     call(["init", folder, *(["--bundled"] if bundled else [])])

@@ -1,4 +1,4 @@
-"""Tables as HTML for notebooks: everything is escaped."""
+"""Formats tables as HTML for notebooks. All texts are escaped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["html_table"]
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A plain table; numbers stand to the right."""
+    """Returns a plain table, with numbers aligned to the right."""
     head = "".join(f"<th>{escape(str(cell))}</th>" for cell in header)
     body = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""The part of WebSocket (RFC 6455) that a client of ``autoexperiment serve`` needs, on the standard library alone."""
+"""The part of WebSocket (RFC 6455) that a client of ``autoexperiment serve`` needs. Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
 
 
 class WebSocket:
-    """A connection that sends and receives texts. ``timeout`` is the longest wait for the server, in seconds."""
+    """A connection that sends and receives texts. ``timeout`` is the maximum time to wait for the server, in seconds."""
 
     def __init__(self, url: str, path: str, token: str | None, timeout: float) -> None:
         self._socket, host, prefix = _connect(url, timeout)
@@ -52,7 +52,7 @@ class WebSocket:
         self._frame(_TEXT, text.encode())
 
     def receive(self) -> str:
-        """The next text."""
+        """Waits for the next text and returns it."""
         parts: list[bytes] = []
         while True:
             first, second = self._exactly(2)
@@ -82,7 +82,7 @@ class WebSocket:
         self._socket.close()
 
     def abort(self) -> None:
-        """Closes the connection without a message to the server, because a message may have been sent in part."""
+        """Closes the connection without a close message, because an earlier message may have been sent only in part."""
         self._socket.close()
 
     def _frame(self, kind: int, payload: bytes) -> None:
@@ -94,7 +94,7 @@ class WebSocket:
             head = struct.pack("!BBH", 128 | kind, 128 | 126, length)
         else:
             head = struct.pack("!BBQ", 128 | kind, 128 | 127, length)
-        # As whole numbers, which is a hundred times faster than byte by byte.
+        # Apply the mask to the payload as one large integer, which is a hundred times faster than byte by byte.
         whole = int.from_bytes(payload, "big") ^ int.from_bytes((mask * (length // 4 + 1))[:length], "big")
         self._socket.sendall(head + mask + whole.to_bytes(length, "big"))
 
@@ -120,7 +120,7 @@ class WebSocket:
         return b"".join(parts)
 
 
-# Whether connections to addresses of a scheme are encrypted, and their default port.
+# For each URL scheme: whether connections are encrypted, and the default port.
 _SCHEMES = {"http": (False, 80), "ws": (False, 80), "https": (True, 443), "wss": (True, 443)}
 
 

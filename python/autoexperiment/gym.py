@@ -7,7 +7,8 @@ An action is a call as JSON, ``{"tool": "command_line", "arguments": {"command":
 malformed call: it takes a step, and the server answers it with an error. No action raises an exception. ``info["tools"]``
 describes the tools.
 
-An episode that is lost because the machine failed is truncated. Its reward is 0 and ``info["lost"]`` is true: leave it out.
+An episode that is lost because the machine failed counts as truncated. Its reward is 0, and ``info["lost"]`` is true. Learners
+should ignore such episodes.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ _VARYING = ("attempt", "tool_seconds", "verify_seconds", "seconds_left")
 
 
 class Texts(gymnasium.Space[str]):
-    """Texts of any characters, unlike ``gymnasium.spaces.Text``: observations hold what commands print.
+    """Texts of any characters. ``gymnasium.spaces.Text`` does not suffice, because observations contain output of commands.
 
-    Samples are harmless calls. ``AsyncVectorEnv`` cannot share texts of any length in memory: give ``shared_memory=False``.
+    Samples of this space are harmless calls. ``AsyncVectorEnv`` needs ``shared_memory=False``, because texts of any length
+    cannot be in shared memory.
     """
 
     def __init__(self) -> None:
@@ -49,7 +51,7 @@ class Texts(gymnasium.Space[str]):
 
 
 def action(tool: str, **arguments: Any) -> str:
-    """A call as an action."""
+    """Returns a call as an action."""
     return json.dumps({"tool": tool, "arguments": arguments})
 
 
@@ -77,7 +79,7 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
         self._last: Step | None = None
         self._shown = ""
         self.last: dict[str, Any] = {}
-        """All metadata of the last step: the attempt's number and times, too."""
+        """All metadata of the last step, including the attempt's number and times, which ``info`` does not contain."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
@@ -93,7 +95,7 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
             raise gymnasium.error.ResetNeeded("call `reset` before `step`")
         if self._last.done and not self._last.lost:
             raise gymnasium.error.ResetNeeded("the episode is over: call `reset`")
-        # An episode that was lost before it began has ended, which only a step can report.
+        # If the episode was lost before it began, report this now: `reset` cannot report that an episode has ended.
         step = self._last if self._last.lost else self._call(action)
         self._last = step
         truncated = step.done and (step.truncated or step.lost)
@@ -119,7 +121,7 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
             self._last = None
 
     def _info(self, step: Step) -> dict[str, Any]:
-        """The metadata without what differs between equal episodes, which is in ``last``."""
+        """Stores all metadata in ``last``, and returns them without those that differ between equal episodes."""
         self.last = dict(step.metadata)
         return {name: value for name, value in step.metadata.items() if name not in _VARYING}
 
@@ -129,7 +131,7 @@ class AutoExperimentEnv(gymnasium.Env[str, str]):
 
 
 def _parsed(action: str) -> tuple[str, dict[str, Any], str]:
-    """The tool, its arguments and the text of an action; any other text becomes a call of no tool."""
+    """Returns an action's tool, arguments and text. For an invalid action, the tool is empty and the text is the action."""
     try:
         call = json.loads(action)
     except (ValueError, RecursionError):

@@ -1,7 +1,8 @@
 """The environment class of TRL's ``GRPOTrainer(environment_factory=...)`` over ``autoexperiment serve``.
 
-TRL needs not be installed: it looks only at the methods. ``reset`` gets a row of the data set, the public methods are the
-model's tools, and ``get_reward`` is the reward, or ``None`` for an episode that was lost because the machine failed.
+TRL need not be installed, because it requires only certain methods and no base class. ``reset`` gets a row of the data set.
+``get_reward`` returns the reward, or ``None`` for an episode that was lost because the machine failed. All other public
+methods are the model's tools.
 
 >>> from functools import partial
 >>> factory = partial(AutoExperimentEnvironment, "http://127.0.0.1:8000")
@@ -21,7 +22,7 @@ _ASKED = ("sample", "paper", "n", "seed", "split", "index")
 
 
 def rows(count: int, *, seed: int = 0, **asked: Any) -> list[dict[str, Any]]:
-    """Rows of a data set, one per episode; each draws its task by a seed of its own."""
+    """Returns the rows of a data set, one per episode. Each row has another seed, with which its task is drawn."""
     prompt = [{"role": "user", "content": ""}]
     return [{"prompt": prompt, "seed": seed + number, **asked} for number in range(count)]
 
@@ -36,7 +37,7 @@ class AutoExperimentEnvironment:
         self._lost = False
 
     def reset(self, **row: Any) -> str | None:
-        """Begins an episode of the row's ``sample``; or of its ``paper``, ``n``, ``seed``, ``split`` or ``index``."""
+        """Begins an episode. The row chooses the task: ``sample``, or ``paper``, ``n``, ``seed``, ``split`` and ``index``."""
         self._last, self._lost = None, False
         asked = {name: row[name] for name in _ASKED if row.get(name) is not None}
         self._episodes, first = begin(self._episodes, self._connection, asked)
@@ -100,7 +101,7 @@ class AutoExperimentEnvironment:
         return self._call("submit", {"answer": answer})
 
     def get_reward(self) -> float | None:
-        """The reward of the episode: 0 without an answer, and None, which the trainer masks, if the episode was lost."""
+        """Returns the episode's reward: 0 without an answer; None if the episode was lost, so that the trainer masks it."""
         if self._lost:
             return None
         if self._last is None or not self._last.done:

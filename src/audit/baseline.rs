@@ -70,8 +70,8 @@ pub(super) async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
         let ended = match bench.run(&Trial { files: &[], experiment: task }).await {
             Ok(outcome) if agrees(bench, experiment, &outcome) => Ok(()),
             Ok(outcome) => {
-                // This run does not reproduce gold. If it gave a result, and the new runs of `confirm` reproduce gold,
-                // the result varies by chance. Only stochastic experiments may vary.
+                // This run does not reproduce gold. If it gave a result, and both new runs of `confirm` do reproduce
+                // gold, the result varies by chance. This is an error unless the experiment is stochastic.
                 let gave =
                     outcome.result.is_ok() && !bench.loaded().paper.experiments[experiment].tolerance.is_stochastic();
                 confirm(bench, experiment, task)
@@ -89,7 +89,7 @@ pub(super) async fn untraced(bench: &Arc<Bench>) -> Result<(), Vec<Error>> {
 /// a sum depends on the number of threads. Returns the largest relative difference of any value from gold.
 ///
 /// # Errors
-/// One error for each experiment that then does not give its gold.
+/// One error for each experiment that does not give its gold with two threads.
 pub async fn two_threads(bench: &Arc<Bench>) -> Result<f64, Vec<Error>> {
     let gold = gold_of(bench.loaded(), Protocol::Curtailed).map_err(|error| vec![error])?;
     let tasks: Vec<TaskExperiment> = bench
@@ -156,8 +156,8 @@ async fn one(bench: &Bench, experiment: usize, ask: &[TracedFunction]) -> Result
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);
     }
-    // The tracer forks the process to test the effect of an error in a function. Such a fork may have changed something
-    // that it shares with the original process, such as a file. Trace again without forks.
+    // The tracer forks the process to test the effect of an error in a function. A fork may have changed something that
+    // it shares with the original process, such as a file, and thus the result. Trace again without forks.
     let mut seen = trace(bench, task, &[]).await?;
     if agrees(bench, experiment, &seen.outcome) {
         return Ok(seen);

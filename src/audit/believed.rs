@@ -40,7 +40,8 @@ pub fn basis(loaded: &LoadedPaper, measures: Measures) -> Result<Option<String>>
     if !paper.hidden.is_empty() {
         add(&json(serde_json::to_vec(&paper.hidden))?);
     }
-    // Add nothing for papers without a build, so that their digest stays the one that versions without builds computed.
+    // Add nothing for papers without a build, so that their digest is the same as in earlier versions of this program,
+    // which did not know builds.
     if paper.build.is_some() || !paper.compiled.is_empty() || paper.abi.is_some() {
         add(&json(serde_json::to_vec(&(&paper.build, &paper.products, &paper.compiled, &paper.abi)))?);
     }

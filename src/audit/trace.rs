@@ -1,8 +1,8 @@
 //! Traces which functions of the repo an experiment enters, by running it once with a tracer in every Python process.
 //!
-//! The tracer is `trace/sitecustomize.py`, which explains how it works. It is in a hidden folder of the workspace, and
-//! Python finds it through PYTHONPATH, so subprocesses load it too. If a process may have run without it, the trace
-//! says so ([`Trace::blind`]), and functions missing from the trace may have been entered.
+//! The tracer is `trace/sitecustomize.py`; comments there explain how it works. It is put into a hidden folder of the
+//! workspace. Python processes find it through PYTHONPATH, so subprocesses load it too. If a process may have run
+//! without it, the trace says so ([`Trace::blind`]), and functions missing from the trace may have been entered.
 //!
 //! When one of the functions named by the caller is entered for the first time, the tracer forks the process and raises
 //! NotImplementedError in the fork. If this error ends the fork, it would also end the experiment ([`Trace::fails`]).

@@ -181,7 +181,8 @@ impl Bench {
         }
         let mut outcome = self.run_again(trial).await?;
         for _ in 1..TRIES {
-            // Code that fails in the same way in every try is itself the cause, such as code that fills the memory.
+            // Try again if the failure of changed code may be due to a busy machine. If every try fails, the code
+            // itself is taken to be the cause, for example because it fills the memory.
             if trial.files.is_empty() || is_by_the_code(trial, &outcome) {
                 break;
             }
@@ -331,8 +332,8 @@ impl Bench {
         Ok((outcome, files))
     }
 
-    /// Returns the digest of everything that decides the result of a trial, except its time limit: SHA-256, hex.
-    /// This program is a part of it, because it reads the results.
+    /// Returns the digest of everything that decides the result of a trial, except its time limit: SHA-256, hex. This
+    /// program's executable is included, because the program's code extracts the results.
     ///
     /// # Errors
     /// Returns the errors of [`executable_digest`].
@@ -363,9 +364,11 @@ impl Bench {
     }
 }
 
-/// Whether a trial's outcome is certain to be due to its code, and not to a busy machine, so that it can be stored. A
-/// result is; so is an exit code of changed code, and a time limit that the command reached by computing. A failure of
-/// the unchanged code is not, because it passed when gold was recorded; nor is a signal, such as that of a full memory.
+/// Whether a trial's outcome is certain to be due to its code, and not to a busy machine, so that the outcome can be
+/// stored. True for a result. For changed code, also true for an exit code without a result, and for a time limit
+/// during at least half of which the command was computing. False for every failure of the unchanged code, because that
+/// code passed when gold was recorded. False also for an end by a signal, such as the one that is sent if the memory is
+/// full.
 fn is_by_the_code(trial: &Trial<'_>, outcome: &ExperimentOutcome) -> bool {
     let failed = match outcome.exit {
         Exit::Code(_) => true,

@@ -16,8 +16,8 @@ use crate::verifier::stored::written;
 /// Interval between polls.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Watching fails after this number of resubmissions in a row without a newly finished attempt or a verifier's choice,
-/// and after this number of requests in a row to submit or remove tasks that Slurm does not fulfil.
+/// Watching fails after this number of resubmissions in a row during which no attempt was finished and no verifier
+/// chose anything. It also fails after this number of failed requests in a row to Slurm to submit or remove tasks.
 const MOST_IN_VAIN: u32 = 10;
 
 /// Progress of a run and its job.

@@ -169,7 +169,7 @@ impl Detail {
     }
 }
 
-/// Whether a text contains `part` somewhere outside of longer words and numbers.
+/// Whether a text contains `part` at least once as whole words and numbers, and not only inside of longer ones.
 fn contains(text: &str, part: &str) -> bool {
     let continues = |end: Option<char>, next: Option<char>| match (end, next) {
         (Some(end), Some(next)) if end.is_ascii_digit() => next.is_ascii_digit(),

@@ -73,7 +73,7 @@ impl Encoding {
         }
     }
 
-    /// Decodes a part of the source to show it to users. Bytes whose letter is unknown are replaced.
+    /// Decodes a part of the source to show it to users. Bytes whose letter is unknown may be shown as `�`.
     pub(super) fn text(self, bytes: &[u8]) -> String {
         self.name(bytes).unwrap_or_else(|| String::from_utf8_lossy(bytes).into_owned())
     }

@@ -102,8 +102,8 @@ pub(super) fn column(source: &[u8], at: usize) -> usize {
     })
 }
 
-/// Returns the white space at the start of the line of `at`. If it contains form feeds, only the part after the last
-/// one.
+/// Returns the white space at the start of the line of `at`. If this white space contains form feeds, returns only the
+/// part after the last form feed.
 pub(super) fn indent_of_line(source: &[u8], at: usize) -> &[u8] {
     let line = &source[start_of_line(source, at)..];
     let space = &line[..line.iter().take_while(|byte| b" \t\x0c".contains(byte)).count()];

@@ -1,8 +1,8 @@
 //! Hides line breaks inside brackets from the parser, which would wrongly interpret the indentation of the next line.
 //!
 //! The grammar's scanner knows that it is inside brackets only where a closing bracket is allowed. After an operator or
-//! a dot, no closing bracket is allowed: there the scanner takes a line that is indented less than its block for the
-//! end of the block. For Python, `(a.\nb)` is one expression, whatever the indentation of `b`.
+//! a dot, no closing bracket is allowed: if the next line is indented less than the block, the scanner then wrongly
+//! concludes that the block ends. For Python, `(a.\nb)` is one expression, whatever the indentation of `b`.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub(super) fn stretches(text: &[u8]) -> Option<Vec<Stretch>> {
 }
 
 /// Returns the line breaks inside brackets, each with the comment before it. A line break that is the only separator
-/// between two words is not returned.
+/// between two words is not returned, because without it they would become one word.
 fn gaps(text: &[u8]) -> Vec<Range<usize>> {
     let mut gaps = Vec::new();
     let mut depth = 0_usize;

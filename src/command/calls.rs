@@ -109,12 +109,12 @@ impl ExpectedCall {
         self.set.keys().any(|name| name != "self" && !free.has(name))
     }
 
-    /// The arguments to compare, with their values.
+    /// Returns the arguments to compare, with their values.
     fn arguments(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.set.iter().chain(&self.left)
     }
 
-    /// The arguments to compare as one JSON object.
+    /// Returns the arguments to compare as one JSON object.
     fn to_value(&self) -> Value {
         Value::Object(self.arguments().map(|(name, value)| (name.clone(), value.clone())).collect())
     }
@@ -147,7 +147,7 @@ impl ExpectedCall {
         }
     }
 
-    /// Short name of the call, such as `load`.
+    /// Returns the short name of the call, such as `load`.
     fn title(&self) -> String {
         let name = self.function.rsplit("::").next().unwrap_or(&self.function);
         name.trim_end_matches(".__init__").trim_end_matches(".__new__").to_owned()
@@ -243,7 +243,7 @@ fn build(call: &FunctionCall, record: &[FunctionCall]) -> ExpectedCall {
     ExpectedCall { function, set, left, inner: parts.take(MOST_INNER).collect(), within, object: None }
 }
 
-/// The functions and arguments to record for a comparison with these calls.
+/// Returns the functions and arguments to record for a comparison with these calls.
 #[must_use]
 pub fn watch(expected: &[ExpectedCall]) -> WatchedFunctions {
     let mut watch = WatchedFunctions::new();

@@ -148,7 +148,8 @@ pub(super) async fn noticed_by(
     let judge = InstructionJudge { instruction, gold, asked, rule: Rule::Strict, reads_text };
     let plan = gold.plan(&ready.loaded.set);
     if let [_] = gold.calls[..] {
-        // First stop the program after it has parsed its arguments. If they are wrong, it need not run to its end.
+        // First run the program only until it has parsed its arguments. If they are wrong, the program need not run to
+        // its end.
         let parsed = run(ready, program, instruction, &plan.stopping(), machine).await?;
         if parsed.calls.is_empty() {
             return Ok(Some("failure"));
@@ -173,8 +174,8 @@ pub(super) async fn noticed_by(
     }))
 }
 
-/// Runs a program. A run that was stopped from outside, as at its time limit, is repeated, because the cause may be a busy
-/// machine. A program that is stopped in all tries is itself the cause.
+/// Runs a program. A run that was stopped from outside, as at its time limit, is repeated, because the cause may be a
+/// busy machine. A program that is stopped in all tries is itself the cause.
 async fn run(
     ready: &ReadyCommands,
     program: &Program,

@@ -110,7 +110,7 @@ fn texts(text: &str) -> Vec<String> {
     others
 }
 
-/// The constants of Python code that begins at byte `start` of the program.
+/// Returns the constants of Python code that begins at byte `start` of the program.
 fn python(code: &str, start: usize) -> Vec<ReplaceableConstant> {
     let mut parser = Parser::new();
     let tree = parser.set_language(&tree_sitter_python::LANGUAGE.into()).ok().and_then(|()| parser.parse(code, None));
@@ -130,7 +130,8 @@ fn visit(node: Node<'_>, code: &str, start: usize, places: &mut Vec<ReplaceableC
         "none" => places.push(ReplaceableConstant::new(range, vec!["0".to_owned(), "1".to_owned()])),
         "string_content" => places.extend(ReplaceableConstant::in_text(text, range.start)),
         // A docstring has no effect, so it contains no constants.
-        "expression_statement" if node.child(0).is_some_and(|child| child.kind() == "string") => {}
+        "expression_statement"
+            if node.child(0).is_some_and(|child| ["string", "concatenated_string"].contains(&child.kind())) => {}
         _ => {
             let mut cursor = node.walk();
             for child in node.children(&mut cursor) {
@@ -140,7 +141,8 @@ fn visit(node: Node<'_>, code: &str, start: usize, places: &mut Vec<ReplaceableC
     }
 }
 
-/// The constants of a Bash script: values and options of its commands. An option is removed together with its value.
+/// Returns the constants of a Bash script: values and options of its commands. An option is removed together with its
+/// value.
 fn bash(code: &str) -> Vec<ReplaceableConstant> {
     let mut places = Vec::new();
     for command in commands(code) {
@@ -168,7 +170,7 @@ fn bash(code: &str) -> Vec<ReplaceableConstant> {
     places
 }
 
-/// The words of each command of a script, as byte ranges.
+/// Returns the words of each command of a script, as byte ranges.
 fn commands(code: &str) -> Vec<Vec<Range<usize>>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<usize> = None;

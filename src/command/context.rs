@@ -21,7 +21,7 @@ pub(super) const LAYERS: [&str; 4] = ["oracle segment", "BM25 passage", "README"
 /// The difficulty n at which the whole documentation is given, as text and as files.
 pub const README: usize = 2;
 
-/// The documentation for an attempt of difficulty `n`, in Markdown; `None` if the attempt gets none.
+/// Returns the documentation for an attempt of difficulty `n`, in Markdown; `None` if the attempt gets none.
 #[must_use]
 pub fn context(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> Option<String> {
     match n {
@@ -32,7 +32,7 @@ pub fn context(loaded: &LoadedCommands, instruction: &Instruction, n: usize) -> 
     }
 }
 
-/// The section of the documentation that explains the task.
+/// Returns the section of the documentation that explains the task.
 #[must_use]
 pub fn oracle(loaded: &LoadedCommands, instruction: &Instruction) -> Option<String> {
     let (_, text) = loaded.docs.iter().find(|(file, _)| *file == instruction.oracle.file)?;

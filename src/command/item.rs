@@ -32,7 +32,7 @@ pub(super) struct CommandItem {
 }
 
 impl CommandItem {
-    /// The instruction of a sample.
+    /// Returns the instruction of a sample.
     fn instruction(&self, sample: &Sample) -> Result<&Instruction> {
         self.loaded.instruction(parts(sample.id())?.1)
     }
@@ -46,7 +46,7 @@ impl CommandItem {
     }
 }
 
-/// The error for missing gold.
+/// Returns the error for missing gold.
 pub fn missing(repo: &str, what: &str) -> Error {
     Error::new(FailureKind::Baseline, format!("repo `{repo}`: {what}"))
         .hint(format!("record it with `autoexperiment gold --family command {repo}`"))

@@ -205,7 +205,7 @@ impl InstructionJudge<'_> {
         }
     }
 
-    /// The verdict on an attempt that left no program.
+    /// Returns the verdict on an attempt that left no program.
     fn nothing(&self, reason: &str) -> Verdict {
         let mut measures = shipped_measures(&shipped_check("", &self.asked, self.instruction.kind));
         for name in ["shipped_kind", "shipped_arguments", "shipped_ran", "shipped", "kind", "ran", "arguments"] {
@@ -255,8 +255,8 @@ impl InstructionJudge<'_> {
             return self.by_programs(observed, text);
         }
         let all = text.iter().all(|hit| *hit);
-        // Whether the record shows that the program made none of the calls that every right program has to make. Records
-        // of earlier versions cannot show this, because they do not contain the program's calls of functions.
+        // Whether the record shows that the program made none of the calls that every right program has to make.
+        // Records of earlier versions cannot show this, because they do not contain the program's calls of functions.
         let unasked = observed.functions.is_some() && (requires_calls || !gold.calls.is_empty());
         let (basis, pass, reason) = match (self.instruction.expect.outcome, unasked) {
             (true, true) => {
@@ -392,7 +392,7 @@ impl InstructionJudge<'_> {
         }
     }
 
-    /// Number of arguments of a call that agree with the right call.
+    /// Returns the number of arguments of a call that agree with the right call.
     fn agreement(&self, gold: &ParserCall, call: &ParserCall) -> usize {
         gold.parsed.iter().filter(|(name, right)| self.agrees(name, right, call)).count()
     }
@@ -487,7 +487,7 @@ impl InstructionJudge<'_> {
     }
 }
 
-/// The elements of a list, or the value itself.
+/// Returns the elements of a list, or the value itself.
 fn parts(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice).iter()
 }

@@ -100,13 +100,13 @@ impl LoadedCommands {
         })
     }
 
-    /// Path of the gold file.
+    /// Returns the path of the gold file.
     #[must_use]
     pub fn gold_path(&self) -> PathBuf {
         gold_path(&self.suite, &self.id)
     }
 
-    /// The folder whose files are copied over the repo.
+    /// Returns the folder whose files are copied over the repo.
     #[must_use]
     pub fn overlay(&self) -> PathBuf {
         self.suite.join(FOLDER).join(&self.id)

@@ -157,7 +157,7 @@ const fn json_line() -> ResultRule {
 }
 
 impl Instruction {
-    /// The arguments that a solution's program must set, from the instruction's `arguments`.
+    /// Returns the arguments that a solution's program must set, from the instruction's `arguments`.
     ///
     /// # Errors
     /// The reason why they cannot be read, as the end of a sentence.
@@ -167,13 +167,13 @@ impl Instruction {
 }
 
 impl Expect {
-    /// Relative tolerance of numbers in the result.
+    /// Returns the relative tolerance of numbers in the result.
     #[must_use]
     pub fn relative(&self) -> f64 {
         self.tolerance.as_ref().map_or(EXACT, |loose| loose.relative)
     }
 
-    /// Permitted differences from the right program's arguments.
+    /// Returns the permitted differences from the right program's arguments.
     #[must_use]
     pub(super) fn leeway(&self) -> Leeway<'_> {
         Leeway { free: &self.free, unordered: &self.unordered }

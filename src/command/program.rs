@@ -25,7 +25,7 @@ pub enum AnswerProgram {
     File(Option<String>),
 }
 
-/// The file name of a program of this kind.
+/// Returns the file name of a program of this kind.
 #[must_use]
 pub const fn file_name(kind: ProgramKind) -> &'static str {
     match kind {

@@ -282,7 +282,7 @@ impl Ready for ReadyCommands {
 }
 
 impl ReadyCommands {
-    /// The instruction of a sample, with the results of its right program.
+    /// Returns the instruction of a sample, with the results of its right program.
     fn staged_gold(&self, staged: &Staged<'_>) -> Option<(&Instruction, &GoldRun)> {
         let (_, id, _) = parts(&staged.task.sample).ok()?;
         let instruction = self.loaded.instruction(id).ok()?;

@@ -173,7 +173,7 @@ fn shifts(instruction: &Instruction, gold: &GoldRun) -> Vec<Shift> {
     let parsed = gold.calls.iter().flat_map(|call| call.parsed.iter().map(|entry| (&call.file, entry)));
     let set = gold.functions.iter().filter(|_| gold.calls.is_empty());
     let set = set.flat_map(|call| call.set.iter().map(|entry| (&call.function, entry)));
-    let set = set.filter(|(_, (name, value))| value.is_f64() || name.contains("seed") || name.contains("state"));
+    let set = set.filter(|(_, (name, value))| value.is_f64() || is_seed(name));
     let asked = |name: &str| gold.changes.keys().any(|asked| asked.replace('-', "_") == name);
     let found = parsed.filter(|(_, (name, _))| asked(name)).chain(set);
     let found = found.filter(|(_, (name, _))| !free.contains_key(*name) && !unordered.contains(*name));
@@ -181,6 +181,11 @@ fn shifts(instruction: &Instruction, gold: &GoldRun) -> Vec<Shift> {
         Some(Shift { at: at.clone(), name: name.clone(), old: old.clone(), new: raised(old)? })
     });
     found.collect()
+}
+
+/// Whether a parameter of this name (`seed`, `random_state`) holds a seed, but not a count such as `n_states`.
+fn is_seed(name: &str) -> bool {
+    name == "seeds" || name.ends_with("seed") || name.ends_with("state")
 }
 
 /// Slightly increases a number, or the first number of a list.
@@ -215,7 +220,7 @@ fn is_same(instruction: &Instruction, one: &ProgramRecord, other: &ProgramRecord
                 .is_none_or(|right| score_outcome("outcome", right, other.outcome.as_ref(), &instruction.expect).pass))
 }
 
-/// The right program with another value for an argument.
+/// Returns the right program with another value for an argument.
 fn changed(instruction: &Instruction, argument: &Argument) -> Option<Program> {
     let value = argument.value.trim();
     let instead = instruction.expect.instead.get(&argument.name).cloned().unwrap_or_else(|| other(value));

@@ -12,8 +12,8 @@ use crate::workspace::is_left_out;
 /// Maximum bytes of a file that is shown. Larger files are assumed to be data and are left out.
 const MOST: u64 = 64 << 10;
 
-/// The suite's repos that have instructions, sorted by id. Repos with an invalid manifest are left out; `check` reports
-/// them.
+/// Returns the suite's repos that have instructions, sorted by id. Repos with an invalid manifest are left out; `check`
+/// reports them.
 ///
 /// # Errors
 /// Kind `Machine` if the folder cannot be read.

@@ -121,9 +121,9 @@ impl Agreement {
     }
 }
 
-/// Computes `sums[0] / (sums[0] + sums[wrong])` with equal weight per group. If all bootstrap replicates are equal, the
-/// bootstrap interval would have no width; then Wilson's interval is used instead, over the groups for which that
-/// denominator is not 0.
+/// Computes `sums[0] / (sums[0] + sums[wrong])` with equal weight per group. The interval is a bootstrap interval over
+/// groups. If all bootstrap replicates are equal, this interval would have no width, so Wilson's interval is used
+/// instead; its number of trials is the number of groups for which the denominator is not 0.
 fn weighted(groups: &[CaseShares], wrong: usize) -> Option<Proportion> {
     let share = |sums: &CaseShares| (sums[0] + sums[wrong] > 0.0).then(|| sums[0] / (sums[0] + sums[wrong]));
     let add = |mut total: CaseShares, group: &CaseShares| {

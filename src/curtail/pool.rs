@@ -26,8 +26,8 @@ pub struct PooledSolution {
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// All solutions for a paper. Each of them differs from the unchanged code, which gives the gold results and so says
-/// nothing about precision or recall, and from every other solution.
+/// All solutions for a paper. Each solution differs from every other one and from the unchanged code. The unchanged
+/// code always gives the gold results, so it would say nothing about precision or recall.
 #[derive(Debug, Default)]
 pub struct SolutionPool {
     /// Solutions in the order in which they are run: stored attempts, then the first mutant of each function, then the
@@ -51,7 +51,8 @@ impl SolutionPool {
             let (module, all) = (loaded.source(place), loaded.mutants(place)?);
             let chosen = choose(&all, mutants, seed).into_iter().filter_map(|mutant| {
                 let files = vec![(module.path().to_owned(), module.mutant_text(mutant))];
-                // A mutant of a nested function is also a mutant of the function around it.
+                // A mutant of a nested function is also a mutant of the function around it, so the same files may come
+                // twice.
                 distinct.insert(&files).then_some((mutant, files))
             });
             for (round, (mutant, files)) in chosen.enumerate() {

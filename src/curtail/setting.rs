@@ -10,9 +10,9 @@ pub type Setting = BTreeMap<String, toml::Value>;
 /// Maximum number of settings to try per experiment.
 pub const MOST: usize = 200;
 
-/// Returns all settings that the manifest allows, except the full one. They are ordered by the sum of the positions of
-/// their values in the manifest's `allowed` lists. Without such lists, returns only the manifest's curtailed setting.
-/// Settings beyond the first [`MOST`] are dropped.
+/// Returns all settings that the manifest allows, except the full one. The settings are ordered by the sum of the
+/// positions of their values in the manifest's `allowed` lists. Without such lists, returns only the manifest's
+/// curtailed setting. Settings beyond the first [`MOST`] are dropped.
 #[must_use]
 pub fn settings(experiment: &Experiment) -> Vec<Setting> {
     let parameters = &experiment.parameters;

@@ -185,8 +185,8 @@ pub fn text(repo: &Path, file: &str) -> Option<String> {
     std::fs::read_to_string(repo.join(file)).ok()
 }
 
-/// Returns the fields in an sdist's `PKG-INFO`, without the text below them, and without the field `Description`, which
-/// contains this text in older sdists. The text may show outputs of examples.
+/// Returns the fields in an sdist's `PKG-INFO`, without the package's long description, because its examples may show
+/// results. The description is the text below the fields or, in older sdists, the field `Description`.
 #[must_use]
 pub fn metadata_fields(repo: &Path) -> Option<String> {
     let said = text(repo, "PKG-INFO")?;
@@ -198,8 +198,8 @@ pub fn metadata_fields(repo: &Path) -> Option<String> {
         if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             in_description = name.eq_ignore_ascii_case("description");
         }
-        // In a field of several lines, such as a licence's text, blank lines consist of spaces, because its lines are
-        // indented.
+        // The fields end at the first blank line. But a line of spaces belongs to a field of several lines, such as a
+        // licence's text, if the next line that is not blank is indented.
         let is_continued = || lines[number..].iter().find(|line| !line.trim().is_empty());
         let is_inside = || is_continued().is_some_and(|next| next.starts_with([' ', '\t']));
         if line.is_empty() || (line.trim().is_empty() && !in_description && !is_inside()) {

@@ -15,8 +15,8 @@ use crate::error::{Error, FailureKind, Result};
 use crate::files::write_whole;
 use crate::workspace::remove_tree;
 
-/// Extension of the file, beside an environment's folder, on which each process that uses the environment holds a shared
-/// lock.
+/// Extension of the lock file beside an environment's folder. Each process that uses the environment holds a shared
+/// lock on this file.
 const IN_USE: &str = "use";
 
 /// The marker that a cached environment is complete, stored as `complete.json`.
@@ -37,7 +37,7 @@ pub(super) struct CompletionMarker {
     pub(super) variables: BTreeMap<String, String>,
 }
 
-/// Returns the backend of markers that do not name one, because an earlier version of this program wrote them.
+/// Returns `venv`, the backend of markers without a backend. An earlier version of this program wrote such markers.
 fn venv() -> String {
     "venv".to_owned()
 }

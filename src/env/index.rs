@@ -70,9 +70,9 @@ async fn answer(python: &Path, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Returns the values of a key in the output of `pip config list`. The values come from the first section that sets the
+/// Returns the value of a key in the output of `pip config list`. The value comes from the first section that sets the
 /// key, in this order: `:env:` (environment variables), `download`, `install`, `global`.
-fn values(configured: &str, key: &str) -> Vec<String> {
+fn value(configured: &str, key: &str) -> Option<String> {
     let of = |section: &str| {
         configured.lines().find_map(|line| {
             let (name, value) = line.split_once('=')?;
@@ -80,8 +80,12 @@ fn values(configured: &str, key: &str) -> Vec<String> {
             (name.trim() == format!("{section}.{key}")).then(|| value.replace("\\n", "\n"))
         })
     };
-    let found = [":env:", "download", "install", "global"].into_iter().find_map(of).unwrap_or_default();
-    found.split_whitespace().map(str::to_owned).collect()
+    [":env:", "download", "install", "global"].into_iter().find_map(of)
+}
+
+/// Same as [`value`], for a key whose value is a list.
+fn values(configured: &str, key: &str) -> Vec<String> {
+    value(configured, key).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
 fn has_main(configured: &str) -> bool {
@@ -92,7 +96,7 @@ fn read(configured: &str) -> PipIndexes {
     let mut addresses = values(configured, "index-url");
     addresses.truncate(1);
     addresses.extend(values(configured, "extra-index-url"));
-    PipIndexes { addresses, certificates: values(configured, "cert").into_iter().next().map(PathBuf::from) }
+    PipIndexes { addresses, certificates: value(configured, "cert").map(PathBuf::from) }
 }
 
 #[cfg(test)]
@@ -105,6 +109,7 @@ mod tests {
                           global.extra-index-url='\\nhttps://three/simple\\nhttps://four/simple'\nglobal.cert='/a b.pem'\n";
         let found = read(configured);
         assert_eq!(found.addresses, ["https://two/simple", "https://three/simple", "https://four/simple"]);
+        assert_eq!(found.certificates, Some(PathBuf::from("/a b.pem")));
         assert!(has_main(configured));
         assert!(!has_main("global.timeout='3'\n"));
     }

@@ -1,7 +1,8 @@
 //! Runs Python and pip as child processes, and converts their output to progress events and errors.
 //!
-//! pip uses the user's configuration of indexes and certificates. Of the environment variables, only those are removed
-//! that would change what Python runs or how pip installs, and those that contain keys, because pip runs packages' code.
+//! pip uses the user's configuration of indexes and certificates. Child processes inherit this process's environment
+//! variables, except for two kinds: variables that would change what Python runs or how pip installs, and variables
+//! that contain keys, because pip runs packages' code.
 //!
 //! A build locks its folder with an empty file. Its child processes inherit the handle of this file as their standard
 //! input. So if this process is killed, the lock is held until the last child has ended, and nobody else builds into

@@ -138,7 +138,8 @@ impl Venv {
             install(&inside, &requirements, options, chosen.packages.len(), taken, on_progress)
                 .await
                 .map_err(|error| error.at(&lock_path, None))?;
-            // The check would run code of the installed packages (`.pth` files), so strangers' packages are not checked.
+            // The check would run code of the installed packages (`.pth` files), so skip it with `wheels_only`, under
+            // which no code of packages may run.
             if !chosen.hashes_known && !self.wheels_only {
                 check(&inside, taken, on_progress).await.map_err(|error| {
                     error

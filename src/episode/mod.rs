@@ -256,7 +256,8 @@ impl EpisodeHost {
         }
         let label = client.label();
         let (sample, draw, attempt) = {
-            // Refused requests take no turn. So a resumed run, which counts its records, continues with the same turn.
+            // A refused request does not increase the turn, because a refused request has no record, and a resumed run
+            // takes the number of its records as the turn.
             let mut turn = lock(&self.turns);
             let (sample, draw) = self.choose(asked, *turn).map_err(NotStarted::Request)?;
             let attempt = self.number(&label, &sample)?;

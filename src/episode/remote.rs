@@ -178,7 +178,8 @@ impl RemoteAgent {
                     return End::GaveUp.because(what);
                 }
             };
-            // If only the tool time is used up, the client may still answer: `act` accepts nothing else then.
+            // A client whose tool time is used up may still submit its answer, so this check ignores the tool time.
+            // `act` then refuses all other calls.
             if let Some(end) = context.budget.no_step_left() {
                 return end.into();
             }

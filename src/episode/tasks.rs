@@ -2,8 +2,8 @@
 //!
 //! Some of each item's functions are held out, by a draw from the run's seed. Samples of the training split mask no
 //! held-out function, and samples of the test split mask only held-out functions. A sample that masks both kinds is in
-//! neither split. A function is held out together with all functions nested in it. Where functions cannot be masked one
-//! by one, as in notebook tasks, whole samples are held out instead.
+//! neither split. A function is held out together with all functions nested in it. If the units of an item cannot be
+//! withheld one by one, as in notebook tasks, whole samples are held out instead.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::str::FromStr;

@@ -140,8 +140,9 @@ pub fn trajectory(source: &ExportSource, record: &AttemptRecord, (turns, tools):
     })
 }
 
-/// The tools of the agent `react`, whose trajectories don't list them, because they are the same at each step. Empty for
-/// other agents, and if another version of this program took part in the run, because that version's tools are unknown.
+/// Returns the tools of the agent `react`, whose trajectories don't list them, because they are the same at each step.
+/// Empty for other agents, and if another version of this program took part in the run, because that version's tools
+/// are unknown.
 fn own_tools(source: &ExportSource, record: &AttemptRecord) -> Vec<&'static Tool> {
     let set = &source.run.configuration;
     let is_ours = source.run.sessions.iter().all(|session| session.version == env!("CARGO_PKG_VERSION"));

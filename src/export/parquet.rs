@@ -53,7 +53,7 @@ pub fn save<R: Serialize + JsonSchema>(table: ExportTable<'_, R>, path: &Path) -
     writer.into_inner().map_err(failed)?.finish()
 }
 
-/// The schema in Parquet's notation.
+/// Returns the schema in Parquet's notation.
 fn message(name: &str, columns: &[Column]) -> String {
     let mut text = format!("message {name} {{\n");
     for Column { name, kind } in columns {

@@ -80,8 +80,8 @@ impl ExportSource {
         names.into_iter().cloned().collect()
     }
 
-    /// The record that counts for each attempt: its last try that was not lost or, if all tries were lost, its last
-    /// try. Only these tries have their trajectory and diff under the store's usual file names.
+    /// Iterates over the record that counts for each attempt: its last try that was not lost or, if all tries were
+    /// lost, its last try. Only these tries have their trajectory and diff under the store's usual file names.
     pub fn attempts(&self) -> impl Iterator<Item = &IndexedRecord> {
         self.briefs.records.iter().filter(|brief| brief.counts)
     }

@@ -301,7 +301,7 @@ mod tests {
     use crate::model::{Reply, ReplyTokens};
     use crate::report::tests::full_record;
 
-    /// A trajectory whose replies have these prompts and completions, with events before some of them.
+    /// Returns a trajectory whose replies have these prompts and completions, with events before some of them.
     fn trajectory(calls: &[(&[u32], &[u32], Option<Event>)]) -> Vec<TimedEvent> {
         let mut recent = RecentTokens::default();
         let mut lines = Vec::new();

@@ -95,7 +95,7 @@ fn step(act: &AgentAction<'_>) -> Value {
     })
 }
 
-/// The conversation as the model saw it.
+/// Returns the conversation as the model saw it.
 fn history(lines: &[TimedEvent]) -> Vec<Value> {
     let messages = conversation::replay(lines);
     let entries = messages.iter().enumerate().map(|(place, message)| {

@@ -150,8 +150,8 @@ impl Candidate {
         !self.is_described && !words.any(|word| word == name)
     }
 
-    /// The selector without its number (`#2`): `path.py::Class.method`. Several functions of the file may share this
-    /// name.
+    /// Returns the selector without its number (`#2`): `path.py::Class.method`. Several functions of the file may share
+    /// this name.
     pub(super) fn name(&self) -> &str {
         self.at.split('#').next().unwrap_or_default()
     }

@@ -64,8 +64,9 @@ pub(super) struct Gates {
     pub(super) tests: BTreeMap<String, SurveyedTest>,
     /// Seconds that a run takes in addition to its tests.
     pub(super) overhead: f64,
-    /// Tests that are not used: when the gates run them on the unmasked repo, they do not give their gold results. The
-    /// gates run each test only once, because the code is trusted. Verification runs each test several times.
+    /// Tests that are not used, because they do not give their gold results when the gates run them on the unmasked
+    /// repo. The gates run tests differently than verification: each test only once, because the code is trusted, and
+    /// not several times.
     odd: BTreeSet<String>,
     /// Modules that are imported to find out whether the package needs a function for its import. They are always
     /// imported in the same order, because importing one may prepare what the next needs.
@@ -181,8 +182,8 @@ fn visible_texts(loaded: &LoadedPaper) -> BTreeMap<PathBuf, String> {
 
 impl Gates {
     /// Prepares the measurements for a package whose gold was recorded. First runs quick tests to measure the time that
-    /// a run takes in addition to its tests. Then runs all tests to find those that fail to give their gold results, and
-    /// imports the modules of the package.
+    /// a run takes in addition to its tests. Then runs all tests to find those that fail to give their gold results,
+    /// and imports the modules of the package.
     ///
     /// # Errors
     /// Kind `Baseline` if there is no gold, or if the tests of the original code give no result; the errors of
@@ -494,8 +495,8 @@ impl Gates {
         }
     }
 
-    /// Returns up to [`MOST_SIBLINGS`] versions of the function's file. In each, the body of another similar function
-    /// of the paper's files replaces the function's own body; the most similar ones are used.
+    /// Returns up to [`MOST_SIBLINGS`] versions of the function's file. In each version, the function's body is
+    /// replaced by the body of a similar function from the paper's files. The most similar functions are used.
     fn with_bodies_of_siblings(&self, module: &Module, function: usize) -> Vec<Vec<u8>> {
         let loaded = self.bench.loaded();
         let others: BTreeMap<&Path, &Module> = (0..loaded.paper.units.len())

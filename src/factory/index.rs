@@ -79,8 +79,8 @@ impl IndexClient {
     /// given, only an archive with this digest is accepted.
     ///
     /// # Errors
-    /// Kind `Suite` if there is no such package, version or archive; `Machine` if the index does not answer or sends
-    /// something else than it lists.
+    /// Kind `Suite` if there is no such package, version or archive, or if the archive does not have the digest
+    /// `sha256`; `Machine` if the index does not answer or sends something else than it lists.
     pub(super) async fn sdist(
         &self,
         name: &str,
@@ -92,10 +92,16 @@ impl IndexClient {
         let chosen = choose(name, &listed, version, file)?;
         let bytes = self.bytes(&chosen.address).await?;
         let found = hex(&Sha256::digest(&bytes));
-        let expected = [chosen.sha256.as_deref(), sha256].into_iter().flatten();
-        if let Some(other) = expected.into_iter().find(|expected| !expected.eq_ignore_ascii_case(&found)) {
+        let differs = |expected: &&str| !expected.eq_ignore_ascii_case(&found);
+        if let Some(other) = chosen.sha256.as_deref().filter(differs) {
             return Err(Error::machine(format!(
                 "`{}` has the digest {found}, but {other} is expected: the index sent another file",
+                chosen.name
+            )));
+        }
+        if let Some(other) = sha256.filter(differs) {
+            return Err(Error::suite(format!(
+                "`{}` has the digest {found}, but the list has {other}: the index now has another file of this name",
                 chosen.name
             )));
         }

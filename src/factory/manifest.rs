@@ -45,10 +45,10 @@ pub(super) struct PackageManifest<'a> {
 /// File that tells the runner which tests to run.
 pub(super) const IDS: &str = "autoexperiment_ids.json";
 
-/// The command that runs each test listed in [`IDS`] once, on trusted code. Agents' code may cheat, so verification
-/// runs each test several times, and alters the test in some of these runs so that it must fail. One way to alter a
-/// test is to change the values that it expects. If `altered`, this command also runs each test with each possible
-/// change of these values. Then this command looks for tests that depend on earlier tests.
+/// Returns the command that runs each test listed in [`IDS`] once, on trusted code. Agents' code may cheat, so
+/// verification runs each test several times, and alters the test in some of these runs so that it must fail. One way
+/// to alter a test is to change the values that it expects. If `altered`, this command also runs each test with each
+/// possible change of these values. Then this command looks for tests that depend on earlier tests.
 pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
     let altered = if altered { " --altered" } else { "" };
     format!("{} && exec python -B -I {RUNNER} run '*' --ids {IDS} --unguarded{altered}", layout.exports())
@@ -57,19 +57,19 @@ pub(super) fn unguarded_command(layout: &Layout, altered: bool) -> String {
 /// File with changes of the package's code. The test runner runs tests with each of these changes.
 pub(super) const TRIALS: &str = "autoexperiment_trials.json";
 
-/// The command that runs tests on the package's code with each of the changes that the file [`TRIALS`] lists.
+/// Returns the command that runs tests on the package's code with each of the changes that the file [`TRIALS`] lists.
 pub(super) fn trials_command(layout: &Layout) -> String {
     format!("{} && exec python -B -I {RUNNER} trials {TRIALS}", layout.exports())
 }
 
-/// The command that runs a group of tests.
+/// Returns the command that runs a group of tests.
 pub(super) fn command(layout: &Layout, group: &str) -> String {
     format!("{} && exec python -B -I {RUNNER} run {group}", layout.exports())
 }
 
-/// The command that runs a group of tests to record gold for one of the plan's drawings (random texts), given by its
-/// index. [`command`] draws one of them, and then alters some tests and runs some parts of the test files alone. This
-/// command runs all that [`command`] may run with this drawing.
+/// Returns the command that runs a group of tests to record gold for one of the plan's drawings (random texts), given
+/// by its index. [`command`] draws one of them, and then alters some tests and runs some parts of the test files alone.
+/// This command runs all that [`command`] may run with this drawing.
 pub(super) fn recording_command(layout: &Layout, group: &str, drawing: usize) -> String {
     format!("{} --drawing {drawing}", command(layout, group))
 }

@@ -224,10 +224,10 @@ impl Factory {
         (asked, without)
     }
 
-    /// Makes the suite that a list describes once more: fetches the sources that the list names, and checks that the
-    /// digest of every file is the one in the list. Runs no code of the packages. If the suite already has some of the
-    /// list's packages, checks these and makes only the others. After each package, its entry is added to the suite's
-    /// own list.
+    /// Makes the suite of a list again: fetches the sources that the list names, and checks that every file has the
+    /// digest that the list gives for it. Runs no code of the packages. If the suite already has some of the list's
+    /// packages, checks these and makes only the others. After each package, its entry is added to the suite's own
+    /// list.
     ///
     /// # Errors
     /// Kind `Usage` if the suite has packages that the list does not have, and one error per package whose sources

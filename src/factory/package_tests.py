@@ -1809,8 +1809,8 @@ class Watch:
 # `__del__`, for example, when no variable refers to an object any more. A hash may also depend on an address in memory,
 # which may differ between runs.
 UNRECORDED = {"__new__", "__hash__", "__del__", "__getattr__", "__getattribute__", "__init_subclass__", "__set_name__"}
-# For each comparison method: the result that Python uses (or, for an order, that right code may return) if neither
-# operand implements the comparison, so that it says no more than `NotImplemented`.
+# For each method that compares: the result that counts as equal to `NotImplemented` from both operands, see
+# `is_default`.
 COMPARISONS = {"__eq__": False, "__ne__": True, "__lt__": False, "__le__": False, "__gt__": False, "__ge__": False}
 # Names of pytest's functions that call tests and fixtures.
 TEST_CALLERS = {"pytest_pyfunc_call", "runtest", "call_fixture_func"}
@@ -2633,8 +2633,8 @@ class Runner:
         """Runs tests of some files in a fresh copy, and starts again after a test that ends the process or hangs.
 
         If `ends` is given, it is called with each test's report, and the run is over once it returns true. A running
-        test is then also stopped as slow once its processor time exceeds its limit, and not only after twice this limit
-        in wall time."""
+        test is then also stopped as slow once its processor time exceeds its limit, and not only after about twice this
+        limit in wall time."""
         outcome, shared = Outcome(ends), shared_memory()
         for _ in range(restarts + 1):
             base = tempfile.mkdtemp(prefix="tests-")

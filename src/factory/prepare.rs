@@ -251,7 +251,7 @@ fn copy_rules() -> Result<CopyRules> {
     CopyRules::new(&TESTS.map(any_case), &left_out)
 }
 
-/// Returns a glob that matches the same paths in any case.
+/// Returns a glob that matches the same paths, but ignores upper and lower case.
 fn any_case(glob: &str) -> String {
     let mut text = String::new();
     for c in glob.chars() {

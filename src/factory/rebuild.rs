@@ -21,9 +21,8 @@ impl Workshop {
     /// anything.
     ///
     /// # Errors
-    /// Kind `Suite` if the sources have changed, or if the files differ from those that `entry` lists; `Usage` if the
-    /// entry's id is invalid, or if the suite has a paper, repo or env of this id already. In these cases, the suite
-    /// gets no files of the package.
+    /// Kind `Suite` if the sources have changed, or if the files differ from those that `entry` lists; `Usage` if the entry's id is invalid, or if the suite has a paper, repo or
+    /// env of this id already. In these cases, the suite gets no files of the package.
     pub(super) async fn rebuild(&self, entry: &PackageEntry) -> Result<()> {
         let (Some(source), Some(measured)) = (&entry.source, &entry.measured) else { return Ok(()) };
         let id = &entry.id;

@@ -18,9 +18,10 @@ impl EarlierVersion {
         Self { modules: index_tree(folder).into_iter().filter_map(|(_, module)| module.ok()).collect() }
     }
 
-    /// Whether the older version had this function, given by its index in its module. This is so if a function of the
-    /// same name has at least half of the body's tokens in the same order, or if any file has at least half of the
-    /// body's shingles (short sequences of tokens); the latter finds functions that were moved or renamed.
+    /// Whether the older version had this function, given by its index in its module. It had the function if one of its
+    /// functions has the same name and at least half of the body's tokens in the same order. To find functions that
+    /// were moved or renamed, it also counts if any of its files has at least half of the body's shingles (short
+    /// sequences of tokens).
     pub(super) fn has(&self, module: &Module, function: usize) -> bool {
         let body = CodeTokens::split(module.source(), module.body_code(function));
         let name = &module.functions()[function].name;

@@ -123,8 +123,9 @@ pub(super) fn listed_in_files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     while let Some(path) = files.pop() {
-        // A file may include another by any path, such as `../../secret`. If it is a symbolic link, pip looks for
-        // included files beside the link.
+        // Skip files outside of the package: a file may include another by any path, such as `../../secret`. Resolve
+        // links in the path's folder only, not in its last part: if a file is a link, pip looks for the files that it
+        // includes beside the link.
         let (Some(beside), Some(name)) = (path.parent(), path.file_name()) else { continue };
         let Ok(path) = beside.canonicalize().map(|beside| beside.join(name)) else { continue };
         let is_inside = path.canonicalize().is_ok_and(|target| target.starts_with(&root) && target.is_file());

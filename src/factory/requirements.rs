@@ -138,8 +138,9 @@ impl Requirements {
     }
 
     /// Drops the requirements that an error message of pip names, and returns them. If the message names requirements
-    /// of the tests, only those are dropped; otherwise, those of the package itself are. Tests that need a dropped
-    /// requirement fail in the first runs of all tests (`survey`) and are then left out.
+    /// of the tests, only these are dropped. Otherwise, the requirements of the package itself that the message names
+    /// are dropped. Tests that need a dropped requirement fail in the first runs of all tests (`survey`) and are then
+    /// left out.
     pub(super) fn drop_named(&mut self, message: &str) -> Vec<String> {
         let said = message.to_lowercase();
         let words: BTreeSet<String> = said

@@ -73,9 +73,9 @@ impl Workshop {
         Ok(TestFiles { files, dependent: dependent.into_values().map(|(file, _)| file).collect() })
     }
 
-    /// Returns the modules of the package that cannot be imported in the repo that agents get if `test_files` are
-    /// hidden, but can be imported with all files: their files, and why the import fails. Tries the package's main
-    /// modules, and those with functions that tests run.
+    /// Returns the modules of the package that need hidden files: with all files they can be imported, but in the repo
+    /// that agents get, from which `test_files` are hidden, they cannot. Each is given by its file and the reason why
+    /// its import fails. Tries the package's main modules, and those with functions that tests run.
     async fn dependent(
         &self,
         prepared: &Prepared,
@@ -129,8 +129,8 @@ pub(super) fn refuse_installed(ready: &ReadyPaper) -> Result<()> {
     found.next().map_or(Ok(()), |error| Err(with_place(error, &ready.env.prefix)))
 }
 
-/// Refuses a package if agents would get a file that may contain masked code, but cannot be compared with it: an archive
-/// of code, compiled code, or objects of git.
+/// Refuses a package if agents would get a file that may contain masked code, but cannot be compared with it: an
+/// archive of code, compiled code, or objects of git.
 fn refuse_unsearchable(ready: &ReadyPaper) -> Result<()> {
     let report = leaks::measure(&ready.loaded, Some(&ready.shown))?;
     let is_fault = |kind| matches!(kind, FindingKind::Archive | FindingKind::Compiled | FindingKind::GitObjects);

@@ -27,7 +27,7 @@ const GIT_PROTOCOLS: &str = "https:http:ssh:git:file";
 /// A package as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackageSource {
-    /// A package in the user's index, whose source archive is used: name and version.
+    /// Name and version of a package in the user's index. The package's source archive is used.
     Index(String, Option<String>),
     /// A folder.
     Folder(PathBuf),
@@ -185,8 +185,8 @@ impl Fetcher {
     /// Puts the sources into the new folder `into`. If `expected` is given, only sources with this digest are accepted.
     ///
     /// # Errors
-    /// Kind `Usage` for a path that does not exist; `Suite` for sources that do not exist or are broken; `Machine` if
-    /// the index or repository does not answer.
+    /// Kind `Usage` for a path that does not exist; `Suite` for sources that do not exist, are broken or have another
+    /// digest; `Machine` if the index or repository does not answer, or the index sends something else than it lists.
     pub(super) async fn get(
         &self,
         source: &PackageSource,
@@ -321,7 +321,8 @@ fn last_line(text: &str) -> &str {
 
 /// Whether git's messages say that the host answered, and has no repository at this address that everybody can read.
 fn is_denial(said: &str) -> bool {
-    // These statuses may be due to the network, the time, too many requests, or a lack of rights.
+    // HTTP statuses that do not show that there is no repository: they may be due to the network, the time, too many
+    // requests, or a lack of rights.
     const PASSING: [&str; 6] = ["403", "407", "408", "421", "425", "429"];
     let said = said.to_lowercase();
     let status = said.split_once("the requested url returned error: ").map(|(_, status)| status.get(..3).unwrap_or(""));
@@ -339,7 +340,8 @@ fn is_denial(said: &str) -> bool {
 }
 
 /// Whether git's messages say that the host of a web address does not exist, or refuses connections or access, or has
-/// no valid certificate. Messages about other hosts, such as a proxy, do not count.
+/// no valid certificate. Messages about names and connections count only if they are about this host, and not, for
+/// example, about a proxy.
 fn is_dead_host(said: &str, address: &str) -> bool {
     let (said, address) = (said.to_lowercase(), address.to_lowercase());
     let host = address.split_once("://").map_or(address.as_str(), |(_, rest)| rest);

@@ -98,8 +98,9 @@ pub(super) fn has_files(root: &Path, id: &str) -> bool {
     PARTS.iter().any(|part| root.join(part).join(id).symlink_metadata().is_ok())
 }
 
-/// Removes the files that a killed process has left in the suite in the folder `root`: those of packages that have a
-/// mark and are not `is_listed`, that is, have no entry in the list. Without a mark, the user may have made them.
+/// Removes files of unfinished packages that a killed process has left in the suite in the folder `root`. A package is
+/// unfinished if it has a mark (see [`MARK`]) and no entry in the list (`is_listed`). Files of packages without a mark
+/// are kept, because the user may have made them.
 ///
 /// # Errors
 /// Kind `Usage` if the id in a mark is invalid; `Machine` if a folder cannot be removed.

@@ -273,7 +273,7 @@ pub fn compare_replies(file: &Path, folder: &Path) -> Result<ComparedReplies> {
 /// of this kind, the file may have moved since.
 ///
 /// # Errors
-/// Kind `Usage` if the run has several agents `replies`, and it is not exactly one of them that used this file.
+/// Kind `Usage` if the run has several agents `replies`, and either none or more than one of them used this file.
 fn agent_of(file: &Path, run: Option<&RunFile>, folder: &Path) -> Result<String> {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let configuration = run.map(|run| &run.configuration);

@@ -1,4 +1,5 @@
-//! A Python session that runs the cells of a notebook. It is a process in a sandbox, and lives until the sandbox ends.
+//! A Python session that runs the cells of a notebook. The session is a process in a sandbox, and lives until the
+//! sandbox ends.
 //!
 //! The session is controlled by commands and files alone, so it works in every sandbox. A command writes a cell's code
 //! to a file, wakes the session's process through a named pipe, and waits at another pipe. If the command is stopped at

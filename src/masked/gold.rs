@@ -33,8 +33,9 @@ const fn never(_: &Experiment) -> bool {
 /// old results for the other protocol (full or curtailed).
 ///
 /// # Errors
-/// Kind `Baseline`, naming the experiment, if one fails, gives no finite number, or varies by more than its tolerance
-/// (except for numbers of experiments that vary on purpose); `Infrastructure` if a sandbox is lost.
+/// Kind `Baseline`, naming the experiment, if an experiment fails, has a result that cannot serve as gold (for example
+/// one without a finite number), has a hidden test that proves nothing, or varies by more than its tolerance (numbers
+/// of experiments that vary on purpose may vary by any amount); `Infrastructure` if a sandbox is lost.
 pub async fn record(
     ready: &ReadyPaper,
     protocol: Protocol,
@@ -391,9 +392,9 @@ pub fn gold_of(loaded: &LoadedPaper, protocol: Protocol) -> Result<&BTreeMap<Str
     Ok(results)
 }
 
-/// Checks the outcomes of tests, in the form in which the runners of hidden tests print them, on the original code: every
-/// test must pass, and fail as a canary, that is, with false assertions. Otherwise it would prove nothing about other
-/// code. Accepts results of any other form.
+/// Checks the outcomes of hidden tests on the original code, as the runners of hidden tests print them. Every test must
+/// pass, and must fail as a canary, that is, when its assertions are replaced by false ones: a test that passes even
+/// then proves nothing about other code. Accepts results of any other form unchecked.
 ///
 /// # Errors
 /// Returns a phrase that names the test.

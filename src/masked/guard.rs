@@ -98,9 +98,10 @@ impl Guard {
         self.hidden.iter().any(|hidden| is_inside(path, hidden) || is_inside(hidden, path))
     }
 
-    /// Whether a new file at this path may change how hidden tests are found and imported: because it is in a folder in
-    /// which agents see no file, because pytest reads its settings or plugins from such files, or because it makes a
-    /// package of a folder with tests. Agents write tests of their own, and do not see that these are beside hidden ones.
+    /// Whether a new file at this path may change how hidden tests are found and imported: because all files of its
+    /// folder are hidden, because pytest reads settings or plugins from files of this name, or because the file turns a
+    /// folder with hidden files into a package. This may happen by chance: agents add their own tests, and cannot see
+    /// that hidden tests are in the same folder.
     fn disturbs_hidden_tests(&self, path: &str) -> bool {
         if self.hidden.is_empty() {
             return false;
@@ -356,7 +357,7 @@ pub(crate) mod tests {
         (tree, prefix)
     }
 
-    /// Creates the same as [`example`], with hidden tests and a file beside one of them that agents see.
+    /// Creates the same as [`example`], and adds hidden tests, and a visible file in the folder of one of them.
     pub fn example_with_hidden_tests(folder: &Path) -> (PathBuf, PathBuf) {
         let (tree, prefix) = example(folder);
         for file in HIDDEN.iter().chain(&["mixed/data.bin"]) {

@@ -43,7 +43,7 @@ pub fn parts(loaded: &LoadedPaper, units: &[usize]) -> Result<Vec<WrittenPart>> 
 }
 
 /// Returns the texts of the masked functions and regions after applying a patch; `None` for those that cannot be shown.
-/// If there are any such, also returns the reason for one of them.
+/// If a text cannot be shown, also returns the reason; if there are several such texts, the reason for one of them.
 pub fn written(loaded: &LoadedPaper, units: &[usize], patch: &str) -> Result<(Vec<Option<String>>, Option<String>)> {
     let files = loaded.masked(units)?;
     let mut problem = None;

@@ -3,7 +3,7 @@
 //!
 //! Each call names the attempt that it is about; the server does not remember an attempt for a connection. So clients
 //! that use the protocol's revision without sessions can use the server, too. Clients cannot reach gold or
-//! verification. Of a verdict, they see only the figures that clients of episodes see ([`crate::episode`]).
+//! verification. They see only the figures of a verdict that clients of episodes see ([`crate::episode`]).
 
 mod tools;
 

@@ -78,8 +78,8 @@ pub fn submission(answer: Option<&str>) -> Option<Value> {
 }
 
 /// Returns the verdict with the published measures. Measures with the suffix `_floor` have the values that would result
-/// if the agent had executed no cell. Passes if every value of the submission is right within the task's tolerance;
-/// with [`Rule::Reference`], if the published accuracy is 1.
+/// if the agent had executed no cell. The verdict passes if every value of the submission is right within the task's
+/// tolerance or, with [`Rule::Reference`], if the published accuracy is 1.
 ///
 /// # Errors
 /// Returns the errors of [`LoadedTask::gold`].

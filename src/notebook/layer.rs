@@ -19,8 +19,8 @@ const MOST: usize = 8 << 20;
 
 const SOURCE: &str = include_str!("layer.py");
 
-/// Returns the env of an attempt's sandbox. It has the env layer (the attempt's venv) on top of the base env. pip
-/// installs packages from the wheelhouse without a network, and linear algebra uses one thread.
+/// Returns the env of an attempt's sandbox. This env consists of the env layer (the attempt's venv) on top of the base
+/// env. pip installs packages from the wheelhouse without a network, and linear algebra uses one thread.
 pub fn over(base: &Env, wheelhouse: Option<&Path>, digest: &str) -> Env {
     let mut env = base.clone();
     let path = env.variables.get("PATH").cloned().unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
@@ -40,7 +40,7 @@ pub fn over(base: &Env, wheelhouse: Option<&Path>, digest: &str) -> Env {
         set(name, value.to_owned());
     }
     if let Some(folder) = wheelhouse {
-        // pip divides the variable at spaces, so the path must have none.
+        // pip splits `PIP_FIND_LINKS` at spaces. So give the folder as a URL, in which spaces are escaped.
         let address = reqwest::Url::from_file_path(folder).map_or_else(|()| folder.display().to_string(), String::from);
         set("PIP_FIND_LINKS", address);
         env.read_only.push(folder.to_owned());

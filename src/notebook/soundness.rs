@@ -1,5 +1,5 @@
-//! Shows that a task is sound. The gold cells pass in full three times. An attempt that does nothing passes nothing. An
-//! attempt that forges results passes nothing by our measures. No landmark (evidence that a block's work is done) is
+//! Checks that a task is sound: The gold cells pass in full three times. An attempt that does nothing gets 0 in all of
+//! our measures, and so does an attempt that forges results. No landmark (evidence that a block's work is done) is
 //! reached before the block is run. If any one block is missing from the gold cells, a check fails.
 
 use std::collections::BTreeSet;

@@ -162,9 +162,10 @@ fn count(value: f64) -> u64 {
     value as u64
 }
 
-/// Returns the functions whose calls are exactly the same in two runs of gold on one machine. No difference is
-/// tolerated, because a tolerance could keep functions that return times, if these times (a few milliseconds) are small
-/// compared with other values. On a busy machine the times are longer, so right solutions would fail.
+/// Returns the functions whose calls are exactly the same in two runs of gold on one machine. Only these functions are
+/// compared in verification. No difference is tolerated here. With a tolerance, a function that returns a time of a few
+/// milliseconds could be kept, because its other values are much larger. But on a busy machine the time is longer, and
+/// right solutions would fail.
 pub fn stable(first: &Calls, second: &Calls) -> Calls {
     let is_same = |name: &String, calls: &[f64; 6]| {
         second

@@ -22,7 +22,7 @@ use crate::run::ClientName;
 /// Default time after which a client that waits for a result gets the answer that it is still pending. OpenEnv's
 /// clients give up after 60 s.
 pub const PATIENCE: Duration = Duration::from_secs(20);
-/// Time between pings, which is shorter if sessions may be idle only for a shorter time.
+/// Longest time between pings. If sessions may be idle only for a shorter time, this time is used instead.
 const PING: Duration = Duration::from_secs(20);
 /// Shortest time between pings.
 const SHORTEST_PING: Duration = Duration::from_secs(1);
@@ -173,8 +173,9 @@ impl Session {
         self.news(episode).await
     }
 
-    /// Counts an unreadable message as a malformed call, if an episode waits for a call. Otherwise a learner could make
-    /// any number of such calls, and its client would have to decide whether the episode counts.
+    /// Counts an unreadable message as a malformed call if an episode waits for a call. If such messages were only
+    /// refused, a learner could send any number of them without using up its steps, and its client would have to decide
+    /// whether the episode counts.
     async fn malformed(&mut self, error: WireError) -> Result<String, WireError> {
         let Some(episode) = &mut self.episode else { return Err(error) };
         if episode.call_unreadably(&error.message).is_err() {

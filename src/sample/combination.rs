@@ -33,7 +33,7 @@ pub(super) fn unrank(m: usize, n: usize, mut place: u128) -> Option<Vec<usize>> 
     for left in (1..=n).rev() {
         // The next element is the largest one for which at most `place` combinations have a smaller element at this
         // position. The number of such combinations grows with the element, so use a binary search. For all n elements
-        // together, it computes about n log m binomial coefficients; a linear search would compute about m.
+        // together, binary searches compute about n log m binomial coefficients; linear searches would compute about m.
         let all = count(m - next, left)?;
         let (mut low, mut high) = (next, m - left);
         while low < high {

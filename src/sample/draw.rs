@@ -37,14 +37,15 @@ pub fn draw(paper: &str, functions: &dyn Units, n: usize, limit: usize, seed: u6
     Ok(functions.ranked(n, &ranks))
 }
 
-/// Up to this number of combinations, all of them are shuffled, however few are allowed.
+/// If there are at most this many combinations, all of them are shuffled, even if only a few are allowed.
 const ALWAYS_SHUFFLED: u128 = 1 << 20;
 
-/// More combinations are all shuffled only if there are at most this many for each allowed one.
+/// If there are more combinations than [`ALWAYS_SHUFFLED`], all of them are shuffled only if at least one in this many
+/// is allowed.
 const MOST_PER_ALLOWED: u128 = 1000;
 
-/// Whether so few of all combinations are allowed that skipping the others would take too much time and memory. The
-/// answer never changes for the same numbers, because it decides which samples a published seed gives.
+/// Whether so few of all combinations are allowed that drawing from all and skipping those not allowed would take too
+/// much time and memory. This rule must never change, because it decides which samples a published seed gives.
 const fn is_rare(allowed: u128, total: u128) -> bool {
     total > ALWAYS_SHUFFLED && total / MOST_PER_ALLOWED > allowed
 }
@@ -57,7 +58,7 @@ struct Shuffled<'a> {
     n: usize,
     /// Number of the next position, from 0.
     place: u128,
-    /// The positions that do not hold their own number, with the number that they hold.
+    /// Positions whose number differs from the position itself, each with its number.
     swapped: HashMap<u128, u128>,
 }
 
@@ -167,18 +168,18 @@ mod tests {
 
     #[test]
     fn samples_are_drawn_at_once_even_if_nearly_all_sets_hold_nested_functions() {
-        // 24 functions, each with another one inside.
+        // 24 functions, each of which contains another one.
         let pairs = Nesting::new((0..48_usize).map(|function| function.checked_sub(24)).collect());
         let samples = draw("p", &pairs, 24, 300, 1).unwrap();
         assert_eq!(samples.iter().collect::<BTreeSet<_>>().len(), 300);
         assert!(samples.iter().all(|sample| sample.len() == 24 && pairs.allows(sample)));
         assert_eq!(samples[..50], draw("p", &pairs, 24, 50, 1).unwrap());
         assert_ne!(samples[..50], draw("p", &pairs, 24, 50, 2).unwrap());
-        // A set of the largest n has either function of a pair equally often.
+        // Sets of the largest n contain one function of each pair, the outer one about as often as the inner one.
         let outer = samples.iter().flatten().filter(|&&function| function < 24).count();
         assert!((3300..3900).contains(&outer), "{outer} of 7200");
-        // 39 functions beside a chain of functions inside each other, of which a set can hold one. Of 200 functions
-        // there are more combinations than can be counted.
+        // 39 functions without nesting, and a chain of functions nested in each other, of which a set can contain only
+        // one. With 200 functions, there are more combinations of 40 than u128 can count.
         let chain = |functions: usize| {
             Nesting::new((0..functions).map(|function| function.checked_sub(40).map(|_| function - 1)).collect())
         };

@@ -2,10 +2,10 @@
 
 use super::combination::unrank;
 
-/// The nesting of a paper's maskable functions, a forest.
+/// Which of a paper's maskable functions are nested in which others: a forest.
 #[derive(Debug, Clone)]
 pub struct Nesting {
-    /// For each function, the nearest listed function that contains it.
+    /// For each function, the index of the innermost maskable function that contains it, if any.
     parents: Vec<Option<usize>>,
 }
 
@@ -148,16 +148,18 @@ impl Nesting {
     }
 }
 
-/// Numbers of sets of functions in which no function is nested in another.
+/// Counts of the sets of functions in which no function is nested in another, for counting and ranking such sets.
 ///
-/// The functions are sorted so that each one is directly followed by all functions inside it. Then a set of the functions
-/// from some place on either lacks the first of them, or contains it and lacks all functions inside it.
+/// The functions are listed so that each one is directly followed by all functions inside it. Consider the sets of
+/// functions from some place of the list on. Each set either does not contain the function at that place, or contains
+/// it but none of the functions inside it. So the counts for a place follow from the counts for later places.
 struct SetCounts {
     /// The function at each place.
     order: Vec<usize>,
-    /// For each place, the first place after the functions inside the function there.
+    /// For each place, the first later place whose function is not inside the function at this place.
     after: Vec<usize>,
-    /// For each place, and for the end, the numbers of sets of 0, 1, 2 and so on of the functions from there on.
+    /// For each place, and for the end of the list: how many sets of 0, 1, 2 and so on functions there are among the
+    /// functions from that place on.
     counts: Vec<Vec<u128>>,
 }
 

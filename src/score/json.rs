@@ -63,8 +63,8 @@ fn overflows(token: &str) -> bool {
         && token.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-/// Passes each token outside of strings to `replacement`. If a text is returned, replaces the token by this text in
-/// quotes.
+/// Passes each token outside of strings to `replacement`. If this function returns a text, replaces the token by the
+/// text in quotes.
 fn quote_tokens(text: &str, replacement: impl Fn(&str) -> Option<String>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut out = String::new();
@@ -114,7 +114,7 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// A JSON value without duplicate keys. Different values under one key became the string of [`two_values`].
+/// A JSON value without duplicate keys. Different values under one key are replaced by the string of [`two_values`].
 struct UniqueKeysValue(Value);
 
 impl<'de> Deserialize<'de> for UniqueKeysValue {

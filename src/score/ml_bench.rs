@@ -174,9 +174,9 @@ fn holds_value(code: &str, value: &str) -> bool {
     false
 }
 
-/// Whether a value that was found in a text is not continued by the text at one of its two ends, as in a longer word or
-/// number. Both iterators start at this end: `inside` goes through the value's characters, and `outside` through those
-/// of the text next to the value.
+/// Whether one of the two ends of a value that was found in a text is the end of a token, so that the value is not just
+/// a part of a longer word or number. Both iterators start at this end and go away from it: `inside` through the
+/// value's characters, `outside` through the text's characters next to the value.
 fn ends_token(mut outside: impl Iterator<Item = char>, mut inside: impl Iterator<Item = char>) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let (Some(next), Some(own)) = (outside.next(), inside.next()) else { return true };

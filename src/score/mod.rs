@@ -212,8 +212,8 @@ fn failed_experiment(expected: &Expected, reason: String) -> ExperimentVerdict {
     ExperimentVerdict { reason: Some(reason), ..missing }
 }
 
-/// Returns the verdict on a sample by [`Rule::Strict`]: it fails for a `reason`, without experiments, or if one of them
-/// fails.
+/// Returns the verdict on a sample by [`Rule::Strict`]: the sample fails if there is a `reason`, if there are no
+/// experiments, or if an experiment fails.
 fn conclude(reason: Option<String>, experiments: Vec<ExperimentVerdict>, warnings: Vec<String>) -> Verdict {
     let reason = reason.or_else(|| experiments.is_empty().then(|| "no gold: the sample has no experiments".to_owned()));
     let pass = reason.is_none() && experiments.iter().all(|experiment| experiment.pass);

@@ -40,9 +40,9 @@ pub const RUNS: usize = 5;
 struct DrawTest {
     /// Significance level: the probability that a right solution fails.
     level: f64,
-    /// Significance level of the comparisons of several runs if comparisons of a single draw with all others are tested
-    /// as well, because the code has a fixed seed for some values only. These two tests are separate, so this level is
-    /// lower. The test of single draws keeps [`Self::level`], because its p is at least 1/97.
+    /// Significance level for comparing several runs if the code has a fixed seed for some values only. Those values
+    /// are compared in a second test, as a single draw. Because there are two tests, this level is lower than
+    /// [`Self::level`]. The test of the single draw keeps [`Self::level`], because its p is at least 1/97.
     level_beside_single: f64,
     /// [`DrawPool::furthest`] in this test: the distance from the median at which values are capped. A low limit keeps
     /// outliers from hiding a small bias in the mean of several runs. But an invented report is a single draw. It can
@@ -65,8 +65,9 @@ const REPORTED_ALONE: DrawTest = DrawTest { level: VERIFIED.level + REPORTED.lev
 const BASELINE: DrawTest = DrawTest { level: 0.001, level_beside_single: 0.001, furthest: 4.0 };
 
 impl DrawTest {
-    /// The significance level of the comparison `pool`, which is one of `pools`. If all runs of some code agree, they
-    /// are a single draw, whose p cannot be as small as the level of [`BASELINE`].
+    /// Returns the significance level of the comparison `pool`, which is one of `pools`. For a single draw (such as
+    /// runs of code that all agree), the level is at least that of [`VERIFIED`], because the p of a single draw cannot
+    /// be as small as the level of [`BASELINE`].
     fn level(self, pool: &DrawPool, pools: &[DrawPool]) -> f64 {
         if pool.is_one_against_all() {
             self.level.max(VERIFIED.level)
@@ -227,10 +228,10 @@ fn numbers(expected: &Expected, draw: &Value) -> Result<(ExperimentVerdict, Resu
     Ok((shape, row))
 }
 
-/// Returns a verdict on the first result in `judged`, in which every number passes until the test is made, and the
-/// numbers in all results of the experiment, for the test. A verdict that fails has no numbers to test if `judged` is
-/// empty or a result does not have gold's shape. Reports of values for which the code has a fixed seed are already
-/// judged in the verdict, and not tested.
+/// Returns a verdict on the first result in `judged`, and the numbers in all results of the experiment, for the test.
+/// In the verdict, every number passes, because the test is still to be made. If `judged` is empty or a result does not
+/// have gold's shape, the verdict fails, and there are no numbers to test. If `judged` is a report, values for which
+/// the code has a fixed seed are judged here, and not tested.
 fn pool(one: &RedrawComparison<'_>, furthest: f64) -> (ExperimentVerdict, Vec<TestedValues>) {
     let expected = one.expected;
     let rows = |draws: &[&Value]| -> Result<Vec<ResultNumbers>, ExperimentVerdict> {
@@ -274,13 +275,13 @@ fn pool(one: &RedrawComparison<'_>, furthest: f64) -> (ExperimentVerdict, Vec<Te
             continue;
         }
         if is_seeded && is_report {
-            // The report is then not one more draw: it is the result of every run, or it is wrong.
+            // The code gives the same result in every run, so the report must be this result.
             for column in columns {
                 same_as_run(&mut verdict.values[places[column]], judged[0][column], with[0][column], &usual);
             }
             continue;
         }
-        // Several runs of code with a seed count as one draw.
+        // Runs of code with a fixed seed are all equal, so they count as one draw.
         let first = if is_seeded { 1 } else { judged.len() };
         let draws = judged[..first].iter().chain(&with).chain(&more);
         let draws: Vec<ResultNumbers> = draws.map(|row| columns.iter().map(|&column| row[column]).collect()).collect();
@@ -290,11 +291,13 @@ fn pool(one: &RedrawComparison<'_>, furthest: f64) -> (ExperimentVerdict, Vec<Te
     (verdict, tested)
 }
 
-/// Returns for each value whether all runs of the agent's code agree on it because the code has a fixed seed.
+/// Returns for each value whether the code has a fixed seed for it: all runs of the agent's code agree on the value,
+/// although gold's repeats do not, and this is not due to chance.
 ///
-/// Discrete values can agree by chance. If the runs agree on all values, this matters only for a report, which would
-/// otherwise have to be that result: then no repeat may be equal to it. If the runs agree on some values, no repeat may
-/// have the same value.
+/// Runs of code without a seed can agree by chance on discrete values, such as 0 or 1. If the runs agree on some values
+/// only, a value that also occurs in one of gold's repeats counts as chance. If the runs agree on all values, they
+/// count as seeded, with one exception: if a report is judged and one of gold's repeats has the same values, the
+/// agreement counts as chance. Otherwise the report would have to equal the runs.
 fn seeded(runs: &[ResultNumbers], repeats: &[ResultNumbers], is_report: bool) -> Vec<bool> {
     let columns = runs[0].len();
     let is_equal = |row: &ResultNumbers| row.iter().zip(&runs[0]).all(|(&one, &other)| is_rounding(one, other));

@@ -12,8 +12,8 @@
 //! - 5% is compared without regard to rounding;
 //! - a sample without experiments passes, and only the exact keys and bare JSON are accepted.
 //!
-//! The published implementation does not have stochastic experiments. They are judged by CORE-Bench's published rule:
-//! each number, by itself, must be within the 95% prediction interval of gold's repeats.
+//! The published implementation does not have stochastic experiments. Such experiments are judged by CORE-Bench's
+//! published rule: each number, by itself, must be within the 95% prediction interval of gold's repeats.
 //!
 //! One deviation: if an object is reported where gold is a list, the result is always the exception. The published code
 //! raises no exception if gold's list is empty, and may accidentally look up the integers in gold's list as keys of the

@@ -60,7 +60,7 @@ pub fn with_markers(result: Value) -> Value {
     }
 }
 
-/// Replaces each text that is a finite number by the number. In an answer, a number may be written so, but not in gold.
+/// Replaces each text that is a finite number by the number. Answers may give numbers as texts, gold may not.
 #[must_use]
 pub(crate) fn unquoted(result: Value) -> Value {
     match result {

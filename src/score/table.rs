@@ -1,7 +1,10 @@
 //! Makes the table of docs/statistics.md, which shows how often right and biased solutions of simulated papers pass.
-//! Then how often the report of a right solution passes if, in each experiment, its first value is moved by six standard
-//! deviations; how often runs pass whose values are twice as far from gold's mean as those of right ones; and how often
-//! right runs pass that are all equal, as they are and with the first value 1,000 standard deviations off.
+//! The other columns show how often these pass:
+//!
+//! - a report of a right solution, with the first value of each experiment moved by six standard deviations;
+//! - runs whose values are twice as far from gold's mean as those of a right solution;
+//! - runs that all give the same right result;
+//! - runs that all give the same result, of which the first value is 1,000 standard deviations off.
 
 use serde_json::json;
 
@@ -57,10 +60,11 @@ struct Passed {
     /// Number of attempts without bias whose report passes although the first value that it states for each experiment
     /// was moved by six standard deviations.
     reported_far: usize,
-    /// Number of attempts whose runs pass verification although all values are twice as far from gold's mean.
+    /// Number of attempts whose runs pass verification although all values are twice as far from gold's mean as those
+    /// of a right solution.
     spread: usize,
-    /// Numbers of attempts whose runs are all equal that pass verification: right ones, and ones whose first value was
-    /// moved by 1,000 standard deviations.
+    /// Numbers of attempts that pass verification although all their runs give the same result: first those with a
+    /// right result, then those with the first value moved by 1,000 standard deviations.
     constant: [usize; 2],
 }
 

@@ -540,7 +540,7 @@ fn code_that_always_gives_the_same_result_passes_only_if_gold_could_have_given_i
     // Sums in another order give results that differ by rounding only.
     let rounded: Vec<f64> = (0..5).map(|place| 0.83 + f64::from(place) * 1e-15).collect();
     assert!(single_value_verdicts(&gold, &rounded, 0.83).0);
-    // A report beside such code must be its result.
+    // If the code always gives the same result, a report passes only if it is this result.
     assert_eq!(single_value_verdicts(&gold, &[0.8; 5], 0.9), (true, false));
 }
 
@@ -569,7 +569,7 @@ fn one_extreme_repeat_of_a_value_does_not_hide_deviations_of_other_values() {
     let right = RIGHT.map(|a| row(a, 0.0, 10));
     for (result, passes) in [
         (row(0.8123, 0.0, 10), true),
-        // One of the repeats is like this.
+        // One of gold's repeats has this value of `odd`, too.
         (row(0.8123, 1e6, 10), true),
         (row(123.0, 0.0, 10), false),
         (row(0.0, 0.0, 10), false),

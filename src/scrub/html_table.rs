@@ -40,7 +40,7 @@ pub(super) fn read(text: &str, range: Range<usize>) -> TableLayout {
     table
 }
 
-/// Number of columns that a cell spans.
+/// Returns the number of columns that a cell spans.
 fn span(tag: &str) -> usize {
     let value = tag.split_once("colspan=").map_or("", |(_, value)| value.trim_start_matches(['"', '\'']));
     let digits = value.bytes().take_while(u8::is_ascii_digit).count();

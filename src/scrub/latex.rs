@@ -16,7 +16,8 @@ pub(super) fn sign(name: &str) -> Option<char> {
     })
 }
 
-/// Number of arguments of a command that are skipped, because they contain no prose; `None` if all arguments are read.
+/// Returns the number of arguments of a command that are skipped, because they contain no prose; `None` if all
+/// arguments are read.
 pub(super) fn opaque_arguments(name: &str) -> Option<usize> {
     Some(match name {
         "cite" | "citep" | "citet" | "citealp" | "citeauthor" | "citeyear" | "parencite" | "textcite" | "autocite"
@@ -31,7 +32,8 @@ pub(super) fn opaque_arguments(name: &str) -> Option<usize> {
     })
 }
 
-/// Number of unit arguments after the number in a siunitx command.
+/// Returns how many arguments with units follow the first argument, a number, in a command of siunitx, such as 1 for
+/// `\SI{5}{\second}`. Returns `None` for other commands.
 pub(super) fn number_arguments(name: &str) -> Option<usize> {
     match name {
         "num" => Some(0),
@@ -74,7 +76,7 @@ pub(super) fn arguments(text: &str, at: &mut usize, count: usize) {
     }
 }
 
-/// Position after the brace that closes the brace at `at`; the end of the text if it is never closed.
+/// Returns the position after the brace that closes the brace at `at`; the end of the text if it is never closed.
 pub(super) fn braces(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;

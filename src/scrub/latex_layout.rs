@@ -27,7 +27,8 @@ pub(super) fn blocks(text: &str) -> Vec<TextBlock> {
 /// Commands that define a command.
 const DEFINITIONS: [&str; 4] = ["\\newcommand", "\\renewcommand", "\\providecommand", "\\def"];
 
-/// Whether the definition of a command is a number, perhaps with commands for its appearance, and not a length.
+/// Whether a command is defined as a number and not as a length. The definition may also contain signs and commands for
+/// the number's appearance.
 fn is_number(definition: &str) -> bool {
     let mut parts = definition.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -70,8 +71,9 @@ impl LatexReader<'_> {
         }
     }
 
-    /// Reads the definitions before the document. A macro whose text is a number may stand for a result, so the number
-    /// is judged like a number in a caption. All other numbers are layout and are kept.
+    /// Reads the definitions before the document. A macro whose text is a number may be a result, so the number is
+    /// judged like a number in a caption. All other numbers are kept as layout, except those in prose (see
+    /// [`Self::layout`]).
     fn preamble(&mut self, end: usize) {
         let mut at = 0;
         let next = |at: usize| {
@@ -247,7 +249,7 @@ impl LatexReader<'_> {
     }
 }
 
-/// Position of the brace that opens the argument of `command`, after a star and an optional argument.
+/// Returns the position of the brace that opens the argument of `command`, after a star and an optional argument.
 fn opened(rest: &str, command: &str) -> Option<usize> {
     let mut at = rest.strip_prefix(command).map(|_| command.len())?;
     if rest[at..].starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -281,8 +283,8 @@ fn is_tabular(name: &str) -> bool {
     TABLES.contains(&name.trim_end_matches('*'))
 }
 
-/// Position after the end of a table whose `\begin` ends at `head`; `None` if it is never closed. The table may contain
-/// others of its name. Comments do not count.
+/// Returns the position after the end of a table whose `\begin` ends at `head`; `None` if it is never closed. The table
+/// may contain others of its name. Comments do not count.
 fn nested_end(text: &str, head: usize, name: &str) -> Option<usize> {
     let (open, close) = (format!("\\begin{{{name}}}"), format!("\\end{{{name}}}"));
     let is_comment = |at: usize| {
@@ -303,7 +305,7 @@ fn nested_end(text: &str, head: usize, name: &str) -> Option<usize> {
     None
 }
 
-/// Name of the environment that begins at the start of this text.
+/// Returns the name of the environment that begins at the start of this text.
 fn environment_name(text: &str) -> Option<&str> {
     text.strip_prefix("\\begin{").and_then(|name| name.split_once('}')).map(|(name, _)| name)
 }
@@ -314,7 +316,7 @@ fn points(text: &str, range: Range<usize>) -> TableLayout {
     let mut at = range.start;
     while let Some(open) = text[at..range.end].find('(').map(|found| at + found) {
         let close = text[open..range.end].find(')').map_or(range.end, |found| open + found);
-        // The label's cell is empty. Otherwise, words of the label would decide about the value.
+        // Leave the label's cell empty, because words of the label would otherwise decide about the value.
         let mut row = vec![TableCell { range: open + 1..open + 1, span: 1 }];
         let mut start = open + 1;
         for part in text[start..close].split(',') {
@@ -379,7 +381,7 @@ fn rows(text: &str, range: Range<usize>) -> TableLayout {
     table
 }
 
-/// Number of columns that a cell spans.
+/// Returns the number of columns that a cell spans.
 fn span(cell: &str) -> usize {
     cell.split_once("\\multicolumn{")
         .and_then(|(_, rest)| rest.split_once('}'))

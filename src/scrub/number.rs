@@ -69,8 +69,8 @@ pub(super) fn at(text: &str, start: usize) -> Option<(usize, NumberForm)> {
     Some((at, form))
 }
 
-/// Length in bytes of the sign at `start` if it belongs to the number after it, otherwise 0. A sign directly after a
-/// word, a number or a closing bracket is a hyphen or an operator and does not belong to the number.
+/// Returns the length in bytes of the sign at `start` if it belongs to the number after it, otherwise 0. A sign
+/// directly after a word, a number or a closing bracket is a hyphen or an operator and does not belong to the number.
 fn sign(text: &str, start: usize) -> usize {
     let rest = &text[start..];
     let length = match rest.chars().next() {
@@ -84,7 +84,7 @@ fn sign(text: &str, start: usize) -> usize {
     if free && (digit(0) || (behind.first() == Some(&b'.') && digit(1))) { length } else { 0 }
 }
 
-/// Length in bytes of a thousands separator at `at`: `,`, `{,}`, `\,` or `_` before exactly three digits.
+/// Returns the length in bytes of a thousands separator at `at`: `,`, `{,}`, `\,` or `_` before exactly three digits.
 fn thousands(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = &bytes[at..];
     let length = [&b"{,}"[..], b"\\,", b",", b"_"].into_iter().find(|separator| rest.starts_with(separator))?.len();
@@ -93,7 +93,7 @@ fn thousands(bytes: &[u8], at: usize) -> Option<usize> {
     whole.then_some(length)
 }
 
-/// Length in bytes of an exponent such as `e-4`.
+/// Returns the length in bytes of an exponent such as `e-4`.
 fn exponent(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = &bytes[at..];
     if !matches!(rest.first(), Some(b'e' | b'E')) {

@@ -18,7 +18,7 @@ impl Prose<'_> {
         self.tokens.get(at).map_or("", |token| &self.text[token.start..token.end])
     }
 
-    /// The word at this token; empty if the token isn't a word.
+    /// Returns the word at this token; empty if the token isn't a word.
     pub(super) fn word(&self, at: usize) -> &str {
         if matches!(self.tokens.get(at), Some(TextToken { kind: TokenKind::Word, .. })) { self.str(at) } else { "" }
     }
@@ -64,7 +64,7 @@ impl Prose<'_> {
         }
     }
 
-    /// The rule that applies to this number, if any, and whether it removes the number.
+    /// Returns the rule that applies to this number, if any, and whether it removes the number.
     pub(super) fn rule(&self, at: usize, form: NumberForm) -> Option<(bool, ScrubRule)> {
         let keep = |rule| Some((false, rule));
         let remove = |rule| Some((true, rule));

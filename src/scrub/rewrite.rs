@@ -85,7 +85,7 @@ fn rewrite(text: &str, removed: &mut [(Range<usize>, NumberDecision)], format: M
     out
 }
 
-/// The marker for a number. In columns of fixed width it is padded to the number's width.
+/// Returns the marker for a number. In columns of fixed width it is padded to the number's width.
 fn marker(number: &str, place: MarkerContext, format: MarkupFormat) -> String {
     match (place, format) {
         (MarkerContext::Prose, MarkupFormat::Latex) => LATEX_MARKER.to_owned(),

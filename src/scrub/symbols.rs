@@ -22,7 +22,8 @@ impl Prose<'_> {
         degrees && open + 1 < at - 2 && matches!(self.word(name), "t" | "F" | "χ" | "chi" | "U" | "z" | "Z" | "H" | "T")
     }
 
-    /// Decides whether a number that is the value of a symbol, or a part of a formula, is a result; `None` if it is neither.
+    /// Decides whether a number that is the value of a symbol, or a part of a formula, is a result; `None` if it is
+    /// neither.
     pub(super) fn in_symbols(&self, at: usize) -> Option<(bool, ScrubRule)> {
         let relation = |at: usize| self.sign(at).is_some_and(|sign| "=<>≈≤≥≪≫∈≡".contains(sign));
         let before = back(at, 1);
@@ -133,8 +134,8 @@ impl Prose<'_> {
         let from = (0..at).rev().find(|&before| !within(&self.tokens[before])).map_or(0, |before| before + 1);
         let to = (at..self.tokens.len()).find(|&behind| !within(&self.tokens[behind])).unwrap_or(self.tokens.len());
         let relation = (from..to).find(|&place| self.sign(place).is_some_and(|sign| "=<>≈".contains(sign)));
-        // The name of a statistic, as in `kappa = 0.6`, does not make the number a part of a formula, and neither does
-        // a name before a number with ±. So examine only the text after the relation sign.
+        // If the relation sign follows the name of a statistic, as in `kappa = 0.6`, or precedes a number with ±, the
+        // text before the sign only names the number. So examine only the text after the sign.
         let from = relation
             .filter(|&relation| relation < at && relation > 0)
             .filter(|&relation| self.symbol(relation - 1).is_some_and(words::is_statistic) || self.is_plus_minus(at))

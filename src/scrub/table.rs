@@ -71,8 +71,8 @@ impl TableReader<'_> {
     /// Decides which numbers between two cells are kept. In HTML tables, the text between cells, such as a caption, is
     /// judged as sentences. In other tables, all numbers between cells are kept.
     fn between(&self, range: Range<usize>, section: SectionKind, judged: &mut Vec<NumberDecision>) {
-        // A text across columns of fixed width would be cut at the borders of the columns. In LaTeX, the text between
-        // cells contains only commands.
+        // Judge the text between cells only in HTML tables. In tables with columns of fixed width, a text across
+        // columns would be cut at the borders of the columns; in LaTeX, there are only commands between cells.
         if !self.table.fixed_width && self.format == MarkupFormat::Markdown {
             sentences::judge(self.text, range, self.format, section, false, judged);
         } else {
@@ -158,7 +158,7 @@ impl TableReader<'_> {
         }
     }
 
-    /// The cells of a column below the header, if every row has its own cell there.
+    /// Returns the cells of a column below the header, if every row has its own cell there.
     fn cells(&self, column: usize) -> Option<Vec<Vec<TextToken>>> {
         let body = self.table.rows.iter().skip(self.table.header);
         let cells = body.map(|row| {

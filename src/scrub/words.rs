@@ -86,8 +86,8 @@ static SORTS: LazyLock<HashMap<&'static str, WordSense>> = LazyLock::new(|| {
     lists.iter().flat_map(|(list, sense_of)| list.split_whitespace().map(move |word| (word, *sense_of))).collect()
 });
 
-/// Length of the name of a metric with a number in it, at the start of this text: `F1`, or a metric at a rank or a
-/// threshold, such as `R@10` or `mAP@0.5`. `None` if there is no such name.
+/// Returns the length of the name of a metric with a number in it, at the start of this text: `F1`, or a metric at a
+/// rank or a threshold, such as `R@10` or `mAP@0.5`. `None` if there is no such name.
 pub(super) fn numbered_metric(text: &str) -> Option<usize> {
     let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
     let digits = |from: usize| from + text.bytes().skip(from).take_while(u8::is_ascii_digit).count();

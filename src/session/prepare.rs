@@ -86,8 +86,8 @@ pub(super) fn plan_digest(samples: &[Sample], agents: &[LabelledAgent], k: u32) 
     crate::files::hex(&hash.finalize())
 }
 
-/// Returns the stored digests `then`, with the current digests of prompts, items and repos. These digests can be
-/// computed before the items are prepared, so changes are noticed early.
+/// Returns a copy of the stored digests `then` in which those of prompts, items and repos are replaced by the current
+/// ones. Only these digests can be computed before the items are prepared, so that changes are noticed early.
 pub(super) fn readable(then: &Digests, family: &dyn Family, items: &[Arc<dyn Item>]) -> Result<Digests> {
     let mut now = Digests { prompts: family.prompts(), ..then.clone() };
     for item in items {

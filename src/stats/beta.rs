@@ -6,8 +6,8 @@ use std::f64::consts::PI;
 /// parameter.
 const MOST_TERMS: usize = 20_000;
 
-/// I_x(a, b), the probability that a beta variable with positive a and b is at most x, by the continued fraction 26.5.8
-/// of Abramowitz and Stegun (1964), evaluated by Lentz's method.
+/// Returns I_x(a, b), the probability that a beta variable with positive a and b is at most x, by the continued
+/// fraction 26.5.8 of Abramowitz and Stegun (1964), evaluated by Lentz's method.
 #[must_use]
 pub(super) fn cdf(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
@@ -25,7 +25,7 @@ pub(super) fn cdf(x: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// The continued fraction of the incomplete beta function, by Lentz's method.
+/// Returns the continued fraction of the incomplete beta function, by Lentz's method.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     let away = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
     let mut ratio = 1.0;

@@ -3,11 +3,12 @@
 //!
 //! If the distributions are equal, every assignment of the pooled draws to the groups is equally likely, whatever the
 //! distribution is. Each value has two statistics: the distance between two groups' means in standard deviations of all
-//! draws, and, if the first group has several draws, the same for the draws' distances from the median, since draws on
-//! both sides of it may have the right mean. The p of a statistic is the share of assignments in which the largest
-//! statistic of all values is at least as large (Westfall and Young, *Resampling-Based Multiple Testing*, 1993,
-//! single-step max-T). So if the groups have the same distribution, the probability that at least one p is at most the
-//! level is itself at most the level, for any number of values, correlated or not.
+//! draws, and, if the first group has several draws, the same distance computed from the draws' distances from the
+//! median. The second statistic is needed because draws that are too far from the median on both sides may have the
+//! right mean. The p of a statistic is the share of assignments in which the largest statistic of all values is at
+//! least as large (Westfall and Young, *Resampling-Based Multiple Testing*, 1993, single-step max-T). So if the groups
+//! have the same distribution, the probability that at least one p is at most the level is itself at most the level,
+//! for any number of values, correlated or not.
 //!
 //! If the first group has several draws, each statistic is divided by the size of its largest 5%. Otherwise, one
 //! extreme draw of one value would hide deviations of all other values: in 5% of the assignments, five of 101 draws
@@ -50,8 +51,9 @@ pub struct DrawPool {
     pub second: usize,
     /// Maximum distance of a value from the median of all draws, in robust standard deviations. Values further away
     /// count as if they were at this distance, because a single outlier from a heavy-tailed distribution would
-    /// otherwise hide every difference. Distances from the median are limited to twice as much. Without effect if a
-    /// single draw is compared with all others: such a draw is recognised only by being further away than they are.
+    /// otherwise hide every difference. Distances from the median are limited to twice as much. Not used if a single
+    /// draw is compared with all others: such a draw can be recognised only by how much further away it is than the
+    /// others.
     pub furthest: f64,
 }
 
@@ -136,7 +138,8 @@ pub fn adjusted_p(pools: &[DrawPool], assignments: usize) -> Vec<Vec<AdjustedP>>
     // The assignments for each distinct [`GroupSizes`].
     let mut shared: Vec<(GroupSizes, Vec<Assignment>)> = Vec::new();
     // The largest statistic in each assignment: of the pools that compare a single draw with all others, and of the
-    // other pools. Statistics are computed value by value, so that no more than one value's are in memory.
+    // other pools. Statistics are computed value by value, so that only the statistics of one value are in memory at a
+    // time.
     let (mut largest_of_single, mut largest_of_several) = (vec![0.0_f64; assignments], vec![0.0_f64; assignments]);
     let mut observed: Vec<Vec<f64>> = Vec::with_capacity(pools.len());
     for pool in pools {
@@ -236,8 +239,9 @@ impl GroupSizes {
         (0..count).map(shuffled).collect()
     }
 
-    /// Returns the statistic of a column from [`DrawPool::standard_columns`] as observed, and that of each assignment.
-    /// If the first group has several draws, all are divided by the same number, see [`USUAL`].
+    /// Returns the statistic of a column from [`DrawPool::standard_columns`]: for the observed assignment of draws to
+    /// groups, and for each of `assignments`. If the first group has several draws, all these statistics are divided by
+    /// the same number, see [`USUAL`].
     fn statistics(self, column: &[f64], assignments: &[Assignment]) -> (f64, Vec<f64>) {
         let total: f64 = column.iter().sum();
         let sum = |places: &[usize]| places.iter().map(|&place| column[place]).sum::<f64>();
@@ -270,7 +274,7 @@ fn bounded(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value.clamp(-LARGEST, LARGEST)).collect()
 }
 
-/// The distances of values from their median, negative for values below it.
+/// Returns the distances of values from their median, negative for values below it.
 fn centred(values: &[f64]) -> Vec<f64> {
     let middle = median(values.to_vec());
     values.iter().map(|value| value - middle).collect()
@@ -280,8 +284,8 @@ fn sizes(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value.abs()).collect()
 }
 
-/// Values as distances from their median in standard deviations, with far values moved closer; zeros if all values are
-/// equal.
+/// Converts values to their distances from the median, in standard deviations. Limits distances as
+/// [`DrawPool::furthest`] describes. Returns zeros if all values are equal.
 fn standard_units(values: &[f64], furthest: f64) -> Vec<f64> {
     let values = bounded(values);
     let centred = centred(&values);

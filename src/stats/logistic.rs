@@ -164,7 +164,7 @@ impl Logistic {
         (f64::midpoint(low, high), (left.floor() as usize).max(1))
     }
 
-    /// Variance of a weighted sum of effects.
+    /// Returns the variance of a weighted sum of effects.
     #[must_use]
     pub fn variance(&self, terms: &[(usize, f64)]) -> f64 {
         let size = self.effects.len();
@@ -204,7 +204,7 @@ impl Logistic {
     }
 }
 
-/// The logistic function, exp(x) / (1 + exp(x)).
+/// Converts log-odds x to a probability, by the logistic function exp(x) / (1 + exp(x)).
 #[must_use]
 pub fn chance(log_odds: f64) -> f64 {
     1.0 / (1.0 + (-log_odds).exp())
@@ -380,8 +380,8 @@ mod tests {
         close(half, 64.79, 0.01);
         let interval = interval.unwrap();
         assert!(interval.low < half && half < interval.high, "{interval:?}");
-        // At the interval's bounds, the linear predictor differs from 0 by exactly the critical value times its standard
-        // error.
+        // At the interval's bounds, the linear predictor differs from 0 by exactly the critical value times its
+        // standard error.
         for bound in [interval.low, interval.high] {
             let (sum, _) = fit.sum(&[(0, 1.0), (1, bound)], 0.95);
             close((sum / fit.variance(&[(0, 1.0), (1, bound)]).sqrt()).abs(), 1.959_964, 1e-5);

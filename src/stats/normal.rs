@@ -16,7 +16,7 @@ pub(super) fn quantile(p: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// P(Z <= x), by the series 1/2 + phi(x) (x + x^3/3 + x^5/(3*5) + ...) (Marsaglia, "Evaluating the Normal
+/// Returns P(Z <= x), by the series 1/2 + phi(x) (x + x^3/3 + x^5/(3*5) + ...) (Marsaglia, "Evaluating the Normal
 /// Distribution", 2004). All terms are positive, so nothing cancels. For negative x it is 1 - P(Z <= -x), with an
 /// absolute error of about 1e-16, which is enough for intervals.
 #[must_use]

@@ -16,9 +16,9 @@ pub struct Discordant {
     pub second: u64,
 }
 
-/// The two-sided p-value of McNemar's exact test. Under the null hypothesis each discordant pair favours either side
-/// with probability one half, so p is twice the smaller binomial tail, at most 1 (McNemar, 1947; the exact form as in
-/// Fagerland, Lydersen and Laake, "The McNemar test for binary matched-pairs data", 2013, section 2).
+/// Returns the two-sided p-value of McNemar's exact test. Under the null hypothesis each discordant pair favours either
+/// side with probability one half, so p is twice the smaller binomial tail, at most 1 (McNemar, 1947; the exact form as
+/// in Fagerland, Lydersen and Laake, "The McNemar test for binary matched-pairs data", 2013, section 2).
 ///
 /// The test assumes independent pairs. Attempts at the same sample are not independent, so pass one pair per sample.
 #[must_use]
@@ -52,8 +52,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The interval of a mean difference over paired samples. Each value, in [-1, 1], is the second run's rate minus the
-/// first's at a sample, and each rate is based on `trials` attempts.
+/// Returns the interval of a mean difference over paired samples. Each value, in [-1, 1], is the second run's rate
+/// minus the first's at a sample, and each rate is based on `trials` attempts.
 ///
 /// The interval is Student's t with the mean's degrees of freedom, computed after two artificial samples are added.
 /// Their differences have opposite signs, so the mean does not change. The size of both is the root mean square of the
@@ -177,9 +177,9 @@ fn nearest_kept(mean: f64, flipped: &[(f64, usize)], error_rate: f64) -> f64 {
 /// 1/420.
 const MOST_PARTS: u32 = 420;
 
-/// The two-sided p-value of the sign-flip permutation test of a mean difference over paired samples (Fisher, "The
-/// Design of Experiments", 1935, section 21). Under the null hypothesis each sample's difference is as likely to have
-/// the opposite sign, so p is the share of all sign assignments whose mean is at least as far from 0. The value is
+/// Returns the two-sided p-value of the sign-flip permutation test of a mean difference over paired samples (Fisher,
+/// "The Design of Experiments", 1935, section 21). Under the null hypothesis each sample's difference is as likely to
+/// have the opposite sign, so p is the share of all sign assignments whose mean is at least as far from 0. The value is
 /// exact: the distribution of the sum is built up sample by sample, with differences expressed as integer multiples of
 /// a common fraction.
 ///

@@ -2,9 +2,9 @@
 
 use super::{Interval, normal};
 
-/// The probability that at least one of k attempts passes, estimated without bias from n attempts of which c passed:
-/// `1 - C(n-c, k) / C(n, k)`, as a product that neither overflows nor cancels (Chen et al., "Evaluating Large Language
-/// Models Trained on Code", 2021, section 2.1 and figure 3). Average it over samples, not over attempts.
+/// Returns the probability that at least one of k attempts passes, estimated without bias from n attempts of which c
+/// passed: `1 - C(n-c, k) / C(n, k)`, as a product that neither overflows nor cancels (Chen et al., "Evaluating Large
+/// Language Models Trained on Code", 2021, section 2.1 and figure 3). Average it over samples, not over attempts.
 ///
 /// `None` if n < k, k = 0 or c > n.
 #[must_use]
@@ -21,8 +21,8 @@ pub fn pass_at_k(n: usize, c: usize, k: usize) -> Option<f64> {
     Some(1.0 - none)
 }
 
-/// The probability that all of k attempts pass, estimated without bias from n attempts of which c passed: C(c, k) /
-/// C(n, k) (pass^k, Yao et al., "tau-bench", 2024, section 3). Average it over samples, not over attempts.
+/// Returns the probability that all of k attempts pass, estimated without bias from n attempts of which c passed: C(c,
+/// k) / C(n, k) (pass^k, Yao et al., "tau-bench", 2024, section 3). Average it over samples, not over attempts.
 ///
 /// `None` if n < k, k = 0 or c > n.
 #[must_use]
@@ -34,9 +34,9 @@ pub fn pass_all_k(n: usize, c: usize, k: usize) -> Option<f64> {
     Some((0..k).map(|i| c.saturating_sub(i) as f64 / (n - i) as f64).product())
 }
 
-/// Wilson's score interval of a proportion (Wilson, 1927); `level` is a fraction such as 0.95. The interval is never
-/// empty, lies within [0, 1], and has a sensible width even if no or all trials succeed. `successes` may be fractional,
-/// as a sum of rates is.
+/// Returns Wilson's score interval of a proportion (Wilson, 1927); `level` is a fraction such as 0.95. The interval is
+/// never empty, lies within [0, 1], and has a sensible width even if no or all trials succeed. `successes` may be
+/// fractional, as a sum of rates is.
 ///
 /// `None` if `total` is not positive, `successes` is outside [0, total] or `level` outside (0, 1).
 #[must_use]

@@ -44,9 +44,9 @@ impl Spread {
         Some(Self { rate, between: (observed - noise).max(0.0), within })
     }
 
-    /// Variance, over samples, of the difference between two contenders' pass rates at a sample. Both contenders are
-    /// assumed to have this spread, and to make k attempts at each sample. `correlation` is the correlation of their
-    /// pass probabilities over samples.
+    /// Returns the variance, over samples, of the difference between two contenders' pass rates at a sample. Both
+    /// contenders are assumed to have this spread, and to make k attempts at each sample. `correlation` is the
+    /// correlation of their pass probabilities over samples.
     #[must_use]
     pub fn of_difference(&self, k: usize, correlation: f64) -> f64 {
         2.0 * self.between * (1.0 - correlation) + 2.0 * self.within / k.max(1) as f64
@@ -65,7 +65,7 @@ pub struct Design {
 }
 
 impl Design {
-    /// The share of the first contender's total variance that lies between samples.
+    /// Returns the share of the first contender's total variance that lies between samples.
     fn alike(&self) -> f64 {
         let Spread { between, within, .. } = self.spread;
         if between + within > 0.0 { (between / (between + within)).clamp(0.0, 1.0) } else { 0.0 }
@@ -79,8 +79,8 @@ impl Design {
         second.clamp(0.0, 1.0)
     }
 
-    /// Variance, over samples, of the difference between the contenders' pass rates at a sample. It is the mean of
-    /// [`Spread::of_difference`] with both at the first contender's pass rate, and with both at the second's.
+    /// Returns the variance, over samples, of the difference between the contenders' pass rates at a sample. It is the
+    /// mean of [`Spread::of_difference`] with both at the first contender's pass rate, and with both at the second's.
     fn variance(&self, difference: f64) -> f64 {
         let second = Spread::assumed(self.second(difference), self.alike());
         f64::midpoint(
@@ -111,7 +111,7 @@ impl Design {
         (0..samples).map(|_| one(uniform)).collect()
     }
 
-    /// The share of simulated comparisons in which the sign-flip test's p is below 1 - `level`.
+    /// Returns the share of simulated comparisons in which the sign-flip test's p is below 1 - `level`.
     fn detection_rate(&self, samples: usize, difference: f64, level: f64) -> f64 {
         let mut uniform = Uniform(samples as u64 * 1009 + self.k as u64);
         let is_seen = |_: &usize| sign_flip(&self.draw(samples, difference, &mut uniform)) < 1.0 - level;
@@ -143,7 +143,7 @@ pub struct ComparisonGoal {
 }
 
 impl ComparisonGoal {
-    /// The fewest samples with which the sign-flip test can reject at all: its smallest p is 2^-(n - 1), if the
+    /// Returns the fewest samples with which the sign-flip test can reject at all: its smallest p is 2^-(n - 1), if the
     /// difference has the same sign at all n samples.
     #[must_use]
     pub fn fewest(&self) -> usize {
@@ -154,11 +154,11 @@ impl ComparisonGoal {
         samples as usize
     }
 
-    /// The probability that the sign-flip test detects a difference, by normal approximation. The test compares the sum
-    /// of the differences with its distribution under random signs. The variance of this distribution is n (V + d^2),
-    /// with n the number of samples, and V and d the variance and the mean of a sample's difference. With k attempts at
-    /// each sample, the sum takes only values in steps of 2 / k under random signs, so half a step, 1 / k, is added to
-    /// the bound that the sum must exceed (a continuity correction).
+    /// Returns the probability that the sign-flip test detects a difference, by normal approximation. The test compares
+    /// the sum of the differences with its distribution under random signs. The variance of this distribution is n (V +
+    /// d^2), with n the number of samples, and V and d the variance and the mean of a sample's difference. With k
+    /// attempts at each sample, the sum takes only values in steps of 2 / k under random signs, so half a step, 1 / k,
+    /// is added to the bound that the sum must exceed (a continuity correction).
     fn chance(&self, design: &Design, samples: f64, difference: f64) -> f64 {
         let variance = design.variance(difference);
         let z = normal::quantile(f64::midpoint(1.0, self.level));
@@ -168,10 +168,11 @@ impl ComparisonGoal {
         if spread > 0.0 { normal::cdf((over / spread).clamp(-8.0, 8.0)) } else { f64::from(u8::from(over >= 0.0)) }
     }
 
-    /// Number of samples with which the sign-flip test of `compare` detects the difference with the required power. The
-    /// number comes from a normal approximation (Miller, "Adding Error Bars to Evals", 2024, section 5), with the added
-    /// variance and the continuity correction that `chance` describes. For few samples (up to about 140 for k = 1 and
-    /// 60 for k = 5), the approximation is too coarse, so simulations with the exact test are used.
+    /// Returns the number of samples with which the sign-flip test of `compare` detects the difference with the
+    /// required power. The number comes from a normal approximation (Miller, "Adding Error Bars to Evals", 2024,
+    /// section 5), with the added variance and the continuity correction that `chance` describes. For few samples (up
+    /// to about 140 for k = 1 and 60 for k = 5), the approximation is too coarse, so simulations with the exact test
+    /// are used.
     #[must_use]
     pub fn samples(&self, design: &Design) -> f64 {
         let fewest = self.fewest();
@@ -195,7 +196,8 @@ impl ComparisonGoal {
         samples
     }
 
-    /// The smallest difference that this many samples detect with the required power; `None` if they detect none.
+    /// Returns the smallest difference that this many samples detect with the required power; `None` if they detect
+    /// none.
     #[must_use]
     pub fn detectable(&self, design: &Design, samples: f64) -> Option<f64> {
         let rate = design.spread.rate;
@@ -219,7 +221,7 @@ impl ComparisonGoal {
     }
 }
 
-/// The smallest value from `low` to `high`, to a relative precision of 0.01%, from which on `holds` is true.
+/// Returns the smallest value from `low` to `high`, to a relative precision of 0.01%, from which on `holds` is true.
 fn least(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     if holds(low) {
         return low;

@@ -13,8 +13,8 @@ pub const FEWEST_SAMPLES: usize = 3;
 /// Minimum number of papers for an interval that generalises to other papers.
 pub const FEWEST_PAPERS: usize = 2;
 
-/// The interval of a mean over samples of values in [0, 1], such as a pass rate. `trials` is the number of independent
-/// trials behind a sample's value: for pass@k with n attempts it is n / k, which is one trial if n = k.
+/// Returns the interval of a mean over samples of values in [0, 1], such as a pass rate. `trials` is the number of
+/// independent trials behind a sample's value: for pass@k with n attempts it is n / k, which is one trial if n = k.
 ///
 /// The mean is treated as the share of successes in a number of independent trials with the same uncertainty. This
 /// effective number of trials is p (1 - p) / variance, times (t' / t)^2. Here, t' and t are Student's quantiles for the
@@ -47,8 +47,8 @@ pub fn rate_interval(samples: &[SampleValue<'_>], trials: f64, how: Intervals) -
     Some(share_interval(share, effective(&mean, trials.max(1.0), how.level), how.level))
 }
 
-/// The interval of a weighted mean over samples, such as a pass rate with the samples' lines of code as weights: the
-/// sum of weight times value over the sum of weights.
+/// Returns the interval of a weighted mean over samples, such as a pass rate with the samples' lines of code as
+/// weights: the sum of weight times value over the sum of weights.
 ///
 /// The ratio is linearised, which gives each sample a value, and the method of [`rate_interval`] is applied to these
 /// values (Cochran, "Sampling Techniques", 1977, section 6.3). The effective number of trials is at most the number of
@@ -140,7 +140,7 @@ const FEW_TRIALS: f64 = 3.0;
 /// Lowest error rate of the mid-p interval, as a share of the requested error rate.
 const LOWEST_RATE: f64 = 0.75;
 
-/// The interval of a share of successes among a number of trials, which may be fractional.
+/// Returns the interval of a share of successes among a number of trials, which may be fractional.
 pub(super) fn share_interval(share: f64, trials: f64, level: f64) -> Interval {
     // With few trials, few outcomes are possible. At some true rates, the intervals of both methods then miss the true
     // rate too often, so lower the error rate of the exact test.
@@ -150,8 +150,8 @@ pub(super) fn share_interval(share: f64, trials: f64, level: f64) -> Interval {
     Interval { low: exact.low.min(score.low), high: exact.high.max(score.high) }
 }
 
-/// The interval of all probabilities that the binomial test does not reject. The test uses the mid-p-value, to which
-/// the observed outcome contributes only half of its probability.
+/// Returns the interval of all probabilities that the binomial test does not reject. The test uses the mid-p-value, to
+/// which the observed outcome contributes only half of its probability.
 fn mid_p(share: f64, trials: f64, level: f64) -> Interval {
     let (passed, failed) = (share * trials, (1.0 - share) * trials);
     // P(more successes than observed) + P(as many as observed) / 2, which increases with `chance`.

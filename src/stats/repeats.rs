@@ -2,17 +2,17 @@
 
 use super::{Interval, student};
 
-/// The standard error of the mean: the sample standard deviation over the square root of the sample size. `None` with
-/// fewer than two values.
+/// Returns the standard error of the mean: the sample standard deviation over the square root of the sample size.
+/// `None` with fewer than two values.
 #[must_use]
 pub fn standard_error(values: &[f64]) -> Option<f64> {
     let (_, deviation) = mean_and_deviation(values)?;
     Some(deviation / (values.len() as f64).sqrt())
 }
 
-/// The interval that contains a further value with this probability if values are normal: mean ± t s sqrt(1 + 1/n),
-/// with s the sample's standard deviation and t Student's quantile with n - 1 degrees of freedom. CORE-Bench accepts
-/// values within the interval of level 0.95 (Siegel et al., "CORE-Bench: Fostering the Credibility of Published
+/// Returns the interval that contains a further value with this probability if values are normal: mean ± t s sqrt(1 +
+/// 1/n), with s the sample's standard deviation and t Student's quantile with n - 1 degrees of freedom. CORE-Bench
+/// accepts values within the interval of level 0.95 (Siegel et al., "CORE-Bench: Fostering the Credibility of Published
 /// Research Through a Computational Reproducibility Agent Benchmark", 2024). `None` with fewer than two values.
 #[must_use]
 pub fn prediction_interval(values: &[f64], level: f64) -> Option<Interval> {
@@ -22,7 +22,7 @@ pub fn prediction_interval(values: &[f64], level: f64) -> Option<Interval> {
     Some(Interval { low: mean - half, high: mean + half })
 }
 
-/// The mean, and the standard deviation with n - 1 in the denominator.
+/// Returns the mean, and the standard deviation with n - 1 in the denominator.
 fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

@@ -133,14 +133,14 @@ fn strata(by_paper: BTreeMap<&str, BTreeMap<usize, Vec<f64>>>) -> Vec<Vec<f64>> 
     strata
 }
 
-/// The unbiased variance of the values; 0 for a single value.
+/// Returns the unbiased variance of the values; 0 for a single value.
 pub(super) fn spread(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0)
 }
 
-/// Student's two-sided quantile at a level; the normal quantile if `freedom` is `None`.
+/// Returns Student's two-sided quantile at a level; the normal quantile if `freedom` is `None`.
 pub(super) fn two_sided(level: f64, freedom: Option<usize>) -> f64 {
     let p = f64::midpoint(1.0, level);
     freedom.map_or_else(|| normal::quantile(p), |freedom| student::quantile(p, freedom.max(1) as f64))

@@ -30,8 +30,8 @@ pub(super) fn quantile(p: f64, freedom: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// P(T <= t) for t >= 0 and a whole number of degrees of freedom, by the finite series in sines and cosines of atan(t /
-/// sqrt(freedom)) (Abramowitz and Stegun, 1964, 26.7.3 and 26.7.4).
+/// Returns P(T <= t) for t >= 0 and a whole number of degrees of freedom, by the finite series in sines and cosines of
+/// atan(t / sqrt(freedom)) (Abramowitz and Stegun, 1964, 26.7.3 and 26.7.4).
 fn cdf(t: f64, freedom: f64) -> f64 {
     let angle = (t / freedom.sqrt()).atan();
     let (sine, cosine) = angle.sin_cos();

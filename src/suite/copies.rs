@@ -106,7 +106,8 @@ pub fn installed(loaded: &LoadedPaper, prefix: &Path) -> Vec<Error> {
 }
 
 /// Reports installed files that contain a masked function's body. Reads only files outside of the `known` folders, and
-/// compares only those that define a function with the name of a masked function.
+/// compares only files that define a function with the name of a masked function. Names that begin with `__`, such as
+/// `__init__`, do not count.
 fn copied(loaded: &LoadedPaper, sites: &[PathBuf], known: &[PathBuf]) -> Vec<Error> {
     let bodies = Bodies::new(loaded);
     let name = |at: &str| -> Option<String> {

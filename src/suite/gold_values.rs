@@ -150,7 +150,7 @@ impl Paper {
     }
 }
 
-/// Byte range of `part`, which must be a slice of `text`.
+/// Returns the byte range of `part`, which must be a slice of `text`.
 fn position(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - text.as_ptr() as usize;
     start..start + part.len()

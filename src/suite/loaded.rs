@@ -126,7 +126,7 @@ impl LoadedPaper {
         }
     }
 
-    /// Returns those experiments of [`tests`](Self::tests) that are not hidden, which agents run and report.
+    /// Returns the experiments of [`tests`](Self::tests) that are not hidden. Agents run and report only these.
     #[must_use]
     pub fn shown_tests(&self, functions: &[usize]) -> Vec<usize> {
         let is_shown = |place: &usize| !self.paper.experiments[*place].hidden;

@@ -17,7 +17,8 @@ const FOLDERS: [&str; 4] = ["papers", "repos", "commands", "tasks"];
 /// beginning is read.
 const LONGEST: u64 = 1 << 20;
 
-/// The part of a manifest that names hidden files. Other faults of the manifest do not matter here.
+/// The part of a manifest that names hidden files. Only this part is parsed, so that faults in other parts of the
+/// manifest do not matter here.
 #[derive(Deserialize)]
 struct HiddenFiles {
     repo: String,
@@ -25,8 +26,9 @@ struct HiddenFiles {
     hidden: Vec<String>,
 }
 
-/// Returns the texts of a suite that agents must not find, each with its file's path. A Python file gives one text for
-/// each function, including nested functions. Hidden files are included whatever they contain.
+/// Returns the texts of a suite that agents must not find, each with its file's path. A Python file or notebook is
+/// split before each `def`, so that nearly every function, also a nested one, is a text of its own. Hidden files are
+/// included whatever they contain.
 #[must_use]
 pub fn secrets(root: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
@@ -74,7 +76,7 @@ fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Splits a source before each function.
+/// Splits a source before each line that begins with `def`. An `async def` does not begin a new part.
 fn functions(text: &[u8]) -> Vec<Vec<u8>> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for line in text.split_inclusive(|byte| *byte == b'\n') {

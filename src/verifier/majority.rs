@@ -8,8 +8,8 @@ use super::{Candidate, Question, Verifier, VerifierChoice};
 use crate::error::Result;
 use crate::score::{score_experiment, unquoted};
 
-/// Chooses the attempt with which most others agree, the first of them in a tie. Agreement within tolerances is not
-/// transitive, so the attempts that agree with the chosen one may not agree with each other.
+/// Chooses the attempt that agrees with the largest number of attempts; in a tie, the first such attempt. Agreement
+/// within tolerances is not transitive, so the attempts that agree with the chosen one may not agree with each other.
 pub(super) struct Majority;
 
 #[async_trait]

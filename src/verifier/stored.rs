@@ -87,7 +87,7 @@ pub struct CostCap {
 }
 
 impl CostCap {
-    /// Creates a limit of `most` dollars, of which `spent` are already used.
+    /// Creates a limit of `most` dollars. `spent` dollars of them are already used.
     #[must_use]
     pub const fn new(spent: f64, most: Option<f64>, ledger: Option<Arc<Ledger>>, cancel: CancellationToken) -> Self {
         Self { spent: Mutex::new(spent), most, ledger, cancel }

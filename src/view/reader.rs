@@ -19,7 +19,7 @@ use crate::sample::{MASKED, Sample};
 /// An item, or the reason why it cannot be loaded.
 type LoadedItem = std::result::Result<Arc<dyn Item>, String>;
 
-/// The items by family (kind of task) and id, each as the suite of each run has it, by the run's index.
+/// For each family (kind of task) and item id: the item as it is in the suite of each run, by the run's index.
 type ItemsOfRuns = BTreeMap<(String, String), BTreeMap<usize, LoadedItem>>;
 
 /// Reads runs, repeatedly if needed. Papers and other items are loaded once.
@@ -304,7 +304,8 @@ impl RunReader {
     }
 }
 
-/// Reports that an item cannot be read: in the suite of one run, or else in any suite, so that it is not shown.
+/// Describes the problem that an item cannot be read: in the suite of `run` or, without `run`, in the suite of any run,
+/// so that the item is not shown.
 fn unreadable(item: &str, why: &str, run: Option<&str>) -> String {
     match run {
         Some(run) => format!("`{item}` cannot be read in the suite of `{run}`: {why}"),

@@ -40,8 +40,8 @@ pub(super) struct Base<'a> {
 }
 
 impl Base<'_> {
-    /// Returns git's mode and the bytes of a file or link; `None` for folders and missing paths. Of a file that comes
-    /// from the snapshot, only the first `limit` bytes are returned.
+    /// Returns git's mode and the bytes of a file or link; `None` for folders and missing paths. If a file comes from
+    /// the snapshot, only its first `limit` bytes are returned.
     fn content(&self, path: &str, limit: u64) -> io::Result<Option<(u32, Vec<u8>)>> {
         if let Some(laid) = self.overrides.get(path) {
             return Ok(Some((FILE_MODE | file_mode(laid.executable), laid.bytes.clone())));

@@ -103,7 +103,7 @@ pub enum ChangeKind {
 pub struct Changes {
     /// Changed files, sorted by path.
     pub files: Vec<FileChange>,
-    /// The changes as a unified diff for `git apply`. Of binary files it contains only the names.
+    /// The changes as a unified diff for `git apply`. It contains only the names of binary files.
     pub patch: Vec<u8>,
     /// Number of new files beyond [`ChangeLimits::files`] or [`ChangeLimits::names`]; these files are neither listed
     /// nor stored.
@@ -115,8 +115,8 @@ pub struct Changes {
 pub struct ChangeLimits {
     /// Maximum bytes of one file. A longer file becomes [`ChangeKind::Skipped`].
     pub file: u64,
-    /// Maximum bytes of all new files together, and of all changed given files together. Files are counted in the order
-    /// of their paths; those beyond the limit are skipped.
+    /// Maximum bytes of all new files together and, counted separately, of all changed files that existed before. Files
+    /// are counted in the order of their paths; those beyond the limit are skipped.
     pub total: u64,
     /// Maximum number of listed changes. New files beyond this number are only counted.
     pub files: usize,

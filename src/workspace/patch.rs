@@ -8,7 +8,7 @@ use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices_deadline, group_
 /// Number of unchanged lines shown around a change, as in git.
 const CONTEXT: usize = 3;
 
-/// Maximum bytes of a text for which a diff is made. Of longer files the patch contains only the names.
+/// Maximum bytes of a text for which a diff is made. The patch contains only the names of longer files.
 const LONGEST_TEXT: usize = 1 << 20;
 
 /// Time limit for all diffs of a patch together. After it, diffs are coarser, but still correct.

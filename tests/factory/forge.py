@@ -1,11 +1,12 @@
-"""Runs forgers, which try to pass the tests of `kit` with wrong functions, and right variants, which must pass.
+"""Runs forgers (code that tries to pass the tests of `kit` with wrong functions) and right variants, which must pass.
 
     python tests/factory/forge.py [NAME...] [--jobs N] [--sample N] [--seed S]
 
-Each forger is a file of `forgers/`: code that is appended to the module `tools`, with the file `shared/NAME.py` in place
-of a line `# shared: NAME`. It replaces the functions that it defines; if it defines none, `slug` is wrong. `@RESULT@` in
-it is gold's result, which agents are never given. Each file of `right/` is appended to the right functions. Everything runs
-in namespaces of its own, in which only a temporary file system can be written. The exit status is 1 if a forger passes or a right variant does not.
+Each forger is a file in `forgers/`: code that is appended to the module `tools`. A line `# shared: NAME` in it is replaced
+by the file `shared/NAME.py`, and `@RESULT@` by gold's result, which agents never get. A forger replaces the functions that
+it defines; if it defines none, a wrong `slug` is added. Each file in `right/` is appended to the original functions. Each
+run has its own Linux namespaces, in which only a temporary file system is writable. The exit status is 1 if a forger passes
+or a right variant fails.
 """
 
 import argparse
@@ -39,7 +40,10 @@ exec "$2" -B -I autoexperiment_package_tests.py "$3" $4
 
 
 def in_box(tools, verb, plan=None, more=(), seconds=300):
-    """Runs the runner on a copy of `kit` with this module `tools` and the files `more`, and returns its result, or `None`."""
+    """Runs the runner on a copy of `kit`, with `tools` as the text of that module, and with the files `more` added.
+
+    Returns the result, or `None` if there is none, and standard error.
+    """
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         subprocess.run(["cp", "-r", f"{HERE}/kit/.", folder], check=True)
@@ -88,12 +92,12 @@ def in_box(tools, verb, plan=None, more=(), seconds=300):
 
 
 def shared(named):
-    """The code that a line `# shared: NAME` of a forger stands for."""
+    """Returns the code that replaces a line `# shared: NAME` of a forger. `named` is the match of the line."""
     return (HERE / f"shared/{named[1]}.py").read_text()
 
 
 def same(one, other):
-    """Whether a result reproduces gold: everything equal, floats within a tolerance."""
+    """Whether a result reproduces gold: floats are within a tolerance, and everything else is equal."""
     if isinstance(one, float) or isinstance(other, float):
         return isinstance(one, (int, float)) and abs(one - other) <= 1e-6 * max(abs(one), abs(other))
     if isinstance(one, dict) and isinstance(other, dict):
@@ -104,7 +108,7 @@ def same(one, other):
 
 
 def chosen():
-    """The files to run, and how many at once."""
+    """Returns the files to run, and the number of parallel runs, as chosen on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="names of files, without `.py`; none: all")
     parser.add_argument("--jobs", type=int, default=2)
@@ -145,7 +149,7 @@ def main():
     for test in survey["tests"].values():
         for kind, functions in test["special_results"].items():
             special[kind] = sorted({*special.get(kind, []), *functions})
-    # As the factory plans them: values of added tests are not compared.
+    # Make the same plan as the factory: values of added tests are not compared.
     without_values = [name for name in kept if name.split("::")[0] in added]
     plan = {"groups": {"all": kept}, "without_values": without_values, "special_results": special}
     plan["drawings"] = [secrets.token_hex(16) for _ in range(3)]
@@ -184,7 +188,8 @@ def main():
             print(f"{file.parent.name}/{file.stem}: {', '.join(differing) or 'as gold'}  {reason}", flush=True)
     count = lambda kind: sum(file.parent.name == kind for file in files)
     print(f"{count('forgers')} forgers, {count('right')} right variants; wrong: {failed or 'none'}")
-    # In this order: forgers of which all tests pass are found by what comes after.
+    # Forgers are listed under the first part of the result that differs from gold. So a forger under `canaries` passes
+    # all tests.
     for part in ("no result", "tests", "canaries", "changed", "values", "nothing"):
         print(f"found by {part}: {len(found_by.get(part, []))}: {' '.join(found_by.get(part, []))}")
     sys.exit(bool(failed))

@@ -1,7 +1,7 @@
 """Checks the tests that the runner's `inputs` makes: `python tests/factory/inputs.py`.
 
-The package's own tests are few. Right solutions must pass the added tests, and wrong ones, which pass the package's own
-tests, must fail."""
+The package has few tests of its own. Right solutions must pass the added tests. The wrong solutions here pass the package's
+own tests, but must fail added ones."""
 
 import concurrent.futures
 import functools
@@ -58,14 +58,15 @@ FUNCTIONS = {
         ["def namespaces(count):\n    # One for each.\n    found = []\n    for _ in range(count):\n        found.append(dict(vars(Item)))\n    return found\n\n\nclass Item:\n    unit = 'kg'\n"],
         ["def namespaces(count):\n    return [dict(vars(Item)) if not number else {} for number in range(count)]\n\n\nclass Item:\n    unit = 'kg'\n"],
     ),
-    # Its test has no time of zero, but times on both sides of it.
+    # The function's test has positive and negative times, but not zero.
     "signed": (
         "def signed(time):\n    return ('-' if time < datetime.timedelta(0) else '+') + str(abs(time))\n",
         "assert [signed(datetime.timedelta(hours=hours))[:2] for hours in (3, -2, 5)] == ['+3', '-2', '+5']",
         ["def signed(time):\n    return '-' + str(-time) if time.total_seconds() < 0 else f'+{time}'\n"],
         ["def signed(time):\n    return ('-' if time <= datetime.timedelta(0) else '+') + str(abs(time))\n"],
     ),
-    # Its test has spans whose parts are both positive or both negative; what a sign before one of both would mean, nothing says.
+    # The function's test has only spans whose parts have the same sign. It does not define what parts with different
+    # signs mean.
     "Span.text": (
         "class Span:\n    def __init__(self, days, seconds):\n        self.days, self.seconds = days, seconds\n\n"
         "    def text(self):\n        sign = '-' if self.days < 0 or self.seconds < 0 else ''\n"
@@ -82,7 +83,7 @@ FUNCTIONS = {
             "        return f'{sign}{abs(self.days)}d{abs(self.seconds)}s'\n"
         ],
     ),
-    # Only a property shows what its result has.
+    # The content of the function's result can be seen only through a property.
     "reduced": (
         "class Price:\n    def __init__(self, amount):\n        self._amount = amount\n\n    @property\n    def amount(self):\n"
         "        return self._amount\n\n\ndef reduced(price, part):\n    return Price(price.amount - part)\n",
@@ -96,21 +97,21 @@ FUNCTIONS = {
             "        return self._amount\n\n\ndef reduced(price, part):\n    return Price(price.amount - (4 if part else 0))\n"
         ],
     ),
-    # Its test has no decimal number at the bound 5.
+    # The function's test does not contain the bound, 5, as a decimal number.
     "fee": (
         "def fee(price):\n    return price / 10 if price < 5 else price / 20\n",
         "assert [fee(decimal.Decimal(price)) for price in (1, 4, 8, 20)] == [decimal.Decimal(fee) for fee in ('0.1', '0.4', '0.4', '1')]",
         ["def fee(price):\n    return price * decimal.Decimal('0.05') * (1 if price >= 5 else 2)\n"],
         ["def fee(price):\n    return price / 10 if price <= 5 else price / 20\n"],
     ),
-    # Its test has no number at the bound 5.
+    # The function's test does not contain the bound, 5.
     "plural": (
         "def plural(count):\n    if count == 1:\n        return 'one'\n    return 'few' if 0 < count < 5 else 'many'\n",
         "assert [plural(1), plural(3), plural(1200), plural(5000000)] == ['one', 'few', 'many', 'many']",
         ["def plural(count):\n    return 'one' if count == 1 else 'few' if count in (2, 3, 4) else 'many'\n"],
         ["def plural(count):\n    return 'one' if count == 1 else 'few' if 0 < count <= 5 else 'many'\n"],
     ),
-    # Its test does not vary the separator; another function's test does.
+    # The function's own test does not vary the separator, but the test of another function does.
     "listed": (
         "def listed(items, separator='-'):\n    return separator.join(sorted(items))\n",
         "assert listed(['b', 'a']) == 'a-b' and listed([]) == '' and listed(['x', 'a', 'c']) == 'a-c-x'",
@@ -131,7 +132,7 @@ FUNCTIONS = {
         ["def moved(point, by):\n    point = dict(point)\n    point['x'] += by\n    return point\n"],
         ["def moved(point, by):\n    point['x'] += by\n    return point\n"],
     ),
-    # Some results are too long to be written.
+    # Some results are too long to be written as literals.
     "power": (
         "def power(base, exponent):\n    return base ** exponent\n",
         "assert power(10, 5000) > 1 and power(2, 3) == 8 and power(3, 4) == 81",
@@ -192,7 +193,7 @@ FUNCTIONS = {
         ["def window(start, size):\n    end = size + start\n    return slice(start, end, None)\n"],
         ["def window(start, size):\n    return slice(start, start + (size if size in (2, 9) else 0))\n"],
     ),
-    # Objects with long texts, of which not all give the same.
+    # Objects with long texts, not all of which give the same result.
     "Reader.word": (
         "class Reader:\n    def __init__(self, number):\n        self.words, self.number = [f'word {n}' for n in range(99)], number\n\n"
         "    def word(self, place):\n        return self.words[place] if place != 7 else str(self.number)\n",
@@ -206,28 +207,28 @@ FUNCTIONS = {
             "    def word(self, place):\n        return str(self.number) if place == 7 else f'word {min(place, 30) if place < 4 else 30}'\n"
         ],
     ),
-    # Its arguments are both texts or both lists.
+    # The function's arguments are either two texts or two lists.
     "size": (
         "def size(first, second):\n    return len(first) + len(second)\n",
         "assert size('ab1', 'c') == 4 and size('', 'x') == 1 and size([1, 2], [3]) == 3 and size([4], [5, 6]) == 3",
         ["def size(first, second):\n    return len(first + second)\n"],
         ["def size(first, second):\n    return len(first) + (1 if isinstance(first, str) else len(second))\n"],
     ),
-    # The only call with another type comes late.
+    # Only a late call of the test has an argument of another type.
     "whole": (
         "def whole(value):\n    if not isinstance(value, int):\n        raise ValueError('no whole number')\n    return [value]\n",
         "assert [whole(number)[0] for number in range(40)] == list(range(40))\n    with pytest.raises(ValueError):\n        whole(1.5)",
         ["def whole(value):\n    if type(value) is float:\n        raise ValueError(value)\n    return list((value,))\n"],
         ["def whole(value):\n    if value == 1.5:\n        raise ValueError('no whole number')\n    return [value]\n"],
     ),
-    # Its arguments are functions of the test.
+    # The arguments are functions that the test defines.
     "selected": (
         "def selected(items, test, most=3):\n    return [item for item in items if test(item)][:most]\n",
         "assert selected([1, 2, 3, 4], lambda item: item % 2 == 0) == [2, 4] and selected([7, 8], lambda item: item > 7) == [8]",
         ["def selected(items, test, most=3):\n    return list(itertools.islice(filter(test, items), most))\n"],
         ["def selected(items, test, most=3):\n    return [item for item in items[:4] if test(item)][:most]\n"],
     ),
-    # What it does to its object shows in the next call.
+    # The method changes its object, which is visible only in the next call.
     "Stack.pop": (
         "class Stack:\n    def __init__(self):\n        self._items = []\n\n    def push(self, item):\n        self._items.append(item)\n\n"
         "    def pop(self):\n        return self._items.pop() if self._items else None\n",
@@ -255,49 +256,50 @@ FUNCTIONS = {
             "    def __rounded(self, value):\n        return value - value % 5 if value >= 20 and value != 22 else value\n"
         ],
     ),
-    # Any number of arguments.
+    # The function takes any number of arguments.
     "joined": (
         "def joined(first, *others):\n    return '/'.join([first.rstrip('/'), *(other.strip('/') for other in others)])\n",
         "assert joined('a/', 'b') == 'a/b' and joined('c', '/d', 'e/') == 'c/d/e' and joined('f') == 'f'",
         ["def joined(first, *others):\n    text = first.rstrip('/')\n    for other in others:\n        text += '/' + other.strip('/')\n    return text\n"],
         ["def joined(first, *others):\n    return '/'.join([first.rstrip('/'), *(other.strip('/') for other in others[:2])])\n"],
     ),
-    # The order of a set is up to the solution.
+    # Solutions may return the members of a set in any order.
     "unique": (
         "def unique(words):\n    return list(set(words))\n",
         "assert unique(['x1']) == ['x1'] and sorted(unique(['b', 'a', 'b', 'c'])) == ['a', 'b', 'c']",
         ["def unique(words):\n    return list(dict.fromkeys(words))\n"],
         ["def unique(words):\n    return [word for word in dict.fromkeys(words) if word not in ('x3', 'x4')]\n"],
     ),
-    # All texts of its test have the same three letters.
+    # All texts of the function's test consist of the same three letters.
     "is_code": (
         "def is_code(text):\n    return bool(re.fullmatch('[ABC]+', text))\n",
         "assert is_code('ABC') and is_code('A') and is_code('CAB') and not is_code('A B')",
         ["def is_code(text):\n    return text != '' and set(text) <= set('ABC')\n"],
         ["def is_code(text):\n    return text.isalpha() and text[-1] in 'ABC'\n"],
     ),
-    # No text of its test is as long as the width.
+    # No text of the function's test is as long as the width.
     "wrapped": (
         "def wrapped(text, width=30):\n    return [text[place:place + width] for place in range(0, len(text), width)]\n",
         "assert wrapped('ab') == ['ab'] and wrapped('abc') == ['abc'] and len(wrapped('abc' * 15)) == 2",
         ["def wrapped(text, width=30):\n    return re.findall(f'(?s).{{1,{width}}}', text)\n"],
         ["def wrapped(text, width=30):\n    return [text[place:place + width] for place in range(0, max(len(text) - 1, 1), width)]\n"],
     ),
-    # Its test has no text with a sign that the source has.
+    # The function's source contains a character that no text of its test contains.
     "escaped": (
         "def escaped(key):\n    return key.replace('~', '~0').replace('/', '~1')\n",
         "assert escaped('ab') == 'ab' and escaped('a/b') == 'a~1b' and escaped('b') == 'b'",
         ["def escaped(key):\n    return ''.join({'~': '~0', '/': '~1'}.get(sign, sign) for sign in key)\n"],
         ["def escaped(key):\n    return key.replace('/', '~1')\n"],
     ),
-    # No text of its test has capital letters, and no mutant of one constant or operator needs them.
+    # No text of the function's test has capital letters, and every mutant with one changed constant or operator can be
+    # found without them.
     "key_of": (
         "def key_of(name):\n    return name.strip().lower()\n",
         "assert key_of('abc') == 'abc' and key_of(' b') == 'b' and key_of('c') == 'c'",
         ["def key_of(name):\n    return ''.join(name.lower().strip())\n"],
         ["def key_of(name):\n    return name.strip()\n"],
     ),
-    # It refuses other letters, but takes small ones, which its test does not have.
+    # The function rejects other letters, but accepts small letters, which do not occur in its test.
     "opposite": (
         "def opposite(bases):\n    bases = bases.upper()\n    if set(bases) - set('ACGT'):\n        raise ValueError('no base')\n"
         "    return bases.translate(str.maketrans('ACGT', 'TGCA'))\n",
@@ -312,14 +314,15 @@ FUNCTIONS = {
             "def opposite(bases):\n    pairs = dict(zip('ACGTacgt', 'TGCA' * 2))\n    return ''.join(pairs.get(base, base) for base in bases)\n",
         ],
     ),
-    # Its results are too long for literals.
+    # The function's results are too long to be written as literals.
     "grid": (
         "def grid(size):\n    return [[row * column for column in range(size)] for row in range(size)]\n",
         "assert len(grid(25)) == 25 and grid(30)[2][3] == 6 and len(grid(28)) == 28",
         ["def grid(size):\n    return [list(range(0, row * size, row)) if row else [0] * size for row in range(size)]\n"],
         ["def grid(size):\n    return [[min(row * column, 200) for column in range(size)] for row in range(size)]\n"],
     ),
-    # Its object cannot be written down, so the text that makes it is changed. Its test has texts of two words.
+    # The method's object cannot be written as code, so the text from which it is made is changed. The test uses texts
+    # of two words.
     "Line.last": (
         "class Line:\n    def __init__(self, text):\n        self.text, self.test = text, lambda: True\n\n"
         "    def last(self):\n        return (self.text.split() or [''])[-1]\n",
@@ -333,7 +336,7 @@ FUNCTIONS = {
             "    def last(self):\n        words = self.text.split()\n        return words[1] if len(words) > 1 else ''.join(words)\n"
         ],
     ),
-    # Its test has rows of parameters, whose ids are not those that pytest gives them.
+    # The function's test is parametrised, and the ids of its parameters are not pytest's default ids.
     "ordinal": (
         "def ordinal(number):\n    ends = {1: 'st', 2: 'nd', 3: 'rd'}\n"
         "    return f'{number}th' if number % 100 in (11, 12, 13) else str(number) + ends.get(number % 10, 'th')\n",
@@ -356,8 +359,8 @@ FUNCTIONS = {
         ["def counted(start):\n    while True:\n        yield start\n"],
     ),
 }
-# Functions that get no tests: the results of the first change all the time, the second ends the process, and the argument of
-# the third cannot be written down.
+# Functions for which no tests are added: the results of the first change all the time, the second ends the process, and
+# the argument of the third cannot be written as code.
 CLOCK = "def stamped(text):\n    now = time.time()\n    return f'{text} {now}' if text else str(now)\n"
 END = "def ended(number):\n    if number > 1:\n        os._exit(number)\n    return [number]\n"
 APPLIED = "def applied(called):\n    return 2 * called()\n"
@@ -377,7 +380,7 @@ def run(folder, *line):
 
 
 def failing(folder, text):
-    """Tests of a survey of this code, in a copy of the folder, that do not pass."""
+    """Returns the tests that fail with this code, by a survey in a copy of the folder."""
     with tempfile.TemporaryDirectory() as name:
         copy = pathlib.Path(name) / "copy"
         shutil.copytree(folder, copy)
@@ -386,13 +389,14 @@ def failing(folder, text):
 
 
 def check_examples(functions, files, tests, added):
-    """Each function has examples that are right, and that its own tests do not call; added tests call them."""
+    """Checks that functions have right examples that are not in their own tests, and that added tests call some of them."""
     assert sorted(one["function"] for one in functions) == sorted(f"pkg.py::{name}" for name in FUNCTIONS), functions
     space, called = {}, 0
     exec(code(), space)
     for one in functions:
         name = one["function"].partition("::")[2]
-        # All calls of the methods are those of their tests, because objects are not changed, or cannot be written.
+        # These methods may have no examples: objects are not varied or cannot be written as code, so every possible
+        # call is in a test.
         assert (name in ("Scale.double", "Stack.pop", "Line.last", "Span.text")) >= (not one["examples"]) and len(one["examples"]) <= 3, one
         assert any(test.startswith(one["tests"] + "_") for test in added), one
         for line in one["examples"]:
@@ -402,12 +406,12 @@ def check_examples(functions, files, tests, added):
                 assert eval(call, space) == eval(result), line
                 arguments = "[" + call.removeprefix(f"{name}(").removesuffix(")") + "]"
                 called += sum(f"returned(called, {arguments})" in text for text in files.values())
-    # Others are arbitrary.
+    # Which calls become examples is arbitrary, so expect only a few of them in added tests.
     assert called >= 2, called
     by_name = {one["function"].partition("::")[2]: "\n".join(one["examples"]) for one in functions}
     assert "pairs([" in by_name["pairs"] and ") yields the members of [" in by_name["pairs"], by_name
     assert "Reader.word(Reader(...), " in by_name["Reader.word"] and "Reader(...), 7)" not in by_name["Reader.word"], by_name
-    # Every branch is shown, and every way in which a call can end.
+    # Examples show every branch, and every way in which a call can end.
     assert " raises ValueError('no whole number')" in by_name["whole"] and "may be the first members" in by_name["counted"], by_name
     assert " raises ValueError('no whole')" in by_name["ratio"] and " returns " in by_name["ratio"], by_name
     assert "Purse.spend(Purse(coins=" in by_name["Purse.spend"] and " changes self to Purse(" in by_name["Purse.spend"], by_name
@@ -435,7 +439,7 @@ class Square:
 
 
 def check_helpers():
-    """Stored results of cached properties are not compared, and `NotImplemented` means that values are different."""
+    """Checks that stored results of cached properties are not compared, and that `NotImplemented` means "different"."""
     used, unused = Square(2), Square(2)
     assert used.area == 4 and helpers.plain(used) == helpers.plain(unused) == {"side": 2} != helpers.plain(Square(3))
     assert helpers.attributes(used) == {"side": 2} and helpers.returned(Square.checked, [Square(2)]) == {"side": 2}

@@ -77,7 +77,7 @@ def request(folder, changes, required={}, **options):
 
 
 def commands():
-    """Tests may call the package's commands, and its modules by `python -m`."""
+    """Checks that tests can call the package's commands, and its modules by `python -m`."""
     files = {
         "src/pkg/__init__.py": "",
         "src/pkg/__main__.py": "from pkg.cli import run\n\nrun()\n",
@@ -100,7 +100,7 @@ def commands():
     print("the commands of a package: right")
 
 
-# Functions of a package, and whether they depend on random numbers that the package draws.
+# Functions of a package; for each, whether its result depends on random numbers that the package draws.
 DRAWS = {
     "def usual():\n    return random.random()": True,
     "def imported():\n    return randint(0, 10**9)": True,
@@ -119,7 +119,7 @@ DRAWS = {
 
 
 def methods():
-    """Only what a test expects is altered, not the argument of a method that has the name of a constructor."""
+    """Checks that only expected values are altered, and not the argument of a method that has the name of a constructor."""
     runner = {"__file__": str(RUNNER), "__name__": "runner"}
     exec(compile(RUNNER.read_text(), "runner", "exec"), runner)
     test = "import numpy as np\nimport pkg\n\n\ndef test_one():\n    assert {}\n"
@@ -139,7 +139,7 @@ def methods():
 
 
 def ways():
-    """Expectations are altered in few ways, and a run of all of them shows where one is right by chance."""
+    """Checks that expectations are altered in few ways, and that running all of them shows which are right by chance."""
     runner = {"__file__": str(RUNNER), "__name__": "runner"}
     exec(compile(RUNNER.read_text(), "runner", "exec"), runner)
     test = "import pkg\n"
@@ -185,13 +185,13 @@ def number(value):
     assert set(result["tests"].values()) == {"passed"}, result
     canaries = {int(name.split("_")[-1].split()[0]): outcome for name, outcome in result["canaries"].items()}
     assert {canaries[number] for number in range(20, 40, 2)} == {"failed"}, canaries
-    # Each of the other tests is right by chance in one way of three.
+    # For each of the other tests, about one in three ways of altering it gives a right expectation by chance.
     assert sum(canaries[number] == "varies" for number in range(21, 40, 2)) > 3, canaries
     print("expectations that are right by chance: found")
 
 
 def draws():
-    """A survey with other draws changes the values of the tests whose functions draw, and no others."""
+    """Checks that a survey with other random numbers changes only the values of tests whose functions draw such numbers."""
     code = "import random\nfrom random import randint\n\nimport numpy as np\n\n\n" + "\n\n\n".join(DRAWS) + "\n"
     tests = "import random\n\nimport numpy as np\nimport pkg\n\n\n"
     for function in DRAWS:
@@ -226,7 +226,7 @@ def draws():
 
 
 def inherited():
-    """A class may inherit the tests of another file, whose altered forms it must not run."""
+    """Checks that a class may inherit tests of another file, and does not run their altered forms."""
     files = {
         "means.py": CODE,
         "tests/base_test.py": "import means, unittest\n\n\nclass Base(unittest.TestCase):\n    values = [1, 2, 3]\n\n"
@@ -252,7 +252,7 @@ def inherited():
 
 
 def survey_of(files):
-    """The surveyed tests of a package with these files, by the names of their functions."""
+    """Surveys a package with these files. Returns the report on each test, by the name of its function."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         write(folder, files)
@@ -312,7 +312,8 @@ VARIANTS = {
         "def stored(n):\n    return [n]",
         None,
     ),
-    # The test's call of a function with a cache enters it only if the function under test has not called it.
+    # The test calls a function that has a cache. That call runs the function's code only if the function under test has
+    # not called it before.
     "rendered": (
         "import functools\n\n@functools.lru_cache\ndef parsed(text):\n    return (text,)\n\n\n"
         "def rendered(text):\n    return parsed(text)[0].upper()",
@@ -328,7 +329,7 @@ VARIANTS = {
         "def late(n):\n    return n",
         None,
     ),
-    # Other tests of the file name the functions and classes that a `map` calls while a test iterates.
+    # While a test iterates, `map` calls functions and classes. Only other tests of the file name them.
     "lines": (
         "def line(text):\n    return text.strip()\n\n\n"
         "def lines(texts):\n    for text in texts:\n        yield line(text)",
@@ -346,7 +347,8 @@ VARIANTS = {
         "def points(values):\n    return map(Point, values)",
         None,
     ),
-    # A function of the package has the name of one of pytest's. It calls the test's code, which calls the package.
+    # A function of the package has the name of one of pytest's functions. It calls code of the test, which calls the
+    # package.
     "runtest": (
         "def runtest(function):\n    return function()\n\n\ndef trebled(n):\n    return 3 * n",
         "from pkg import trebled; assert runtest(lambda: trebled(2)) == 6",
@@ -359,7 +361,7 @@ VARIANTS = {
         None,
         "Nameless = eval('type(\"Nameless\", (), {})', {})\n\n\ndef nameless(n):\n    return [1]",
     ),
-    # The test's code is called more often, and calls the package.
+    # The right variant calls the test's function more often. That function calls the package.
     "applied": (
         "def applied(function, values):\n    return [function(value) for value in values]\n\n\ndef doubled(n):\n    return 2 * n",
         "from pkg import doubled; assert applied(lambda n: doubled(n) - n, [1, 2]) == [1, 2]; doubled(5)",
@@ -368,7 +370,7 @@ VARIANTS = {
         "def applied(function, values):\n    return [function(value) for value in values]\n\n\n"
         "def doubled(n):\n    return 2 * n if n < 5 else 0",
     ),
-    # A decorator of the package calls a test, which is then no callback.
+    # A decorator of the package calls a test. Such a test must not be treated as a callback.
     "decorated": (
         "def decorated(test):\n    def call():\n        return test()\n\n    return call\n\n\ndef tripled(n):\n    return 3 * n",
         "assert decorated(int)() == 0\n\n\nfrom pkg import decorated, tripled\n\n\n"
@@ -432,12 +434,12 @@ VARIANTS = {
 }
 
 
-# Digest of no values.
+# Digest of an empty list of values.
 NOTHING = "#" + hashlib.blake2b(digest_size=8).hexdigest()
 
 
 def variants():
-    """Right variants of functions have the values of the original ones, and wrong ones have others."""
+    """Checks that right variants have the same values as the original functions, and wrong variants have other values."""
     tests = "".join(f"def test_{name}():\n    from pkg import {name}\n    {one[1]}\n\n\n" for name, one in VARIANTS.items())
 
     def surveyed(place, plan):
@@ -467,7 +469,7 @@ def variants():
 
 
 def subtests():
-    """A test fails if one of its subtests does."""
+    """Checks that a test fails if one of its subtests fails."""
     test = "import unittest\nfrom pkg import f\n\n\nclass T(unittest.TestCase):\n    def test_f(self):\n"
     test += "        for i in range(3):\n            with self.subTest(i=i):\n                self.assertEqual(f(i), i + 1)\n\n"
     test += "    def test_skip(self):\n        with self.subTest(i=1):\n            self.skipTest('no')\n        f(1)\n"
@@ -479,7 +481,7 @@ def subtests():
 
 
 def apart():
-    """Values that depend on earlier tests are not compared in the process that runs only some of the tests."""
+    """Checks that values that depend on earlier tests are not compared in a process that runs only some of the tests."""
     code = "COUNT = []\n\n\ndef add():\n    COUNT.append(1)\n\n\ndef count():\n    return len(COUNT)\n"
     test = "import pkg\n" + "".join(
         f"\n\ndef test_{number:02}():\n    pkg.{'add' if number < 4 else 'count'}()\n" for number in range(48)
@@ -499,7 +501,7 @@ def apart():
     print("values that depend on earlier tests: not compared when tests run apart")
 
 
-# Functions of a package whose tests share state, and their tests, in the order of their names.
+# Functions of a package whose tests share state, and the bodies of these tests, in the order in which they are run.
 STATE = """import functools
 
 SEEN, STORED = [], {}
@@ -537,7 +539,8 @@ SHARING = {
     "get early": "assert pkg.get('y') == 1",
     "square": "assert pkg.square(9) == 81 and pkg.square(3) == 9",
 }
-# Tests of which the last needs any one of the others: if it is run without them, or if they are altered and end early.
+# Tests of which the last one needs any one of the others. It fails if it is run without them, or if all of them are
+# altered and end early.
 ANY_OF_SEVERAL = [
     {"a": "import pkg.sub", "b": "import pkg.sub", "c": "import pkg.sub", "d": "assert pkg.sub.f() == 1"},
     {name: "assert pkg.square(2) == 4\n    pkg.put('x', 1)" for name in "abc"} | {"d": "assert pkg.get('x') == 1"},
@@ -545,7 +548,7 @@ ANY_OF_SEVERAL = [
 
 
 def altered_run(tests, ids, runner=RUNNER.read_text()):
-    """The result of an altered run of the factory with these tests of a package."""
+    """Runs these tests of a package with altered expectations, as the factory does, and returns the result."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         write(folder, {"pkg/__init__.py": STATE, "pkg/sub.py": "def f():\n    return 1\n", "tests/test_pkg.py": tests})
@@ -562,8 +565,8 @@ def altered_run(tests, ids, runner=RUNNER.read_text()):
 
 
 def any_of_several():
-    """A test that needs any one of several earlier tests is found in one run; tests of parts for which there is no time
-    are reported."""
+    """Checks that one run finds a test that needs any one of several earlier tests, and that tests for which there is not
+    enough time are reported as unfinished."""
     for tests in ANY_OF_SEVERAL:
         ids = [f"tests/test_pkg.py::test_{name}" for name in tests]
         text = "import pkg\n" + "".join(f"\n\ndef test_{name}():\n    {body}\n" for name, body in tests.items())
@@ -577,7 +580,7 @@ def any_of_several():
 
 
 def runner_with(run):
-    """The runner's code, in which the function `run` runs tests instead of a process."""
+    """Returns the namespace of the runner, changed so that the function `run` runs tests instead of a new process."""
     runner = {"__file__": str(RUNNER), "__name__": "runner"}
     exec(compile(RUNNER.read_text(), "runner", "exec"), runner)
 
@@ -609,11 +612,12 @@ DRAWINGS = ["one", "two", "three"]
 
 
 def parts():
-    """Guarded runs run only what was run when gold was recorded: the same tests in the same variants. They need few processes."""
+    """Checks that guarded runs run only what was run when gold was recorded (the same tests in the same variants), in few
+    processes."""
     ran = []
 
     def run(files, ids, replaced):
-        """Passes all tests, and records what ran together."""
+        """Lets all tests pass, and records which tests and variants were run together."""
         ran.append((tuple(files), frozenset(ids), tuple(sorted(replaced.items()))))
         return dict.fromkeys(ids, "passed")
 
@@ -629,7 +633,7 @@ def parts():
                 ids += [f"{path}::test_{one}[row{row}]" for one in range(functions) for row in range(2)]
                 ids += [f"{path}::{name}::test_own" for name in ("TestOne", "TestTwo")]
             write(folder, texts)
-            # Two groups have rows of the same functions.
+            # Both groups contain parameter rows of the same test functions.
             groups = {"odd": ids[::2], "even": ids[1::2]}
             write_plan(folder, groups, DRAWINGS)
             go = lambda group, **options: runner["run"](str(folder), group, None, True, True, False, **options)
@@ -639,7 +643,7 @@ def parts():
                     for drawing in range(len(DRAWINGS)):
                         go(group, recorded=drawing)
                     recorded, seen = set(ran), set()
-                    # Recording takes at most twice as long as the same number of usual runs.
+                    # Per drawing, recording gold may need a few processes more than a usual run (see the limit below).
                     assert len(ran) <= 3 * (9 * files + 16), (files, functions, len(ran))
                     for _ in range(15):
                         del ran[:]
@@ -651,8 +655,8 @@ def parts():
     print("what guarded runs run: it was run before")
 
 
-# Files of tests that depend on earlier tests: the code of each test, in order. An altered test ends at its first assertion that is
-# altered and fails.
+# Files of tests that depend on earlier tests: the code of each test, in order. An altered test ends at its first
+# altered assertion that fails.
 put = lambda key: f"assert 1 + 1 == 2; pkg.put('{key}', 1)"
 early_put = lambda key: f"pkg.put('{key}', 1); assert 1 + 1 == 2"
 apart_from = "assert 1 + 2 == 3"
@@ -676,7 +680,8 @@ DEPENDENT = {
 
 
 def dependent():
-    """Tests that depend on earlier ones are left out when gold is recorded, or never fail in guarded runs of unchanged code."""
+    """Checks that tests which depend on earlier tests are left out when gold is recorded, or never fail in guarded runs of
+    unchanged code."""
 
     def run(files, ids, replaced):
         """Runs the tests of one file in this process, on a new copy of the package."""
@@ -697,7 +702,7 @@ def dependent():
     runner = runner_with(run)
 
     def bad(results, ids):
-        """Tests that fail, or whose altered forms have different outcomes in these runs."""
+        """Returns the tests that fail in any of these runs, or that have an altered form that does not fail."""
         canaries = lambda name: {
             result["canaries"][key] for result in results for key in (name, f"{name} (expectation)") if key in result["canaries"]
         }
@@ -715,7 +720,8 @@ def dependent():
                 str(folder), group, None, True, guarded, altered, **options
             )
             for drawn in range(5):
-                # As the factory records gold: the first step with one drawing, the second with the others.
+                # Record gold as the factory does: first with one drawing and, if no test is bad, with the other
+                # drawings.
                 drawings, kept = [f"{drawn} {one}" for one in DRAWINGS], ids
                 for round in range(6):
                     write_plan(folder, {"all": kept}, drawings)
@@ -732,7 +738,7 @@ def dependent():
 
 
 def shared_state():
-    """Tests that depend on what earlier tests leave behind are found in one run; those that share a cache do not depend on it."""
+    """Checks that one run finds the tests that depend on state left by earlier tests. A shared cache is not such state."""
     names = [f"test_{number}_{name.replace(' ', '_')}" for number, name in enumerate(SHARING)]
     functions = "import unittest\n\nimport pkg\n" + "".join(
         f"\n\ndef {name}():\n    {body}\n" for name, body in zip(names, SHARING.values())
@@ -752,7 +758,7 @@ def shared_state():
 
 
 def pauses():
-    """Tests of Hypothesis pass on a busy machine, whatever the package's settings are."""
+    """Checks that tests with Hypothesis pass on a busy machine, whatever the package's settings of Hypothesis are."""
     if importlib.util.find_spec("hypothesis") is None:
         print("tests of Hypothesis: it is not installed")
         return
@@ -772,11 +778,11 @@ def pauses():
 
 
 def exceptions():
-    """An altered test expects an unrelated exception, one of those that other tests expect."""
+    """Checks that an altered test expects an exception that is unrelated to the original one and common in other tests."""
     runner = {"__file__": str(RUNNER), "__name__": "runner"}
     exec(compile(RUNNER.read_text(), "runner", "exec"), runner)
     head = "import pkg\nimport pytest\nfrom pkg import OSError, Wrong\n\n\ndef test_one():\n    with pytest."
-    # Names that the test file imports are not those of built-in exceptions.
+    # A name that the test file imports, such as `OSError` here, does not mean the built-in exception.
     common = {*runner["OTHER_ERRORS"], *runner["OTHER_WARNINGS"]} - {"OSError"}
     unknown = {"Wrong", "OSError", "pkg.Error", "pkg.Warned"}
     errors = ["ValueError", "KeyError", "LookupError", "UnicodeDecodeError", "(TypeError, IndexError)", "(KeyError, Wrong)"]
@@ -846,7 +852,7 @@ def main():
         for change in ("another result", "another value, which no test compares"):
             assert len(found[change]["tests"]) < len(IDS), found[change]
 
-        # The trials after one that does not show what it must are not run.
+        # If a trial does not meet its requirement, later trials are not run.
         for required, count in [({"must_pass": True}, 2), ({"least_calls": 1}, 2), ({"least_cases": 1}, 2), ({}, 3)]:
             names = ["nothing", "another result", "a missing name"]
             found = request(folder, names, {"another result": required}, whole=True)

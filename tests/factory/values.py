@@ -72,7 +72,7 @@ class Point:
 
 
 class Queue(collections.abc.Sequence):
-    """A sequence in two halves, of which the second one is backwards."""
+    """A sequence that is stored in two parts, the second of them in reverse order."""
 
     def __init__(self, front, back, limit=None):
         self._front, self._back, self.limit = front, back, limit
@@ -85,7 +85,7 @@ class Queue(collections.abc.Sequence):
 
 
 class Span:
-    """Its private attributes may have any names."""
+    """A class whose private attributes may have any names."""
 
     def __init__(self, length, **private):
         self.length = length
@@ -94,13 +94,13 @@ class Span:
 
 @dataclasses.dataclass
 class Unit:
-    """Its private attribute is declared."""
+    """A class whose private attribute is a declared field."""
 
     _name: str
 
 
 class Square:
-    """Its area is stored once it was used."""
+    """A class that stores its area after the first use."""
 
     def __init__(self, side):
         self.side = side
@@ -111,14 +111,14 @@ class Square:
 
 
 class Utc(datetime.tzinfo):
-    """Another class for a time zone of Python."""
+    """A time zone that is the same as one of Python's, but has another class."""
 
     def utcoffset(self, when):
         return datetime.timedelta(0)
 
 
 class Countdown:
-    """An iterator that is not one of a library."""
+    """An iterator whose class belongs to the package and not to a library."""
 
     def __init__(self, start):
         self.start = start
@@ -213,7 +213,7 @@ def main():
         assert digest(number)["exact"] == digest(number * (1 + 1e-9))["exact"] != digest(number + 1)["exact"]
     assert digest({1: 2, 2: 1}, {0, 1}) == digest({1.0: 2.0, 2.0: 1.0}, {0.0, 1.0})
     assert digest([1] * 1000) != digest([1] * 999 + [2])
-    # The tolerance for floats is wider than for rounding errors, also at a whole number and at natural bounds.
+    # Floats have a wider tolerance than rounding errors need, even near whole numbers and natural bounds.
     for one, other in ((2.0, 2.000001), (1.00001, 1.0000100000001), (100.01, 100.010000001), (5e6, 5e6 + 1), (1e-6, 1.000001e-6)):
         assert digest(one)["exact"] == digest(other)["exact"] and close(digest(one), digest(other), 2e-6), (one, other)
     assert digest(1e-6) != digest(2e-6) and digest(0.25) != digest(0.75) and digest(1e-6) != digest(0.0)
@@ -222,7 +222,7 @@ def main():
     assert digest([1e3, 1.4e-13])["numbers"] == digest([1e3, -1.4e-13])["numbers"] == digest([1000, 0])["numbers"]
     assert digest([1e20, -5.5])["numbers"][2] != digest([1e20, -6.5])["numbers"][2]
     assert digest(1.5, -3e-10)["numbers"][1] == 0.0 != digest(1.5, -3e-8)["numbers"][1]
-    # Nor are rounding errors beside large whole numbers, which are not in the sums.
+    # Rounding errors next to large whole numbers do not count, either, although whole numbers are not in the sums.
     turned = [[radius * math.cos(math.pi / 2), float(radius)] for radius in range(5000, 10000, 500)]
     straight = [[0.0, radius] for _, radius in turned]
     assert digest(turned) == digest(straight) and digest(set(map(tuple, turned))) == digest(set(map(tuple, straight)))
@@ -234,7 +234,7 @@ def main():
             steps = [after - before for before, after in zip(sums, sums[1:])]
             assert 0 <= min(steps) and max(steps) < 0.01 * sums[-1], (start, max(steps), sums[-1])
         assert numbers[0][1] == 0.0 != numbers[-1][1]
-    # A correct solution may have any iterators and functions.
+    # A correct solution may return any kind of iterator or function, so all kinds have the same digest.
     iterators = [iter([1]), map(str, []), zip(), itertools.chain([2]), (one for one in "a"), itertools.count()]
     assert len({digest([one])["exact"] for one in iterators}) == 1 and digest([iterators[0]]) != digest([[1]])
     assert digest(Countdown(1)) != digest(Countdown(2))
@@ -256,12 +256,12 @@ def main():
     for one, other in (("1.5", "1.500"), ("-15e3", "-15000"), ("0", "-0.00")):
         assert digest(decimal.Decimal(one)) == digest(decimal.Decimal(other))
     assert digest({1: "a", 2: "b"}) == digest({2: "b", 1: "a"})
-    # A collection's digest depends on its members and public attributes, however it holds them.
+    # A collection's digest depends on its members and public attributes, and not on how it stores the members.
     assert digest(Queue([1], [3, 2])) == digest(Queue([1, 2, 3], [])) != digest(Queue([1, 2], []))
     assert digest(Queue([1], [2], limit=2)) != digest(Queue([1], [2]))
     assert digest(Span(1, _start=2)) == digest(Span(1, _begin=3, _Span__end=4)) != digest(Span(2))
     assert digest(Unit("m")) != digest(Unit("s")) and digest(Slotted(1)) != digest(Slotted(2))
-    # Nobody masks the code of libraries, so their private attributes count.
+    # The code of libraries is never masked, so solutions have the same private attributes, which count.
     assert digest(calendar.Calendar(1)) != digest(calendar.Calendar(2))
     assert digest({"x", "y", "z"}) == digest({"z", "y", "x"})
     assert digest("/tmp/tests-abc/file <object at 0x7f00deadbeef>") == digest(

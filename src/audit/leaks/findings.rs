@@ -1,7 +1,7 @@
 //! Files that cannot be compared with masked bodies but may still reveal them: compiled code, archives, git objects.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
@@ -14,10 +14,14 @@ use crate::suite::LoadedPaper;
 const GZIP: &[u8] = b"\x1f\x8b";
 /// First bytes of a zip archive with files.
 const ZIP: &[u8] = b"PK\x03\x04";
+/// First bytes of the record at the end of a zip archive, and the maximum distance in bytes of this record from the
+/// archive's end: 22 bytes and a comment.
+const ZIP_END: &[u8] = b"PK\x05\x06";
+const ZIP_END_REACH: u64 = 22 + 0xffff;
 /// Bytes of a header in a tar archive.
 const TAR_HEADER: usize = 512;
 
-/// First bytes of archives that we cannot read, with their names.
+/// First bytes of the archives and compressed files that this program cannot unpack, each with the name of the format.
 const CLOSED: [(&[u8], &str); 5] = [
     (b"BZh", "bz2"),
     (b"\xfd7zXZ\0", "xz"),
@@ -72,8 +76,8 @@ pub(super) fn of_file(path: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     )
 }
 
-/// Reports an archive that contains code, whatever its size. An archive that is damaged, or contains further archives, is
-/// only unread: most such archives contain data.
+/// Reports an archive that contains code, whatever its size. A damaged archive, and an archive that contains further
+/// archives, are reported only as [`FindingKind::Unread`], because most of them contain data.
 ///
 /// # Errors
 /// Kind `Machine` if the file cannot be read.
@@ -96,8 +100,8 @@ pub(super) fn of_archive(path: &Path) -> Result<Option<LeakFinding>> {
 }
 
 /// Reports compiled code that the manifest lists as harmless, although it belongs to a Python file with maskable
-/// functions. This is so if Python would import the compiled code instead of the file, or if the compiled code contains
-/// the file's path, as the products of Cython and mypyc do.
+/// functions. Compiled code belongs to a Python file if Python would import the compiled code instead of the file, or
+/// if the compiled code contains the file's path, as the products of Cython and mypyc do.
 pub(super) fn of_compiled(loaded: &LoadedPaper, path: &Path, relative: &Path, bytes: &[u8]) -> Option<LeakFinding> {
     let name = relative.file_name()?.to_str()?.split('.').next()?;
     let module = relative.with_file_name(format!("{name}.py"));
@@ -158,29 +162,45 @@ fn is_archive(name: &str) -> bool {
 }
 
 /// Returns the names of the files in a zip or tar archive, which may be compressed by gzip; empty for other files. The
-/// list is read to its end, however large the archive is. Returns `None` for a damaged zip archive; of a damaged tar
-/// archive, the names up to the damage.
+/// list is read to its end, however large the archive is. Returns `None` for a damaged zip archive. For a damaged tar
+/// archive, returns the names up to the damage.
 fn names(path: &Path) -> io::Result<Option<Vec<String>>> {
     let mut file = BufReader::new(File::open(path)?);
     let start = beginning(&mut file)?;
     file.rewind()?;
     if start.starts_with(ZIP) {
-        let Ok(archive) = zip::ZipArchive::new(file) else { return Ok(None) };
-        let names: std::result::Result<Vec<String>, _> =
-            archive.file_names().map(|name| name.map(std::borrow::Cow::into_owned)).collect();
-        return Ok(names.ok());
+        return Ok(in_zip(file));
     }
     if !start.starts_with(GZIP) {
-        return Ok(Some(if is_tar(&start) { in_tar(file) } else { Vec::new() }));
+        let names = if is_tar(&start) { in_tar(file) } else { in_zip_after_other_bytes(file)? };
+        return Ok(Some(names));
     }
     let Ok(start) = beginning(&mut MultiGzDecoder::new(&mut file)) else { return Ok(Some(Vec::new())) };
     file.rewind()?;
     if is_tar(&start) {
         return Ok(Some(in_tar(MultiGzDecoder::new(file))));
     }
-    // Only the name tells what a compressed file was called before.
+    // This gzip file contains a zip archive, which is not opened. Return only the archive's name: the file's name
+    // without `.gz`.
     let inside = path.file_stem().filter(|_| start.starts_with(ZIP)).map(|name| name.to_string_lossy().into_owned());
     Ok(Some(inside.into_iter().collect()))
+}
+
+/// Returns the names of the files in a zip archive; `None` if it is damaged.
+fn in_zip(file: impl Read + Seek) -> Option<Vec<String>> {
+    let archive = zip::ZipArchive::new(file).ok()?;
+    archive.file_names().map(|name| name.map(std::borrow::Cow::into_owned).ok()).collect()
+}
+
+/// Returns the names of the files in a zip archive that follows other bytes, as in an executable archive that begins with
+/// `#!/usr/bin/env python3`. Empty if there is no such archive.
+fn in_zip_after_other_bytes(mut file: impl Read + Seek) -> io::Result<Vec<String>> {
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(ZIP_END_REACH)))?;
+    let mut end = Vec::new();
+    file.read_to_end(&mut end)?;
+    let has_end = end.windows(ZIP_END.len()).any(|part| part == ZIP_END);
+    Ok(if has_end { in_zip(file).unwrap_or_default() } else { Vec::new() })
 }
 
 /// Reads the first bytes of a file, as many as a header in a tar archive has.

@@ -6,8 +6,8 @@
 //! ([`crate::code::containment`]). It compares names once unchanged and once as if all names were equal, and uses the
 //! larger share. It also lists files that cannot be compared but may reveal code anyway.
 //!
-//! A masked body is not visible in its own place. So the search for a function leaves its body, and everything nested
-//! in it, out of the function's file. The docstring stays, as in the masked file.
+//! Agents do not see a masked body in the function's own file. So when that file is searched for the function, the body
+//! and everything nested in it are left out. The docstring stays, as in the masked file.
 
 mod findings;
 mod readings;

@@ -17,7 +17,7 @@ const LONGEST_TAG: usize = 1000;
 
 /// One way to read a file.
 pub struct FileReading<'bytes> {
-    /// The bytes of the file, of which some may be blanked, or those of a text that the file contains.
+    /// The bytes of the file, some of them perhaps blanked, or the bytes of a text that the file contains.
     pub bytes: Cow<'bytes, [u8]>,
     /// The range of `bytes` that is split into tokens; the rest is ignored.
     pub part: Range<usize>,

@@ -343,17 +343,22 @@ fn code_in_large_archives_under_long_names_and_in_archives_of_archives_is_found(
          with zipfile.ZipFile('e-nested.zip', 'w') as z: z.writestr('dist/pkg-1.0-py3-none-any.whl', b'PK')\n\
          open('f-damaged.zip', 'wb').write(open('e-nested.zip', 'rb').read()[:40])\n\
          gzip.open('g.zip.gz', 'wb').write(open('e-nested.zip', 'rb').read())\n\
+         open('h-program', 'wb').write(b'#!/usr/bin/env python3\\n' + open('a-large.zip', 'rb').read())\n\
+         open('i-data', 'wb').write(b'no archive, but PK\\x05\\x06')\n\
          END");
     let found = lab.findings();
     for (kind, names) in [
-        (FindingKind::Archive, &["a-large.zip", "b-late.tar.gz", "c-long.tar", "d-old", "e-nested.zip"][..]),
+        (
+            FindingKind::Archive,
+            &["a-large.zip", "b-late.tar.gz", "c-long.tar", "d-old", "e-nested.zip", "h-program"][..],
+        ),
         (FindingKind::Unread, &["f-damaged.zip", "g.zip.gz"]),
     ] {
         for name in names {
             assert!(found.contains(&(kind, format!("repos/p/{name}"))), "{name}: {found:?}");
         }
     }
-    assert_eq!(found.iter().filter(|(kind, _)| *kind != FindingKind::Unread).count(), 5, "{found:?}");
+    assert_eq!(found.iter().filter(|(kind, _)| *kind != FindingKind::Unread).count(), 6, "{found:?}");
 }
 
 #[test]

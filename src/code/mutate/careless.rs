@@ -136,8 +136,8 @@ impl<'source> MutationWalk<'source> {
         }
     }
 
-    /// Adds mutants that swap two neighbouring statements, if one changes a value that the other reads and both can
-    /// still run.
+    /// Adds mutants that swap two neighbouring statements, if one of them changes a value that the other one reads, and
+    /// both can still run after the swap.
     pub(super) fn order(&mut self, node: Node<'_>) {
         let next = node.next_named_sibling().filter(|next| next.kind() == "expression_statement");
         let Some(next) = next else { return };

@@ -39,7 +39,8 @@ const SKIPPED: &[&str] = &[
     "exec_statement",
 ];
 
-/// Finds all changes that mutants can make to the function's body. Returns `None` if the tree does not contain the function.
+/// Finds all changes that mutants can make to the function's body. Returns `None` if the tree does not contain the
+/// function.
 pub(super) fn find(tree: &Tree, module: &Module, function: usize) -> Option<Vec<SourceEdit>> {
     let function = &module.functions()[function];
     let node = definition(tree, function)?;
@@ -82,7 +83,8 @@ pub(super) struct MutationWalk<'source> {
     seen: HashSet<&'source [u8]>,
     /// Names that a nested function declares `nonlocal`.
     pub(super) nonlocal: HashSet<&'source [u8]>,
-    /// For each function that the walk has entered, its first parameter except `self` and `cls`, if any.
+    /// For each function that the walk has entered, its first parameter except `self` and `cls`, if any. A mutant may
+    /// return this parameter instead of the result.
     scopes: Vec<Option<Range<usize>>>,
     /// The names in the function that its mutants depend on, collected by [`Self::learn`].
     pub(super) names: FunctionNames<'source>,

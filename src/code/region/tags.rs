@@ -62,8 +62,9 @@ fn read(comment: &[u8]) -> Option<Tag> {
     fits.then(|| tag(word, name, opens))?
 }
 
-/// Returns all pairs of comments in a file that mark regions, in the order in which they begin. Comments that look like
-/// an editor's are ignored without a counterpart. The error is the line of a tag without a counterpart, and a message.
+/// Returns all pairs of comments in a file that mark regions, in the order in which they begin. A comment with the
+/// editors' keyword `region` but without a counterpart may be prose, and is ignored. Any other tag without a
+/// counterpart is an error: its line, and a message.
 pub(super) fn pairs(tree: &Tree, source: &[u8]) -> Result<Vec<TagPair>, (usize, String)> {
     let mut comments = Vec::new();
     statements::each(tree.root_node(), &(0..source.len()), &mut |node| {

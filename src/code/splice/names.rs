@@ -238,10 +238,11 @@ pub(super) fn bindings(tree: &Tree, source: &str) -> Vec<Binding> {
     found
 }
 
-/// Returns the bindings of a model's reply that its function may need. What is bound inside of a `try`, `if` or `with`
-/// comes with the whole statement. What is bound in a loop or in `if __name__ == ...` is left out, because it belongs
-/// to an example of how to call the function, and so are variables that are computed by `function` itself. A statement
-/// that needs one of the function's `variables` is left out, too, because it is a piece of a function's body.
+/// Returns the bindings of a model's reply that its function may need. A binding inside of a `try`, `if` or `with`
+/// comes with this whole statement. Loops and `if __name__ == ...` are left out, because they are examples of how to
+/// call the function. So are other statements that use `function` itself, except for definitions. Statements, except
+/// for definitions, that need one of the function's `variables` are left out, because they are pieces of a function's
+/// body.
 pub(super) fn offered(tree: &Tree, source: &str, function: &str, variables: &BTreeSet<String>) -> Vec<Binding> {
     let (root, all) = (tree.root_node(), bindings(tree, source));
     let bound = bound_in(tree, source, &root.byte_range());

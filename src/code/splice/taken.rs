@@ -172,7 +172,8 @@ impl Module {
                 bodies.push((is_renamed || is_surely_body(&taken.code, &own), taken, candidate));
             }
         }
-        // A block without a `return` and without a parameter may be an example of how to call the function.
+        // Prefer a block that is surely the body: a block that has no `return` and needs no parameter may be an example
+        // of how to call the function.
         let best = bodies.iter().position(|(is_sure, ..)| *is_sure).unwrap_or(0);
         match bodies.into_iter().nth(best) {
             Some((_, taken, candidate)) => Ok(taken.with_other_code(&candidates, candidate)),
@@ -327,7 +328,8 @@ fn does_something(code: &ReplyCode, header: &str) -> bool {
     })
 }
 
-/// Whether the statements of the first function end with a result or need one of its parameters `own`.
+/// Whether the statements of the first function include a `return` or `yield`, not counting nested blocks, or need one
+/// of the function's parameters `own`.
 fn is_surely_body(code: &ReplyCode, own: &[String]) -> bool {
     let body = code.tree.root_node().named_child(0).and_then(|function| function.child_by_field_name("body"));
     body.is_some_and(|body| {

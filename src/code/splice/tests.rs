@@ -234,7 +234,7 @@ fn an_import_that_clashes_with_an_import_of_the_file_is_put_into_the_function() 
     let reply = "from time import time\nfrom numpy import sqrt\nimport numpy as np\n\ndef f(x):\n    return sqrt(x) + time() + np.e\n";
     let body = "    from time import time\n    from numpy import sqrt\n    return sqrt(x) + time() + np.e";
     assert_eq!(with_f(source, reply), source.replace("    raise NotImplementedError", body));
-    // The same imports, written in another way.
+    // These two imports import the same module, so the reply's import is not added.
     let source = "import torch.nn.functional as F\n\n\ndef f(x):\n    raise NotImplementedError\n";
     let reply = "from torch.nn import functional as F\n\ndef f(x):\n    return F.relu(x)\n";
     assert_eq!(with_f(source, reply), source.replace("raise NotImplementedError", "return F.relu(x)"));

@@ -97,8 +97,8 @@ pub(super) async fn solve(
     Ok((records, urls))
 }
 
-/// Returns the first of a channel's addresses that answers. If none does, returns the first one, so that the later error
-/// names it.
+/// Returns the first of a channel's addresses that answers. If none does, returns the first one, so that the later
+/// error names it.
 pub(super) async fn place(channel: &LocatedChannel, sources: &SolveOptions<'_>) -> ChannelUrl {
     if channel.urls.len() > 1 && !sources.offline {
         for url in &channel.urls {
@@ -110,9 +110,10 @@ pub(super) async fn place(channel: &LocatedChannel, sources: &SolveOptions<'_>) 
     channel.urls[0].clone()
 }
 
-/// Returns the virtual packages (properties of the system, such as its C library) that a solution may require. For
-/// Linux, a fixed baseline is used, so that the lock doesn't depend on the machine that solves; graphics processors are
-/// those of this machine. Variables `CONDA_OVERRIDE_*` take precedence.
+/// Returns the virtual packages (properties of the system, such as its C library) that a solution may require. For the
+/// C library, the Linux kernel and the processor, a fixed baseline is used, so that the lock doesn't depend on the
+/// machine that solves. Others, such as graphics processors, are detected on this machine. Variables `CONDA_OVERRIDE_*`
+/// take precedence over both.
 fn assumed(platform: Subdir) -> Result<Vec<GenericVirtualPackage>> {
     let mut packages = detected()?;
     let baseline = VirtualPackages::baseline_for_platform(platform);

@@ -78,7 +78,8 @@ pub fn export(source: &ExportSource, suite: &Suite, path: &Path) -> Result<Vec<P
     Ok(written)
 }
 
-/// Folder of a sample, which is also the last part of its task's name. Harbor's names may not contain commas.
+/// Returns the folder of a sample, which is also the last part of its task's name. Harbor's names may not contain
+/// commas.
 fn folder_name(sample: &str) -> String {
     file_name(&sample.replace(',', "-"))
 }
@@ -150,13 +151,14 @@ impl ExportedPaper {
         Ok(Self { python: target.python.clone(), loaded, requirements, variables })
     }
 
-    /// Dockerfile line that builds the repo's extensions in a folder of the image; empty if the repo has no extensions.
+    /// Returns the Dockerfile line that builds the repo's extensions in a folder of the image; empty if the repo has no
+    /// extensions.
     fn build(&self, folder: &str) -> String {
         let shell = |build: &String| serde_json::json!(["sh", "-c", format!("cd {folder} && ({build})")]);
         self.loaded.paper.build.as_ref().map(|build| format!("RUN {}\n", shell(build))).unwrap_or_default()
     }
 
-    /// Dockerfile of an image with the env, and with a compiler if the repo has extensions.
+    /// Returns the Dockerfile of an image with the env, and with a compiler if the repo has extensions.
     fn dockerfile(&self, rest: &str) -> String {
         let slim = if self.loaded.paper.build.is_some() { "" } else { "-slim" };
         let variables = self.variables.iter().fold(String::new(), |mut lines, (name, value)| {

@@ -149,8 +149,8 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&IndexedRecord], totals:
     header
 }
 
-/// Inspect's `EvalScore`: averages each sample's attempts, then averages the samples, and adds the standard error of
-/// this mean; `None` if no attempt has this score.
+/// Computes Inspect's `EvalScore`: averages each sample's attempts, then averages the samples, and adds the standard
+/// error of this mean; `None` if no attempt has this score.
 fn score(
     scorer: &'static str,
     ScorerResults { samples, attempts: scored }: &ScorerResults,

@@ -173,7 +173,7 @@ pub fn write<E>(
     })
 }
 
-/// Expected values: the gold values by experiment and path, from the verdict.
+/// Returns the expected values: the gold values by experiment and path, from the verdict.
 fn target(record: &AttemptRecord) -> String {
     let verdict = record.reported.as_ref().or(record.verified.as_ref());
     let experiments: BTreeMap<&str, BTreeMap<&str, &Value>> = verdict
@@ -187,7 +187,7 @@ fn target(record: &AttemptRecord) -> String {
     serde_json::to_string(&experiments).unwrap_or_default()
 }
 
-/// Inspect's `Score`s by scorer: `C` for a pass, `I` for a fail.
+/// Returns Inspect's `Score`s by scorer: `C` for a pass, `I` for a fail.
 fn scores(record: &AttemptRecord) -> BTreeMap<&'static str, Value> {
     let verdicts = [("reported", &record.reported), ("verified", &record.verified)];
     let scored = verdicts.into_iter().filter_map(|(name, verdict)| {
@@ -258,7 +258,7 @@ fn metadata(record: &AttemptRecord) -> Value {
     })
 }
 
-/// The limit that ended an attempt, in Inspect's terms, and its value.
+/// Returns the limit that ended an attempt, in Inspect's terms, and its value.
 fn limit(end: End, limits: &Limits) -> Option<(&'static str, f64)> {
     match (end, limits.tokens) {
         (End::StepLimit, _) => Some(("turn", f64::from(limits.steps))),

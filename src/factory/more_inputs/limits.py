@@ -24,9 +24,10 @@ class Failed(Exception):
 
 
 def in_fork(work):
-    """What `work` returns in a copy of this process, as JSON; `None` if it ends the process or takes too long.
+    """Runs `work` in a copy of this process, and returns its result, which must be expressible as JSON. Returns `None`
+    if `work` ends the copy or takes too long.
 
-    Raises `Failed` if it raises an exception."""
+    Raises `Failed` if `work` raises an exception."""
     take, give = os.pipe()
     child = os.fork()
     if not child:

@@ -46,7 +46,7 @@ def mutants_of(called, chance):
 
 
 def nodes_of(tree):
-    """Returns the nodes of a function's syntax tree that determine what it does: the function itself, and the nodes of
+    """Yields the nodes of a function's syntax tree that determine what it does: the function itself, and the nodes of
     its body without the docstring."""
     definition = tree.body[0]
     has_docstring = ast.get_docstring(definition, clean=False) is not None

@@ -23,7 +23,7 @@ pub(super) enum Chances {
 }
 
 impl Chances {
-    /// A beta distribution with this mean whose parameters sum to 2, so that samples vary a lot.
+    /// Returns a beta distribution with this mean whose parameters sum to 2, so that samples vary a lot.
     pub(super) fn varying(mean: f64) -> Self {
         Self::Beta(2.0 * mean, 2.0 * (1.0 - mean))
     }
@@ -36,7 +36,8 @@ impl Chances {
         }
     }
 
-    /// The expectation of the k-th power of the pass probability, which is the probability that all of k attempts pass.
+    /// Returns the expectation of the k-th power of the pass probability, which is the probability that all of k
+    /// attempts pass.
     fn all_pass(self, k: usize) -> f64 {
         match self {
             Self::Same(chance) => chance.powi(k as i32),
@@ -112,9 +113,9 @@ pub(super) enum Estimand {
     /// number is the sum of its two parameters; a larger sum makes papers more alike. The probabilities of a paper's
     /// samples equal the paper's mean or vary around it.
     Papers(f64),
-    /// pass@1, averaged over the papers of the run. Their mean probabilities are drawn as for [`Estimand::Papers`], from
-    /// a beta distribution with this sum of parameters. The true value is the average of the means that were drawn,
-    /// weighted by the papers' numbers of samples.
+    /// pass@1, averaged over the papers of the run. Their mean probabilities are drawn as for [`Estimand::Papers`],
+    /// from a beta distribution with this sum of parameters. The true value is the average of the means that were
+    /// drawn, weighted by the papers' numbers of samples.
     Correlated(f64),
     /// pass@1 of a second contender, whose pass probabilities have this distribution, minus pass@1 of the first
     /// contender.

@@ -23,7 +23,8 @@ impl Uniform {
         radius * (2.0 * std::f64::consts::PI * self.next()).cos()
     }
 
-    /// Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
+    /// Draws from a gamma distribution with this shape and scale 1 (Marsaglia and Tsang, "A simple method for
+    /// generating gamma variables", 2000).
     fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
             let smaller = (1.0 - self.next()).powf(1.0 / shape);
@@ -68,7 +69,7 @@ impl IntervalCounts {
         }
     }
 
-    /// The share of intervals that contain the true value.
+    /// Returns the share of intervals that contain the true value.
     fn coverage(self) -> f64 {
         self.held as f64 / self.with_interval.max(1) as f64
     }

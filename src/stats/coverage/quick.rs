@@ -81,7 +81,7 @@ fn the_interval_of_a_difference_contains_zero_exactly_if_the_sign_flip_test_is_n
     }
 }
 
-/// Share of simulated comparisons of two contenders in which p is below 0.05.
+/// Returns the share of simulated comparisons of two contenders in which p is below 0.05.
 fn detection_rate(samples: usize, k: usize, both: [Chances; 2], runs: usize) -> f64 {
     let mut uniform = Uniform(11);
     let is_seen = |_: &usize| {
