@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import tempfile
@@ -24,6 +25,9 @@ from ._tables import html_table
 __all__ = ["Report", "Run", "load", "run", "score"]
 
 AgentLike = Union[str, Callable[..., Any]]
+
+# Names of the files that contain records: one file, or one for each shard, whose name consists of digits and hyphens.
+_RECORDS = re.compile(r"attempts(-[0-9-]+)?\.jsonl")
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,7 +99,8 @@ class Run:
         A run made with ``--shard`` has a file of records for each process. These files may contain two records of the same
         attempt, of which reports count only one.
         """
-        return [record for file in sorted(self.folder.glob("attempts*.jsonl")) for record in _records(file)]
+        files = sorted(file for file in self.folder.glob("attempts*.jsonl") if _RECORDS.fullmatch(file.name))
+        return [record for file in files for record in _records(file)]
 
     @property
     def attempts(self) -> Any:

@@ -16,7 +16,9 @@ use super::survey::Plan;
 use super::workshop::Workshop;
 use crate::audit::{Bench, leaks};
 use crate::error::{Error, Result};
-use crate::suite::{Dependencies, EVIDENCE_FORMAT, Gold, GoldValues, LoadedPaper, PaperEvidence, Protocol, check};
+use crate::suite::{
+    Dependencies, EVIDENCE_FORMAT, Gold, GoldValues, LoadedPaper, PaperEvidence, Protocol, check, sections,
+};
 
 impl Workshop {
     /// Writes the paper and checks that it can be loaded. The functions that the paper offers for masking are the
@@ -113,8 +115,7 @@ impl Workshop {
         gold: &Gold,
     ) -> Vec<ListedFunction> {
         let text = GoldValues::of(Some(gold)).hide(&self.document(prepared, test_files, &functions));
-        let headings: Vec<&str> =
-            text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim()).collect();
+        let headings: Vec<&str> = sections(&text).into_iter().map(|section| section.heading).collect();
         let named = |function: &ListedFunction| -> Vec<String> {
             let name = own_name(&function.at);
             if name.len() < 4 || name.starts_with("__") {

@@ -29,7 +29,7 @@ pub(crate) use executable::executable_digest;
 pub(crate) use failpoint::write_all;
 pub use lines::{Appender, JsonLine, json_lines};
 pub(crate) use memory::{MEMORY_REPORT, reported_memory};
-pub use name::{bounded, may_be_bounded};
+pub use name::{bounded, files_of_shards, may_be_bounded};
 pub use once::write_once;
 pub use temporary::{Temporary, sweep};
 pub(crate) use text::stored_as_text;

@@ -336,7 +336,7 @@ fn row(n: Option<usize>, records: &[CountedRecord<'_>], options: &SummaryOptions
         score_lines: score_lines(&samples),
         score_lines_interval: score_lines_interval(&samples, options.intervals),
         after_rounds: after_rounds(&scored),
-        lines: samples.iter().filter_map(|tally| tally.lines).reduce(|sum, lines| sum + lines),
+        lines: samples.iter().filter_map(|tally| tally.lines).reduce(usize::saturating_add),
         measures: measures.iter().filter_map(|(name, it)| Some((name.clone(), it.mean?))).collect(),
         measure_intervals: measures.iter().filter_map(|(name, it)| Some((name.clone(), it.interval?))).collect(),
         unsupported: scored.iter().filter(|record| record.is_unsupported()).count(),

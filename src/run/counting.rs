@@ -8,6 +8,7 @@ use hashbrown::hash_table::Entry;
 
 use super::AttemptRecord;
 use crate::agent::End;
+use crate::model::Usage;
 
 /// Identifies one try of an attempt, and says whether this try was lost. An attempt that is lost to infrastructure is
 /// tried again.
@@ -23,6 +24,10 @@ pub struct Try<'a> {
     pub attempt: u32,
     /// Start of the try.
     pub started: jiff::Timestamp,
+    /// Seconds from start to end of the try.
+    pub seconds: f64,
+    /// Cost of the try in dollars.
+    pub cost: f64,
     /// Whether the try was lost to infrastructure.
     pub is_lost: bool,
 }
@@ -38,6 +43,9 @@ pub trait TryRecord {
     /// Marks the record as lost and removes its verdicts, because another record of the attempt counts. The cost is
     /// kept.
     fn supersede(&mut self);
+
+    /// Removes the cost and the tokens, because another record of the same try contains them.
+    fn remove_cost(&mut self);
 }
 
 impl TryRecord for AttemptRecord {
@@ -48,6 +56,8 @@ impl TryRecord for AttemptRecord {
             sample: &self.sample,
             attempt: self.attempt,
             started: self.started,
+            seconds: self.wall_seconds,
+            cost: self.cost,
             is_lost: self.is_infrastructure(),
         }
     }
@@ -57,6 +67,10 @@ impl TryRecord for AttemptRecord {
         self.pass = false;
         (self.reported, self.verified) = (None, None);
         self.results.clear();
+    }
+
+    fn remove_cost(&mut self) {
+        (self.cost, self.usage) = (0.0, Usage::default());
     }
 }
 

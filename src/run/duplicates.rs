@@ -1,22 +1,44 @@
 //! Attempts that were made twice. If a process of a shared run stalls for too long, it counts as dead, and another
 //! process makes its attempt again. Reports then use one record of the attempt, and only the cost of the others.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use super::counting::TryRecord;
+use super::counting::{Try, TryRecord};
 
-/// If an attempt has several records that were not lost to infrastructure, keeps the first of them, in the order of
-/// file names and lines. Reduces the others to their cost. Then sorts the records by the start of the attempts. Also
-/// sorts `beside`, which has one element for each record, in the same order.
+/// If an attempt has several records that were not lost to infrastructure, keeps the one that ended first, whatever the
+/// order of the records. Reduces the others to their cost. If one try has several records, only the one with the highest
+/// cost keeps its cost: a process that counts as dead, but was only suspended, records its try, and so does the process
+/// that takes over its work. Then sorts the records by the start of the attempts. Also sorts `beside`, which has one
+/// element for each record, in the same order.
 pub(super) fn resolve_duplicates<T: TryRecord, U: Clone>(records: &mut [T], beside: &mut [U]) {
-    let mut known: HashSet<(String, String, u32)> = HashSet::with_capacity(records.len());
-    for record in records.iter_mut() {
+    let mut of_attempts: HashMap<(String, String, u32), Vec<usize>> = HashMap::with_capacity(records.len());
+    for (place, record) in records.iter().enumerate() {
         let one = record.which();
-        if !one.is_lost && !known.insert((one.agent.to_owned(), one.sample.to_owned(), one.attempt)) {
-            record.supersede();
+        of_attempts.entry((one.agent.to_owned(), one.sample.to_owned(), one.attempt)).or_default().push(place);
+    }
+    for mut places in of_attempts.into_values().filter(|places| places.len() > 1) {
+        places.sort_by(|&one, &other| ended(&records[one].which()).total_cmp(&ended(&records[other].which())));
+        let complete = places.iter().filter(|place| !records[**place].which().is_lost);
+        for superseded in complete.skip(1).copied().collect::<Vec<_>>() {
+            records[superseded].supersede();
+        }
+        // Sort the records of one try by cost, so that the last of them has the highest cost.
+        places.sort_by(|&one, &other| {
+            let (one, other) = (records[one].which(), records[other].which());
+            one.started.cmp(&other.started).then(one.cost.total_cmp(&other.cost))
+        });
+        for pair in places.windows(2) {
+            if records[pair[0]].which().started == records[pair[1]].which().started {
+                records[pair[0]].remove_cost();
+            }
         }
     }
     in_order(records, beside);
+}
+
+/// Time of a try's end, in seconds since 1970.
+fn ended(one: &Try<'_>) -> f64 {
+    one.started.as_duration().as_secs_f64() + one.seconds
 }
 
 /// Sorts records by the start of the attempts, and `beside`, which has one element for each record, in the same order.
@@ -35,24 +57,44 @@ mod tests {
     use crate::agent::End;
     use crate::run::AttemptRecord;
 
-    #[test]
-    fn of_two_complete_records_of_an_attempt_the_first_counts_and_both_costs_are_kept() {
-        let sample = crate::sample::masked("x_0");
-        let record = |attempt, end, pass, cost| AttemptRecord {
+    fn record(attempt: u32, started: i64, end: End, pass: bool, cost: f64) -> AttemptRecord {
+        AttemptRecord {
+            started: jiff::Timestamp::from_second(started).unwrap(),
+            wall_seconds: 5.0,
             end,
             pass,
             cost,
-            ..AttemptRecord::blank("react", &sample, attempt)
-        };
+            ..AttemptRecord::blank("react", &crate::sample::masked("x_0"), attempt)
+        }
+    }
+
+    #[test]
+    fn of_two_complete_records_of_an_attempt_the_one_that_ended_first_counts_and_both_costs_are_kept() {
         let mut records = [
-            record(0, End::SandboxLost, false, 0.1),
-            record(0, End::Answered, true, 0.2),
-            record(1, End::GaveUp, false, 0.3),
-            record(0, End::Answered, false, 0.4),
+            record(0, 10, End::SandboxLost, false, 0.1),
+            record(0, 40, End::Answered, false, 0.4),
+            record(1, 30, End::GaveUp, false, 0.3),
+            record(0, 20, End::Answered, true, 0.2),
+        ];
+        for _ in 0..records.len() {
+            records.rotate_left(1);
+            let mut resolved = records.clone();
+            resolve_duplicates(&mut resolved, &mut [(); 0]);
+            let counting: Vec<_> =
+                super::super::scored(&resolved).map(|record| (record.attempt, record.pass)).collect();
+            assert_eq!(counting, [(0, true), (1, false)]);
+            assert!((resolved.iter().map(|record| record.cost).sum::<f64>() - 1.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn the_cost_of_a_try_that_two_processes_record_counts_once() {
+        let mut records = [
+            record(0, 10, End::Cancelled, false, 0.2),
+            record(0, 10, End::Answered, true, 0.3),
+            record(0, 20, End::Answered, false, 0.4),
         ];
         resolve_duplicates(&mut records, &mut [(); 0]);
-        let counting: Vec<_> = super::super::scored(&records).map(|record| (record.attempt, record.pass)).collect();
-        assert_eq!(counting, [(0, true), (1, false)]);
-        assert!((records.iter().map(|record| record.cost).sum::<f64>() - 1.0).abs() < 1e-9);
+        assert_eq!(records.each_ref().map(|record| record.cost.to_string()), ["0", "0.3", "0.4"]);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::family::Family;
-use super::{AttemptRecord, Store};
+use super::{AttemptRecord, PlannedAttempts, Store};
 use crate::agent::{End, Event, TimedEvent, Trajectory};
 use crate::error::Result;
 use crate::model::Usage;
@@ -37,14 +37,22 @@ fn from_books(store: &Store, books: &RunLedgers, records: &[AttemptRecord], fami
         let of = |attempt| (payer.agent.as_str(), payer.sample.as_str(), attempt, payer.started);
         has_spent(paid.settled, paid.usage) && payer.attempt.is_some_and(|attempt| !known.contains(&of(attempt)))
     });
-    let mut found: Vec<_> = missing.filter_map(|(payer, paid)| of_payer(store, payer, paid, family)).collect();
+    let planned = Store::open(store.folder()).map(|(_, run)| run.planned).unwrap_or_default();
+    let mut found: Vec<_> =
+        missing.filter_map(|(payer, paid)| of_payer(store, payer, paid, &planned, family)).collect();
     found.sort_by_key(|record| record.started);
     found
 }
 
-/// Builds the record of a try of an attempt. The cost comes from the ledger, the rest from the trajectory of the try if
-/// that file still exists.
-fn of_payer(store: &Store, payer: &Payer, paid: &PaidTotals, family: &dyn Family) -> Option<AttemptRecord> {
+/// Builds the record of a try of an attempt. The cost comes from the ledger, the rest from the trajectory of the try. If
+/// there is no such trajectory, the model comes from the plan of the run.
+fn of_payer(
+    store: &Store,
+    payer: &Payer,
+    paid: &PaidTotals,
+    planned: &[PlannedAttempts],
+    family: &dyn Family,
+) -> Option<AttemptRecord> {
     let attempt = payer.attempt?;
     let tries = store.tries(&payer.agent, &payer.sample, attempt).into_iter();
     let lines = tries.rev().filter_map(|path| Trajectory::read(&path).ok()).find(|lines| {
@@ -52,7 +60,12 @@ fn of_payer(store: &Store, payer: &Payer, paid: &PaidTotals, family: &dyn Family
     });
     let record = match lines {
         Some(lines) => record_of(&lines, family)?,
-        None => cancelled(AttemptRecord::blank(&payer.agent, &family.sample(&payer.sample).ok()?, attempt)),
+        None => {
+            let blank = AttemptRecord::blank(&payer.agent, &family.sample(&payer.sample).ok()?, attempt);
+            let of_agent = planned.iter().find(|planned| planned.agent == payer.agent);
+            let model = of_agent.and_then(|planned| planned.model.clone());
+            cancelled(AttemptRecord { model, ..blank })
+        }
     };
     let started = payer.started.unwrap_or(record.started);
     Some(AttemptRecord { started, cost: paid.settled, usage: paid.usage, ..record })

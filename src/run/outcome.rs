@@ -199,8 +199,14 @@ impl TryRecord for Outcome {
             sample: &self.sample,
             attempt: self.attempt,
             started: self.started,
+            seconds: self.wall_seconds,
+            cost: self.cost,
             is_lost: self.is_infrastructure(),
         }
+    }
+
+    fn remove_cost(&mut self) {
+        (self.cost, self.usage) = (0.0, Usage::default());
     }
 
     fn supersede(&mut self) {

@@ -144,7 +144,7 @@ mod tests {
 
     /// A run with records in two files, with a broken line and an attempt in both files.
     fn run(folder: &Path) -> [PathBuf; 2] {
-        let files = [folder.join("attempts-a.jsonl"), folder.join("attempts-b.jsonl")];
+        let files = [folder.join("attempts-1.jsonl"), folder.join("attempts-2.jsonl")];
         let first = (0..20).map(line).collect::<String>() + "garbage\n";
         std::fs::write(&files[0], first).unwrap();
         std::fs::write(&files[1], (19..40).map(line).collect::<String>()).unwrap();
@@ -224,7 +224,7 @@ mod tests {
         assert!(!is_read_from_cache(folder));
         for (path, added, attempts) in [
             (second.clone(), format!("{rest}garbage\n{}", line(41)), vec![40, 41]),
-            (folder.join("attempts-c.jsonl"), line(42), vec![42]),
+            (folder.join("attempts-3.jsonl"), line(42), vec![42]),
             (second.clone(), String::new(), vec![]),
         ] {
             append(&path, &added);

@@ -26,8 +26,12 @@ pub struct IndexedRecord {
     /// [`counting`].
     pub counts: bool,
     started: jiff::Timestamp,
+    seconds: f64,
+    cost: f64,
     is_lost: bool,
     is_superseded: bool,
+    /// Whether another record of the same try contains the cost.
+    has_no_cost: bool,
     measures: Vec<String>,
     place: LinePosition,
     /// Length of the record's line in bytes, without the line break.
@@ -39,8 +43,11 @@ impl IndexedRecord {
         Self {
             counts: false,
             started: record.started,
+            seconds: record.wall_seconds,
+            cost: record.cost,
             is_lost: record.is_infrastructure(),
             is_superseded: false,
+            has_no_cost: false,
             measures: record.measures().into_keys().collect(),
             agent: record.agent,
             model: record.model,
@@ -60,12 +67,18 @@ impl TryRecord for IndexedRecord {
             sample: &self.sample,
             attempt: self.attempt,
             started: self.started,
+            seconds: self.seconds,
+            cost: self.cost,
             is_lost: self.is_lost,
         }
     }
 
     fn supersede(&mut self) {
         (self.is_lost, self.is_superseded) = (true, true);
+    }
+
+    fn remove_cost(&mut self) {
+        (self.cost, self.has_no_cost) = (0.0, true);
     }
 }
 
@@ -134,6 +147,9 @@ impl RecordIndex {
         if brief.is_superseded {
             record.supersede();
         }
+        if brief.has_no_cost {
+            record.remove_cost();
+        }
         Ok(record)
     }
 
@@ -189,10 +205,10 @@ mod tests {
             + &line("x_2", End::Answered, "b", 6);
         // The file of another shard; attempt `x_1` is in both files.
         let second = line("x_1", End::Answered, "twice", 7) + &line("x_3", End::GaveUp, "c", 1);
-        std::fs::write(folder.path().join("attempts-a.jsonl"), first).unwrap();
+        std::fs::write(folder.path().join("attempts-1.jsonl"), first).unwrap();
         for files in [1, 2] {
             if files == 2 {
-                std::fs::write(folder.path().join("attempts-b.jsonl"), &second).unwrap();
+                std::fs::write(folder.path().join("attempts-2.jsonl"), &second).unwrap();
             }
             let all = read::<AttemptRecord>(folder.path()).unwrap();
             let briefs = RecordIndex::open(folder.path()).unwrap();

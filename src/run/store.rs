@@ -21,7 +21,9 @@ use super::run_file::{FORMAT, RunFile, SessionFacts};
 use super::{AttemptRecord, duplicates, shared};
 use crate::agent::{Event, TimedEvent, Trajectory};
 use crate::error::{Error, FailureKind, Result};
-use crate::files::{Appender, Temporary, bounded, json_lines, may_be_bounded, write_all, write_durably};
+use crate::files::{
+    Appender, Temporary, bounded, files_of_shards, json_lines, may_be_bounded, write_all, write_durably,
+};
 use crate::model::ledger::{self, Ledger, RunLedgers};
 
 /// A run's folder.
@@ -182,7 +184,8 @@ impl Store {
         }
         // Tries to get a shared lock and releases it at once. A writer that starts at this very moment is refused and
         // can be started again.
-        File::open(self.folder.join("lock")).is_ok_and(|lock| lock.try_lock_shared().is_err())
+        File::open(self.folder.join("lock"))
+            .is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
     }
 
     /// The run's folder.
@@ -289,18 +292,7 @@ impl Store {
     /// # Errors
     /// Kind `Store` if the folder cannot be read.
     pub fn record_files(&self) -> Result<Vec<PathBuf>> {
-        let mut files = Vec::new();
-        let entries = std::fs::read_dir(&self.folder).map_err(|error| read_failed(&self.folder, error))?;
-        for entry in entries {
-            let entry = entry.map_err(|error| read_failed(&self.folder, error))?;
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            if name.starts_with("attempts") && name.ends_with(".jsonl") {
-                files.push(entry.path());
-            }
-        }
-        files.sort();
-        Ok(files)
+        files_of_shards(&self.folder, "attempts").map_err(|error| read_failed(&self.folder, error))
     }
 
     /// All records, in the order in which they were written or, if they come from several files, sorted by the start of

@@ -285,8 +285,8 @@ class Records(unittest.TestCase):
     def test_records_are_read_from_all_shards_and_may_contain_any_character(self) -> None:
         folder = Path(tempfile.mkdtemp())
         (folder / "run.json").write_text("{}")
-        (folder / "attempts-a.jsonl").write_text('{"answer": "one\u2028two\u0085three\u2029"}\n{"cut', encoding="utf-8")
-        (folder / "attempts-b.jsonl").write_text('{"answer": "four"}\n', encoding="utf-8")
+        (folder / "attempts-1.jsonl").write_text('{"answer": "one\u2028two\u0085three\u2029"}\n{"cut', encoding="utf-8")
+        (folder / "attempts-2.jsonl").write_text('{"answer": "four"}\n', encoding="utf-8")
         answers = [record["answer"] for record in ae.load(folder).records]
         self.assertEqual(answers, ["one\u2028two\u0085three\u2029", "four"])
 

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{LedgerEntry, Payer, Usage};
 use crate::error::{Error, Result};
+use crate::files::files_of_shards;
 
 /// Money spent and tokens used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -138,15 +139,7 @@ impl RunLedgers {
 /// # Errors
 /// Kind `Store` if a ledger cannot be read.
 pub fn books(folder: &Path) -> Result<Option<RunLedgers>> {
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|error| read_failed(folder, error))? {
-        let entry = entry.map_err(|error| read_failed(folder, error))?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with("ledger") && name.ends_with(".jsonl") {
-            paths.push(entry.path());
-        }
-    }
+    let paths = files_of_shards(folder, "ledger").map_err(|error| read_failed(folder, error))?;
     if paths.is_empty() {
         return Ok(None);
     }

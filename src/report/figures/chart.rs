@@ -174,7 +174,7 @@ fn over_quantity(chart: &Chart, label: &str, area: &Area<'_>, canvas: Canvas) ->
     let room = if has_several && has_range { margin.max(0.5 * apart * others + widest) } else { margin };
     // A short range of whole numbers, such as n, gets one tick per number.
     let whole = !is_log && xs().all(|x| x.fract() == 0.0);
-    let marks = if whole { ((high - low) as usize + 1).min(10) } else { 8 };
+    let marks = if whole { ((high - low) as usize).saturating_add(1).min(10) } else { 8 };
     let between = (high - low + 2.0 * room) / marks as f64;
     let mut context = ChartBuilder::on(area)
         .margin(canvas.units(8))

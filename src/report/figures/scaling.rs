@@ -192,7 +192,8 @@ fn thresholds(most: u64) -> [u64; POINTS] {
         if most <= POINTS as u64 {
             (place as u64 + 1).min(most.max(1))
         } else {
-            most * (place as u64 + 1) / POINTS as u64
+            // In 128 bits, because token counts from servers may be absurd.
+            (u128::from(most) * (place as u128 + 1) / POINTS as u128) as u64
         }
     })
 }
