@@ -90,7 +90,8 @@ impl Confinement {
 /// Drops the bounding set, so that executing a file cannot restore capabilities. Must be called before this process
 /// drops its capabilities, because the call needs one.
 fn drop_bounding_set() {
-    // The loop ends with an error at the first number that the kernel does not know.
+    // Capabilities are numbered without gaps. The call fails for the first number that the kernel does not know, so all
+    // capabilities have been dropped then.
     for capability in 0..64 {
         let capability = CapabilitySet::from_bits_retain(1 << capability);
         if rustix::thread::remove_capability_from_bounding_set(capability).is_err() {

@@ -101,7 +101,8 @@ impl Starved {
         self.looked + BETWEEN_LOOKS
     }
 
-    /// Checks the command's living `processes`, and returns the extension of its time limit, at most `patience`.
+    /// Returns by how much to extend the command's time limit: the time that the command had no processor, at most
+    /// `patience`. To bring this time up to date, checks `processes`, the command's living processes.
     pub fn later(&mut self, processes: impl IntoIterator<Item = i32>, patience: Duration) -> Duration {
         self.look(processes);
         (self.total + self.pending).min(patience)

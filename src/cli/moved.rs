@@ -64,14 +64,14 @@ pub(super) fn new_name(error: &clap::Error) -> Option<String> {
         ErrorKind::InvalidSubcommand => {
             let old = text(ContextKind::InvalidSubcommand)?;
             let (_, new) = VERBS.iter().find(|(name, _)| *name == old)?;
-            Some(format!("it is `autoexperiment {new}` now"))
+            Some(format!("this command is now called `autoexperiment {new}`"))
         }
         ErrorKind::UnknownArgument => {
             let old = text(ContextKind::InvalidArg)?;
             if is_of("report") || is_of("score") {
                 let (_, view) = VIEWS.iter().find(|(name, _)| *name == old)?;
                 let verb = if is_of("score") { "score RUN --view" } else { "report" };
-                return Some(format!("it is `autoexperiment {verb} {view}` now"));
+                return Some(format!("use `autoexperiment {verb} {view}` instead"));
             }
             let (_, key) = SETTINGS.iter().find(|(name, _)| *name == old)?;
             let (name, setting) = match key.split_once('=') {

@@ -113,7 +113,7 @@ struct Overview {
     suite: Option<PathBuf>,
 }
 
-/// Format of pass rates by agent and n.
+/// Options for the output format of a summary, which shows pass rates by agent and n (number of masked functions).
 #[derive(clap::Args)]
 pub(super) struct SummaryFormat {
     /// Print JSON.

@@ -95,9 +95,10 @@ impl Arguments {
             return Err(not_shared(&run).hint("start a new run with `run --slurm`"));
         }
         if self.json_events || self.require_pass {
-            return Err(Error::usage("`--json-events` and `--require-pass` are for attempts of this process").hint(
-                "leave them out: the Slurm job makes the attempts, and `autoexperiment report RUN` shows its results",
-            ));
+            return Err(Error::usage(
+                "`--json-events` and `--require-pass` cannot be used with `--slurm`, because the Slurm job makes the attempts",
+            )
+            .hint("leave them out; `autoexperiment report RUN` shows the results"));
         }
         let job = if let Some(array) = JobArray::read(folder)? {
             self.slurm.changed(array.job, self.jobs, self.task_arguments(self.jobs)?)?

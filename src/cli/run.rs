@@ -285,8 +285,8 @@ pub async fn run(arguments: &Arguments) -> Result<ProgramExit> {
         SuiteOptions::items(family.as_ref(), &suite, &items)?
     };
     if arguments.max_cost.is_some_and(|most| arguments.model.is_given() && most < arguments.cost) {
-        return Err(Error::usage("`--max-cost` is less than what a single attempt may spend")
-            .hint("raise it, or lower `--cost`"));
+        return Err(Error::usage("`--max-cost` is less than `--cost`, the limit of a single attempt")
+            .hint("raise `--max-cost`, or lower `--cost`"));
     }
     arguments.model.refuse_server_alone()?;
     let verifiers = arguments.verifiers.iter().map(|text| verifier_spec(text)).collect::<Result<Vec<_>>>()?;

@@ -1,9 +1,13 @@
 //! Recorded calls of functions, and their comparison with the calls of a right program.
 //!
-//! A right program constrains an argument if the program sets the argument to a constant of its text, or leaves it at
-//! its default. Values that follow from data, such as arrays and models, are judged only by the outcome. If a program
-//! does not make an expected call at all, the comparison continues one level deeper, with the calls that the expected
-//! call makes itself. So a program may call `A(alpha=1)` where the right program calls `make_model("a", alpha=1)`.
+//! The right program is the manifest's solution of a task. An agent's program must make each call in which the right
+//! program sets an argument to a constant, such as a number or a string in its source. The constants of such a call are
+//! compared, and the arguments that the right program leaves at their defaults. Other values, such as arrays and models
+//! computed from data, are judged only by the program's outcome.
+//!
+//! If an agent's program does not make an expected call at all, the calls that this call makes itself are expected
+//! instead. So an agent's program may call `A(alpha=1)` where the right program calls `make_model("a", alpha=1)`, which
+//! calls `A(alpha=1)`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -214,7 +214,7 @@ impl CommandSet {
             reasons.iter().find(|(_, reason)| reason.trim().is_empty()).map(|(name, _)| name.clone())
         };
         if let Some(name) = unexplained(&self.free) {
-            faults.push(("free", format!("the argument `{name}` in `free` lacks the text of a reason")));
+            faults.push(("free", format!("the argument `{name}` in `free` has an empty reason")));
         }
         let mut ids = BTreeSet::new();
         for instruction in &self.instructions {
@@ -240,7 +240,7 @@ impl CommandSet {
             let expect = &instruction.expect;
             for (what, reasons) in [("free", &expect.free), ("harmless", &expect.harmless)] {
                 if let Some(name) = unexplained(reasons) {
-                    wrong(format!("`{name}` in `{what}` lacks the text of a reason"));
+                    wrong(format!("`{name}` in `{what}` has an empty reason"));
                 }
             }
             if let Some(loose) = &expect.tolerance {

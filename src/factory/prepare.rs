@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn the_package_without_versions_is_read_from_pips_error() {
+    fn a_package_for_which_pip_finds_no_version_is_read_from_pips_error() {
         let said = |requirement: &str, versions: &str| {
             format!(
                 "x\nERROR: Could not find a version that satisfies the requirement {requirement} (from versions: {versions})\n"

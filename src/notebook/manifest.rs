@@ -257,7 +257,7 @@ impl TaskManifest {
             faults.push(("may_change", error.message));
         }
         for harmless in self.harmless.iter().filter(|it| it.because.trim().is_empty()) {
-            faults.push(("harmless", format!("the harmless change `{}` lacks the text of a reason", harmless.change)));
+            faults.push(("harmless", format!("the harmless change `{}` has an empty `because`", harmless.change)));
         }
         faults
     }

@@ -168,7 +168,7 @@ impl SoundnessPlan {
         for landmark in &self.task.manifest.landmarks {
             if !was_hit(record, &landmark.id, "agent") {
                 let id = &landmark.id;
-                proof.fault(format!("the pattern of landmark `{id}` is in no output of gold's in attempt {attempt}"));
+                proof.fault(format!("no output of gold in attempt {attempt} matches the pattern of landmark `{id}`"));
             }
         }
     }

@@ -63,8 +63,8 @@ struct Passed {
     /// Number of attempts whose runs pass verification although all values are twice as far from gold's mean as those
     /// of a right solution.
     spread: usize,
-    /// Numbers of attempts that pass verification although all their runs give the same result: first those with a
-    /// right result, then those with the first value moved by 1,000 standard deviations.
+    /// Numbers of attempts that pass verification with the same result in all runs: if this result is right, and if its
+    /// first value is 1,000 standard deviations off.
     constant: [usize; 2],
 }
 

@@ -58,7 +58,8 @@ pub struct DrawPool {
 }
 
 impl DrawPool {
-    /// Whether a single draw is compared with all others.
+    /// Whether the first group is a single draw, and the second group consists of all other draws. The p-value of a
+    /// single draw cannot be small, so such a pool needs a significance level of its own.
     #[must_use]
     pub fn is_one_against_all(&self) -> bool {
         self.sizes().is_one_against_all()

@@ -10,7 +10,7 @@ use autoexperiment::sandbox::{Command, Fault};
 use super::fixture::{Fixture, Outcome, limits};
 use crate::ensure;
 
-/// Pairs of a name and the script that leaves the files.
+/// Scripts that leave such files in the workspace, each after a name that describes the files.
 const LEFT: &[(&str, &str)] = &[
     ("a closed folder", "mkdir d; echo x > d/f; chmod 000 d"),
     ("closed folders in each other", "mkdir -p a/b/c; echo x > a/b/c/f; chmod 000 a/b/c; chmod 000 a/b; chmod 000 a"),

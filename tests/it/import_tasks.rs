@@ -153,7 +153,7 @@ fn tagged_regions_become_units_and_papers_that_cannot_run_are_refused_with_reaso
 }
 
 #[test]
-fn editor_comments_are_not_snippets_and_do_not_disturb_the_tags() {
+fn region_comments_of_editors_are_not_imported_and_do_not_break_the_paper2code_tags() {
     let lab = Lab::bare();
     tree(&lab);
     lab.edit(

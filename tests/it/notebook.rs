@@ -455,7 +455,8 @@ fn the_react_preset_super_sends_each_request_as_one_prompt_and_one_history_messa
         "{told}"
     );
     let asked = asked.lock().unwrap();
-    // The list of models is requested first, on a connection of its own.
+    // One recorded request per reply. The initial request for the server's list of models is a GET request, which
+    // `serve` does not record.
     assert_eq!(asked.len(), 5, "{asked:?}");
     for (number, body) in asked.iter().enumerate() {
         let messages = body["messages"].as_array().unwrap();

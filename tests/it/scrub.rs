@@ -139,7 +139,7 @@ fn results_are_separated_from_settings_in_a_text_written_after_the_last_change_o
 }
 
 #[test]
-fn results_are_separated_from_settings_in_whole_papers_of_three_other_fields() {
+fn results_are_separated_from_settings_in_papers_from_three_fields_not_used_to_develop_the_rules() {
     let counts = Counts::of("practice");
     println!("practice: {counts}");
     assert!(counts.precision() > 0.85 && counts.recall() > 0.83, "{counts}\n{}", counts.wrong);

@@ -16,7 +16,7 @@ const LIMIT: u64 = 256 << 10;
 /// Shortest code fence.
 const FENCE: &str = "```";
 
-/// Maximum characters shown of a reply that is not the file.
+/// Maximum characters that an error message quotes from a reply that is not the rewritten file, such as a refusal.
 const SHOWN: usize = 300;
 
 /// Has the model rewrite a file according to an instruction.

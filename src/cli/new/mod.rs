@@ -548,7 +548,7 @@ impl DraftFindings {
         for problem in
             contradictions(&LoadedPaper::load(suite, id)?, Protocol::Curtailed).iter().filter(|problem| problem.fatal)
         {
-            todo.push(format!("correct what `check` says: {}", problem.error));
+            todo.push(format!("fix the problem that `check` reports: {}", problem.error));
         }
         Ok(todo)
     }

@@ -186,7 +186,8 @@ fn curves(source: &FigureInput<'_>, what: &str, spent: fn(&Outcome) -> u64) -> (
     (series, table)
 }
 
-/// Evenly spaced thresholds up to the maximum used by any attempt.
+/// Returns the x values of the curves: evenly spaced up to `most`, the largest amount that any attempt used. At each of
+/// them, a curve shows the share of attempts that passed without using more.
 fn thresholds(most: u64) -> [u64; POINTS] {
     std::array::from_fn(|place| {
         if most <= POINTS as u64 {

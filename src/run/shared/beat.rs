@@ -239,7 +239,9 @@ mod tests {
         assert_eq!(look(3665, "2 running\n"), Liveness::Dead);
         assert_eq!(look(3670, "3 running\n"), Liveness::Alive);
         assert_eq!(look(3671, &line(4, ENDED)), Liveness::Ended);
-        // `is_well` is true only after the process's counter has changed.
+        // A single read does not show whether the process that wrote the number in the file is still alive. So
+        // `is_well` is true only once the number has changed, and is false again after half the timeout without a
+        // change.
         let well = |watch: &mut PeerWatch, seconds: u64, text: &str| {
             watch.looked("c", text.as_bytes().to_vec(), begun + Duration::from_secs(seconds));
             watch.is_well("c")
