@@ -6,7 +6,9 @@ use super::naming::{distinct_folders, intervals};
 use super::report::parse_population;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
-use crate::report::{Label, Labels, Merged, clean, compare, compare_console, contenders, differing_conditions};
+use crate::report::{
+    Label, Labels, Merged, accepted_changes, clean, compare, compare_console, contenders, differing_conditions,
+};
 use crate::run::RunFile;
 use crate::stats::Population;
 
@@ -15,7 +17,7 @@ use crate::stats::Population;
 /// Pairs the samples that both contenders have, and prints the difference of their pass rates with its interval, and
 /// the p-value of a permutation test, adjusted by Holm's method for several comparisons. A run with several agents
 /// counts as several contenders. Runs with different suites, gold, experiments, scoring or budgets are refused unless
-/// you pass `--force`.
+/// you pass `--force`. So is a run that was continued with `resume --changed-suite`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  autoexperiment compare fixed dynamic\n  autoexperiment compare runs/a runs/b runs/c --every-pair --by-n"
@@ -68,6 +70,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
             continue;
         };
+        for change in accepted_changes(run) {
+            differences.push(format!("attempts of `{name}` are not comparable with each other: {change}"));
+        }
         // Without `--every-pair`, each contender (agent and model) is compared only with the first one of the first
         // run. So only differences to the first run matter.
         let others = if arguments.every_pair { runs.as_slice() } else { runs.get(..1).unwrap_or_default() };

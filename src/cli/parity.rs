@@ -6,7 +6,7 @@ use super::naming::distinct_folders;
 use super::shared::{print, print_json};
 use crate::error::{Error, Result};
 use crate::report::{
-    Aspect, ParityDescription, clean, differing_conditions, parity, parity_console, parity_experiment,
+    Aspect, ParityDescription, accepted_changes, clean, differing_conditions, parity, parity_console, parity_experiment,
 };
 use crate::run::Outcome;
 use crate::run::reading::read_outcomes;
@@ -63,6 +63,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         sides.push(of_one_agent(name, reading.records, arguments.agent.as_deref())?);
         runs.push(reading.run);
+    }
+    for (name, run) in names.iter().zip(&runs) {
+        for change in run.iter().flat_map(accepted_changes) {
+            talk!("warning: attempts of `{}` are not comparable with each other: {}", clean(name), clean(change));
+        }
     }
     // A side that ran elsewhere may have no run file, so its conditions are unknown.
     if let [Some(first), Some(second)] = runs.as_slice() {

@@ -87,6 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let outcomes = outcomes(&records);
     let mut options = report_options(&outcomes, &run.planned, run.configuration.k, &arguments.rates.k);
     options.intervals = intervals(arguments.rates.intervals, &outcomes);
+    options.notes.extend(report::changes_warning(&run.run, &run));
     match arguments.view {
         View::Overview => arguments.format.show(&outcomes, &options),
         View::Lines => print(&report::lines_console(&report::summarise(&outcomes, &options))),

@@ -11,8 +11,8 @@ use super::shared::print;
 use super::signals::stop_on_signals;
 use crate::error::Result;
 use crate::report;
-use crate::run::outcomes;
 use crate::run::scheduler::RunOutcome;
+use crate::run::{Store, outcomes};
 use crate::session::{Finished, Run};
 
 /// Settings of a session's output and exit code.
@@ -75,7 +75,10 @@ fn print_results(finished: &Finished, shown: &SessionOutput) -> Result<()> {
     }
     let outcomes = outcomes(&finished.records);
     let options = report_options(&outcomes, &finished.planned, shown.k, &[]);
-    let options = report::SummaryOptions { choices: finished.choices.clone(), ..options };
+    // Read the run's file again, because it now has the facts about all sessions, including those of other processes.
+    let run = Store::open(&finished.folder).ok().map(|(_, run)| run);
+    let notes = run.and_then(|run| report::changes_warning(&run.run, &run)).into_iter().collect();
+    let options = report::SummaryOptions { choices: finished.choices.clone(), notes, ..options };
     let summary = report::summarise(&outcomes, &options);
     // On a terminal, print only the brief report, because pass rates would scroll away above wide tables.
     if std::io::stdout().is_terminal() {

@@ -207,7 +207,8 @@ fn results(folder: &Path) -> Result<ProgramExit> {
     let reading = read_outcomes(folder)?;
     let planned = reading.run.as_ref().map(|run| run.planned.clone()).unwrap_or_default();
     let k = reading.run.as_ref().map_or(1, |run| run.configuration.k);
-    let options = report_options(&reading.records, &planned, k, &[]);
+    let mut options = report_options(&reading.records, &planned, k, &[]);
+    options.notes.extend(reading.run.as_ref().and_then(|run| report::changes_warning(&run.run, run)));
     print(&report::console(&report::summarise(&reading.records, &options)))?;
     print(&format!("\nrun: {}\n", folder.display()))?;
     let wanted: usize = planned.iter().map(|one| one.attempts).sum();

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use itertools::Itertools as _;
+
 use crate::run::RunFile;
 
 /// Maximum number of conditions that a warning names.
@@ -40,6 +42,27 @@ pub fn differing_conditions(first: &RunFile, second: &RunFile) -> Vec<String> {
     ];
     found.extend(settings.into_iter().filter(|(_, is_same)| !is_same).map(|(what, _)| what.to_owned()));
     found
+}
+
+/// Lists the changes of a run's suite, envs or prompts that `resume --changed-suite` has accepted, one sentence each.
+/// The attempts before and after such a change are not comparable.
+#[must_use]
+pub fn accepted_changes(run: &RunFile) -> Vec<&str> {
+    run.sessions.iter().flat_map(|session| &session.differences).map(String::as_str).unique().collect()
+}
+
+/// Returns a warning that names the run and its [`accepted_changes`]; `None` without such changes.
+#[must_use]
+pub fn changes_warning(name: &str, run: &RunFile) -> Option<String> {
+    let changes = accepted_changes(run);
+    let total = (changes.len() > NAMED).then(|| format!("{} changes in total", changes.len()));
+    let named = changes.iter().take(NAMED).copied().map(str::to_owned).chain(total).join("; ");
+    (!changes.is_empty()).then(|| {
+        format!(
+            "WARNING run `{name}` was continued with `--changed-suite`. Its attempts before and after are not \
+             comparable, and `autoexperiment compare` refuses it: {named}"
+        )
+    })
 }
 
 /// Runs whose rates must not be compared with those of other runs.
@@ -102,6 +125,22 @@ fn listed(names: &BTreeSet<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::SessionFacts;
+
+    #[test]
+    fn the_warning_about_accepted_changes_names_each_change_once() {
+        let session = |changes: &[&str]| SessionFacts {
+            differences: changes.iter().copied().map(str::to_owned).collect(),
+            ..SessionFacts::blank()
+        };
+        assert_eq!(changes_warning("r", &RunFile::blank("r", vec![session(&[]), session(&[])])), None);
+        let run = RunFile::blank("r", vec![session(&[]), session(&["a has changed"]), session(&["a has changed"])]);
+        assert_eq!(accepted_changes(&run), ["a has changed"]);
+        let said = changes_warning("mine", &run).unwrap();
+        assert!(said.starts_with("WARNING run `mine` ") && said.ends_with(": a has changed"), "{said}");
+        let said = changes_warning("r", &RunFile::blank("r", vec![session(&["a", "b", "c", "d", "e"])])).unwrap();
+        assert!(said.ends_with(": a; b; c; d; 5 changes in total"), "{said}");
+    }
 
     #[test]
     fn the_warning_names_the_runs_that_differ_and_what_differs() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use itertools::Itertools as _;
 
-use super::comparability::Incomparable;
+use super::comparability::{Incomparable, changes_warning};
 use super::curriculum::CurriculumRun;
 use super::labels::{Labelled, Labels};
 use super::summary::SummaryOptions;
@@ -246,17 +246,18 @@ impl Merged {
     }
 
     /// Options for summarising the runs together. The values of k in pass@k are those in `asked`. If `asked` is empty,
-    /// they are 1 and each run's number of attempts per sample. The notes begin with a warning if the runs scored their
-    /// attempts under different conditions.
+    /// they are 1 and each run's number of attempts per sample. The notes begin with warnings if the runs scored their
+    /// attempts under different conditions, or if the conditions changed during a run.
     #[must_use]
     pub fn options(&self, asked: &[usize]) -> SummaryOptions {
         let notes = self.runs.iter().flat_map(|run| run.notes.iter().map(|note| run.note(note)));
         let runs: Vec<_> = self.runs.iter().map(|run| (run.name.as_str(), run.run.as_ref())).collect();
-        let warning = Incomparable::new(&runs).warning();
+        let changed = runs.iter().filter_map(|(name, run)| changes_warning(name, (*run)?));
+        let warnings = Incomparable::new(&runs).warning().into_iter().chain(changed);
         SummaryOptions {
             ks: ks(asked, self.runs.iter().map(MergedRun::attempts)),
             planned: self.runs.iter().flat_map(MergedRun::planned).collect(),
-            notes: warning.into_iter().chain(self.unread.iter().cloned()).chain(notes).collect(),
+            notes: warnings.chain(self.unread.iter().cloned()).chain(notes).collect(),
             choices: self.runs.iter().flat_map(|run| run.choices.iter().cloned()).collect(),
             curricula: self.runs.iter().filter_map(MergedRun::curriculum).collect(),
             ..SummaryOptions::default()
@@ -304,6 +305,7 @@ pub fn ks(asked: &[usize], attempts: impl IntoIterator<Item = usize>) -> Vec<usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::SessionFacts;
     use crate::sample::masked;
 
     /// Creates a run's folder without `run.json`, with two attempts of one agent.
@@ -375,6 +377,27 @@ mod tests {
             options.notes.iter().any(|note| note.starts_with("WARNING ") && note.contains("`a` and `b`"))
         };
         assert!(warned(&folders) && !warned(&folders[..1]));
+    }
+
+    #[test]
+    fn each_run_that_was_continued_over_a_changed_suite_has_a_warning() {
+        let place = tempfile::tempdir().unwrap();
+        let folders = [run(&place.path().join("a")), run(&place.path().join("b"))];
+        let mut changed = SessionFacts::blank();
+        changed.differences.push("the repo of `x` has changed since the run was started".to_owned());
+        for (folder, name, session) in [(&folders[0], "a", SessionFacts::blank()), (&folders[1], "b", changed)] {
+            Store::at(folder).save_run(&RunFile::blank(name, vec![session])).unwrap();
+        }
+        let warnings = |folders: &[PathBuf]| -> Vec<String> {
+            let notes = Merged::read(folders, &Labels::default()).unwrap().options(&[]).notes;
+            notes.into_iter().filter(|note| note.starts_with("WARNING ")).collect()
+        };
+        assert!(warnings(&folders[..1]).is_empty());
+        for folders in [&folders[..], &folders[1..]] {
+            let found = warnings(folders);
+            assert!(found.len() == 1 && found[0].starts_with("WARNING run `b` "), "{found:?}");
+            assert!(found[0].ends_with(": the repo of `x` has changed since the run was started"), "{found:?}");
+        }
     }
 
     #[test]

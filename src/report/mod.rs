@@ -36,7 +36,7 @@ mod verifiers;
 
 pub(crate) use clean::cell;
 pub use clean::{clean, safe_json};
-pub(crate) use comparability::differing_conditions;
+pub(crate) use comparability::{accepted_changes, changes_warning, differing_conditions};
 pub(crate) use compare::{Contender, ContenderComparison, compare, compare_console, contenders};
 pub(crate) use console::lines_console;
 pub use console::{brief_console, console};

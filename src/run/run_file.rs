@@ -135,6 +135,44 @@ impl Digests {
 }
 
 #[cfg(test)]
+impl RunFile {
+    /// Creates the file of a run with default settings and without planned attempts.
+    pub(crate) fn blank(name: &str, sessions: Vec<SessionFacts>) -> Self {
+        Self {
+            format: FORMAT,
+            run: name.to_owned(),
+            created: crate::files::now(),
+            command_line: Vec::new(),
+            configuration: Configuration::new(std::path::Path::new("suite")),
+            digests: Digests::default(),
+            planned: Vec::new(),
+            sharing: None,
+            sessions,
+        }
+    }
+}
+
+#[cfg(test)]
+impl SessionFacts {
+    /// Creates the facts about a session that starts now, without warnings and differences.
+    pub(crate) fn blank() -> Self {
+        Self {
+            started: crate::files::now(),
+            version: String::new(),
+            sandbox: String::new(),
+            envs: BTreeMap::new(),
+            agents: BTreeMap::new(),
+            baseline: false,
+            warnings: Vec::new(),
+            differences: Vec::new(),
+            shard: None,
+            node: None,
+            ended: None,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

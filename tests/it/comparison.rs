@@ -39,6 +39,34 @@ fn runs_are_compared_on_the_samples_that_both_have() {
 }
 
 #[test]
+fn a_run_continued_over_a_changed_suite_is_compared_only_by_force_and_reported_with_a_warning() {
+    let lab = Lab::new();
+    let run = ["run", "-n", "1", "--limit", "1", "--no-baseline"];
+    lab.ok(&[&run[..], &["--agent", "gold", "--agent", "noop", "--name", "r"]].concat());
+    lab.ok(&["compare", "r"]);
+    lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 2002");
+    lab.ok(&["resume", "r", "--changed-suite", "--no-baseline"]);
+    lab.ok(&[&run[..], &["--agent", "noop", "--name", "other"]].concat());
+    let change = "the definition or gold of `tiny` has changed since the run was started";
+    // The attempts of the run differ among themselves, so it cannot be compared with other runs either.
+    for runs in [&["r"][..], &["r", "other"], &["other", "r"]] {
+        let said = lab.fails(2, &[&["compare"], runs].concat());
+        assert!(said.contains(&format!("attempts of `r` are not comparable with each other: {change}")), "{said}");
+        lab.ok(&[&["compare", "--force"], runs].concat());
+    }
+    for view in [&["report", "r", "--json"][..], &["report", "leaderboard", "r", "--json"], &["score", "r", "--json"]] {
+        let notes = json(&lab.ok(view).stdout)["notes"].to_string();
+        assert!(notes.contains("WARNING run `r` was continued") && notes.contains(change), "{view:?}: {notes}");
+    }
+    let text = lab.ok(&["report", "r"]).stdout;
+    assert!(text.contains("- WARNING run `r` was continued with `--changed-suite`"), "{text}");
+    lab.ok(&["report", "r", "--html", "page.html"]);
+    let page = lab.read("page.html");
+    let alert = page.split_once("aria-label=\"What to distrust\"").unwrap().1.split_once("</div>").unwrap().0;
+    assert!(alert.contains("was continued with"), "{alert}");
+}
+
+#[test]
 fn runs_of_one_name_are_distinguished_by_folder_and_counted_once() {
     let lab = Lab::new();
     lab.ok(&["run", "-n", "1", "--agent", "gold", "--name", "r1"]);

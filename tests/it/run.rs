@@ -218,7 +218,8 @@ fn a_run_resumes_over_a_changed_suite_only_on_request() {
     lab.edit("papers/tiny/paper.toml", "year = 2001", "year = 2002");
     let message = lab.fails(3, &["resume", "r"]);
     assert!(message.contains("definition or gold of `tiny` has changed"), "{message}");
-    lab.ok(&["resume", "r", "--changed-suite", "--no-baseline"]);
+    let resumed = lab.ok(&["resume", "r", "--changed-suite", "--no-baseline"]).stdout;
+    assert!(resumed.contains("- WARNING run `r` was continued with `--changed-suite`"), "{resumed}");
     let run: Value = serde_json::from_str(&lab.read("runs/r/run.json")).unwrap();
     assert_eq!((&run["sessions"][0]["baseline"], &run["sessions"][1]["baseline"]), (&json!(true), &json!(false)));
     assert_eq!(run["sessions"][1]["differences"].as_array().unwrap().len(), 1);

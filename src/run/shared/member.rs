@@ -92,6 +92,15 @@ pub(super) fn books(store: &Store, name: &str) -> Result<RunLedgers> {
     if path.exists() { RunLedgers::from_file(&path) } else { Ok(RunLedgers::default()) }
 }
 
+/// Dollars that `autoexperiment pick` has spent on a shared run, according to the ledger that belongs to no shard.
+///
+/// # Errors
+/// Kind `Store` if the ledger cannot be read.
+pub(super) fn spent_by_pick(store: &Store) -> Result<f64> {
+    let path = store.folder().join("ledger.jsonl");
+    if path.exists() { Ok(RunLedgers::from_file(&path)?.total().dollars()) } else { Ok(0.0) }
+}
+
 /// Finds an unused name by creating its file, which only one process can do.
 fn new_name(folder: &Path, shard: Shard) -> Result<String> {
     for start in 1..MOST_STARTS {

@@ -4,6 +4,7 @@
 //! runs/<run>/run.json                    the plan, written once
 //! runs/<run>/attempts-<shard>.jsonl      attempts finished by one process; if the shard is started again, `-<shard>-2`
 //! runs/<run>/ledger-<shard>.jsonl        costs of this process's model calls
+//! runs/<run>/ledger.jsonl                costs of the verifiers' model calls in `autoexperiment pick`
 //! runs/<run>/shards/<shard>.json         facts about this process's session
 //! runs/<run>/shards/<shard>.beat         a counter that shows that this process is alive
 //! runs/<run>/claims/<what>.<generation>  name of the process that makes this attempt or does this other work

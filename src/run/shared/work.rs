@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::beat::{Liveness, PeerWatch};
 use super::claims::Claims;
-use super::member::{Member, books};
+use super::member::{Member, books, spent_by_pick};
 use super::purse::Purse;
 use super::tails::TailPositions;
 use super::{Sharing, shards};
@@ -96,10 +96,15 @@ impl<'a> SharedQueue<'a> {
             .enumerate()
             .map(|(place, job)| ((label(job), job.sample.id().to_owned(), job.attempt), place))
             .collect();
+        // The purse has no entry for `pick`, which spends money only while no shard works on the run.
+        let purse = |most: f64| -> Result<Purse> {
+            Ok(Purse::new(&folder.join("purse"), &member.name, most - spent_by_pick(store)?))
+        };
+        let purse = configuration.max_cost.map(purse).transpose()?;
         let mut part = Self {
             claims: Claims::new(&claims_folder(folder), &member.name),
             watch: PeerWatch::new(&shards(folder), timeout),
-            purse: configuration.max_cost.map(|most| Purse::new(&folder.join("purse"), &member.name, most)),
+            purse,
             tails: TailPositions::default(),
             tries: configuration.tries,
             done: vec![false; plan.len()],
@@ -454,5 +459,36 @@ impl AttemptQueue for SharedQueue<'_> {
 
     fn pause(&self) -> Duration {
         self.pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ProbeCost;
+    use crate::run::SessionFacts;
+    use crate::run::family::Families;
+    use crate::run::shared::Shard;
+    use crate::sample::MASKED;
+
+    #[test]
+    fn shards_cannot_spend_the_money_that_pick_or_other_shards_have_spent() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let sharing = Sharing { plan: String::new(), claim_timeout: 60.0 };
+        let member = Member::join(&store, Shard::ONLY, sharing.timeout(), &SessionFacts::blank(), true).unwrap();
+        let cost = |cost| ProbeCost { cost, ..ProbeCost::default() };
+        store.ledger().unwrap().probed(&cost(1.25)).unwrap();
+        // Another shard's spending is in its ledger and in the purse, and must count only once.
+        store.shard_ledger("2").unwrap().probed(&cost(0.5)).unwrap();
+        Purse::new(&folder.path().join("purse"), "2", 2.0).rest("2", 0.5).unwrap();
+        let families = Families::standard();
+        let family: &dyn Family = families.get(MASKED).unwrap().as_ref();
+        let configuration = Configuration { max_cost: Some(2.0), ..Configuration::new(folder.path()) };
+        let label = |_: &AttemptJob| String::new();
+        let queue = SharedQueue::new(&store, &sharing, member, family, Vec::new(), label, &configuration);
+        let mut queue = queue.unwrap();
+        assert_eq!(queue.afford(0.0, 0.25).unwrap(), Affordability::Fits);
+        assert_eq!(queue.afford(0.25, 0.25).unwrap(), Affordability::Short);
     }
 }
