@@ -31,13 +31,8 @@ impl Workshop {
         entry: &mut PackageEntry,
         observer: &dyn Observer,
     ) -> Result<Vec<(usize, Passed)>> {
-        let places: BTreeMap<&str, usize> =
-            examined.candidates.iter().enumerate().map(|(place, one)| (one.at.as_str(), place)).collect();
-        let order: Vec<usize> = spread(examined.candidates.clone(), self.settings.seed)
-            .iter()
-            .filter(|candidate| !dropped.contains_key(&candidate.at))
-            .filter_map(|candidate| places.get(candidate.at.as_str()).copied())
-            .collect();
+        let mut order = spread(&examined.candidates, self.settings.seed);
+        order.retain(|place| !dropped.contains_key(&examined.candidates[*place].at));
         let total = order.len();
         let mut todo = order.into_iter();
         let mut running = tokio::task::JoinSet::new();

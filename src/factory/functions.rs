@@ -391,32 +391,32 @@ fn described(module: &Module, place: usize, sources: &[(&Module, String)]) -> (S
 
 /// Orders candidates: first those that an older version of the package does not have, then the others. Within each of
 /// these two parts, any number of candidates, taken from the beginning, are spread over files and over lengths of
-/// functions. A hash of `seed` orders candidates of the same file and class of length.
-pub(super) fn spread(mut candidates: Vec<Candidate>, seed: u64) -> Vec<Candidate> {
-    let chance = |candidate: &Candidate| hex(&Sha256::digest(format!("{seed}\n{}", candidate.at)));
-    candidates.sort_by_cached_key(chance);
+/// functions. A hash of `seed` orders candidates of the same file and class of length. Returns the candidates' indices in
+/// this order.
+pub(super) fn spread(candidates: &[Candidate], seed: u64) -> Vec<usize> {
+    let chance = |place: &usize| hex(&Sha256::digest(format!("{seed}\n{}", candidates[*place].at)));
+    let mut places: Vec<usize> = (0..candidates.len()).collect();
+    places.sort_by_cached_key(chance);
     // Group candidates by file and class of length. Take the first candidate of each group, then the second of each,
     // and so on; within such a turn, a hash decides the order.
-    let mut cells: BTreeMap<(PathBuf, usize), Vec<Candidate>> = BTreeMap::new();
-    for candidate in candidates {
-        let class = match candidate.lines {
+    let mut cells: BTreeMap<(&Path, usize), Vec<usize>> = BTreeMap::new();
+    for place in places {
+        let class = match candidates[place].lines {
             0..=7 => 0,
             8..=20 => 1,
             _ => 2,
         };
-        cells.entry((candidate.file.clone(), class)).or_default().push(candidate);
+        cells.entry((&candidates[place].file, class)).or_default().push(place);
     }
-    let mut ranked: Vec<((usize, String), Candidate)> = Vec::new();
+    let mut ranked = Vec::new();
     for ((file, class), cell) in cells {
-        for (turn, candidate) in cell.into_iter().enumerate() {
-            ranked.push((
-                (turn, hex(&Sha256::digest(format!("{seed}\n{}\n{class}\n{turn}", file.display())))),
-                candidate,
-            ));
+        for (turn, place) in cell.into_iter().enumerate() {
+            let chance = hex(&Sha256::digest(format!("{seed}\n{}\n{class}\n{turn}", file.display())));
+            ranked.push((!candidates[place].is_fresh, turn, chance, place));
         }
     }
-    ranked.sort_by(|one, other| (!one.1.is_fresh, &one.0).cmp(&(!other.1.is_fresh, &other.0)));
-    ranked.into_iter().map(|(_, candidate)| candidate).collect()
+    ranked.sort();
+    ranked.into_iter().map(|(.., place)| place).collect()
 }
 
 #[cfg(test)]
@@ -572,10 +572,13 @@ mod tests {
             .iter()
             .flat_map(|file| (0..9).map(move |number| candidate(file, number)))
             .collect();
-        let one = spread(all.clone(), 7);
-        assert_eq!(one, spread(all.iter().rev().cloned().collect(), 7));
+        let spread = |candidates: &[Candidate], seed| -> Vec<Candidate> {
+            super::spread(candidates, seed).into_iter().map(|place| candidates[place].clone()).collect()
+        };
+        let one = spread(&all, 7);
+        assert_eq!(one, spread(&all.iter().rev().cloned().collect::<Vec<_>>(), 7));
         let files: BTreeSet<&PathBuf> = one[..3].iter().map(|candidate| &candidate.file).collect();
         assert_eq!(files.len(), 3);
-        assert_ne!(one, spread(all, 8));
+        assert_ne!(one, spread(&all, 8));
     }
 }

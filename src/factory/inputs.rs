@@ -118,9 +118,8 @@ pub(super) async fn make_test_files(
 ) -> Result<AddedInputs> {
     // Inputs are made in this order until their time is over. Functions are measured in the same order, so those that are
     // measured first have inputs.
-    let ordered = spread(candidates.to_vec(), settings.seed);
-    let functions: Vec<(&str, &str)> =
-        ordered.iter().filter_map(|candidate| candidate.name().split_once("::")).collect();
+    let ordered = spread(candidates, settings.seed).into_iter().map(|place| &candidates[place]);
+    let functions: Vec<(&str, &str)> = ordered.filter_map(|candidate| candidate.name().split_once("::")).collect();
     let mut ids: Vec<&String> = plan.groups.values().flatten().collect();
     ids.sort_unstable();
     let request = json!({

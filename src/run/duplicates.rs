@@ -1,8 +1,6 @@
 //! Attempts that were made twice. If a process of a shared run stalls for too long, it counts as dead, and another
 //! process makes its attempt again. Reports then use one record of the attempt, and only the cost of the others.
 
-use std::collections::HashMap;
-
 use super::counting::{Try, TryRecord};
 
 /// If an attempt has several records that were not lost to infrastructure, keeps the one that ended first, whatever the
@@ -11,27 +9,32 @@ use super::counting::{Try, TryRecord};
 /// that takes over its work. Then sorts the records by the start of the attempts. Also sorts `beside`, which has one
 /// element for each record, in the same order.
 pub(super) fn resolve_duplicates<T: TryRecord, U: Clone>(records: &mut [T], beside: &mut [U]) {
-    let mut of_attempts: HashMap<(String, String, u32), Vec<usize>> = HashMap::with_capacity(records.len());
-    for (place, record) in records.iter().enumerate() {
-        let one = record.which();
-        of_attempts.entry((one.agent.to_owned(), one.sample.to_owned(), one.attempt)).or_default().push(place);
+    let which = |place: &usize| records[*place].which();
+    let attempt = |place: &usize| {
+        let one = which(place);
+        (one.agent, one.sample, one.attempt)
+    };
+    let mut order: Vec<usize> = (0..records.len()).collect();
+    order.sort_by(|one, other| {
+        let by_end = || ended(&which(one)).total_cmp(&ended(&which(other)));
+        attempt(one).cmp(&attempt(other)).then_with(by_end)
+    });
+    let attempts = order.chunk_by(|one, other| attempt(one) == attempt(other));
+    let superseded: Vec<usize> =
+        attempts.flat_map(|places| places.iter().filter(|place| !which(place).is_lost).skip(1)).copied().collect();
+    // Sort the records of one try by cost, so that the last of them has the highest cost.
+    let of_try = |place: &usize| (attempt(place), which(place).started);
+    order.sort_by(|one, other| {
+        let by_cost = || which(one).cost.total_cmp(&which(other).cost);
+        of_try(one).cmp(&of_try(other)).then_with(by_cost)
+    });
+    let pairs = order.windows(2).filter(|pair| of_try(&pair[0]) == of_try(&pair[1]));
+    let repeated: Vec<usize> = pairs.map(|pair| pair[0]).collect();
+    for place in superseded {
+        records[place].supersede();
     }
-    for mut places in of_attempts.into_values().filter(|places| places.len() > 1) {
-        places.sort_by(|&one, &other| ended(&records[one].which()).total_cmp(&ended(&records[other].which())));
-        let complete = places.iter().filter(|place| !records[**place].which().is_lost);
-        for superseded in complete.skip(1).copied().collect::<Vec<_>>() {
-            records[superseded].supersede();
-        }
-        // Sort the records of one try by cost, so that the last of them has the highest cost.
-        places.sort_by(|&one, &other| {
-            let (one, other) = (records[one].which(), records[other].which());
-            one.started.cmp(&other.started).then(one.cost.total_cmp(&other.cost))
-        });
-        for pair in places.windows(2) {
-            if records[pair[0]].which().started == records[pair[1]].which().started {
-                records[pair[0]].remove_cost();
-            }
-        }
+    for place in repeated {
+        records[place].remove_cost();
     }
     in_order(records, beside);
 }

@@ -333,8 +333,14 @@ impl Store {
     /// # Errors
     /// Kind `Store` if it cannot be written.
     pub fn ledger(&self) -> Result<Ledger> {
-        let path = self.folder.join("ledger.jsonl");
+        let path = self.ledger_path();
         Ledger::open(&path).map_err(|error| write_failed(&path, error))
+    }
+
+    /// Path of the ledger that belongs to no shard.
+    #[must_use]
+    pub fn ledger_path(&self) -> PathBuf {
+        self.folder.join("ledger.jsonl")
     }
 
     /// Path of a shard's ledger.
@@ -365,7 +371,7 @@ impl Store {
     /// The error for a ledger that could not be written.
     #[must_use]
     pub fn ledger_failed(&self, why: &str) -> Error {
-        write_failed(&self.folder.join("ledger.jsonl"), std::io::Error::other(why.to_owned()))
+        write_failed(&self.ledger_path(), std::io::Error::other(why.to_owned()))
             .hint("free some space, then continue with `autoexperiment resume RUN`: what was finished is kept")
     }
 

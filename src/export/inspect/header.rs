@@ -73,8 +73,8 @@ pub fn start(run: &RunFile, log: &Log<'_>, attempts: &[&IndexedRecord]) -> Value
 #[derive(Default)]
 pub struct LogTotals {
     attempts: usize,
-    /// Attempts during which the run was stopped.
-    stopped: usize,
+    /// Attempts without those during which the run was stopped.
+    made: usize,
     completed: usize,
     usage: Usage,
     cost: f64,
@@ -98,7 +98,7 @@ impl LogTotals {
     /// Adds an attempt.
     pub fn add(&mut self, record: &AttemptRecord) {
         self.attempts += 1;
-        self.stopped += usize::from(record.is_stopped());
+        self.made += usize::from(!record.is_stopped());
         self.completed += usize::from(!record.is_infrastructure());
         self.usage += record.usage;
         self.cost += record.cost;
@@ -131,7 +131,7 @@ pub fn header(run: &RunFile, log: &Log<'_>, attempts: &[&IndexedRecord], totals:
         .map(|planned| planned.attempts)
         .sum();
     // Inspect's status for a run that was stopped or is still in progress is `cancelled`.
-    let status = if attempts.len() - totals.stopped.min(attempts.len()) < planned { "cancelled" } else { "success" };
+    let status = if totals.made < planned { "cancelled" } else { "success" };
     let mut model_usage = BTreeMap::new();
     if log.asked.is_some() {
         model_usage.insert(log.model, InspectUsage::new(totals.usage, totals.cost));

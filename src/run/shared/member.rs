@@ -87,9 +87,12 @@ fn save(folder: &Path, name: &str, facts: &SessionFacts) -> Result<()> {
 
 /// Reads the ledger of a process of a shared run.
 pub(super) fn books(store: &Store, name: &str) -> Result<RunLedgers> {
-    let path = store.shard_ledger_path(name);
     // A process that died early has no ledger.
-    if path.exists() { RunLedgers::from_file(&path) } else { Ok(RunLedgers::default()) }
+    ledger_if_any(&store.shard_ledger_path(name))
+}
+
+fn ledger_if_any(path: &Path) -> Result<RunLedgers> {
+    if path.exists() { RunLedgers::from_file(path) } else { Ok(RunLedgers::default()) }
 }
 
 /// Dollars that `autoexperiment pick` has spent on a shared run, according to the ledger that belongs to no shard.
@@ -97,8 +100,7 @@ pub(super) fn books(store: &Store, name: &str) -> Result<RunLedgers> {
 /// # Errors
 /// Kind `Store` if the ledger cannot be read.
 pub(super) fn spent_by_pick(store: &Store) -> Result<f64> {
-    let path = store.folder().join("ledger.jsonl");
-    if path.exists() { Ok(RunLedgers::from_file(&path)?.total().dollars()) } else { Ok(0.0) }
+    Ok(ledger_if_any(&store.ledger_path())?.total().dollars())
 }
 
 /// Finds an unused name by creating its file, which only one process can do.
